@@ -1,0 +1,452 @@
+"""evolve: the only code that writes State. One fact in, one transition, no expression evaluated and no decision made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.kernel import facts
+from penstock.kernel.errors import Bug
+from penstock.kernel.facts import Fact
+from penstock.kernel.patches import Staged
+from penstock.kernel.places import child_place, iteration_place, run_place
+from penstock.kernel.state import (
+    KEPT_FAILURES,
+    ExecutionState,
+    LoopState,
+    PipelineState,
+    RunState,
+    Token,
+    Unhandled,
+)
+from penstock.kernel.values import JsonMap
+
+
+@dataclass(slots=True)
+class Execution:
+    """The whole tree of scopes of one execution, with an index from scope id to state so that a fact finds its owner at once."""
+
+    root: ExecutionState = field(default_factory=ExecutionState)
+    executions: dict[str, ExecutionState] = field(default_factory=dict)
+    owners: dict[str, ExecutionState] = field(default_factory=dict)
+    """Run place id -> the execution state it belongs to."""
+    runs: dict[str, RunState] = field(default_factory=dict)
+    iterations: dict[str, tuple[RunState, PipelineState]] = field(default_factory=dict)
+    on_iteration_closed: Callable[[RunState, int, PipelineState], None] | None = None
+
+    def __post_init__(self) -> None:
+        self.executions.setdefault("", self.root)
+
+
+def evolve(tree: Execution, fact: Fact, ts: float) -> None:
+    handler = _HANDLERS.get(type(fact.body))
+    if handler is None:
+        raise Bug(f"no transition for {type(fact.body).__name__}")
+    handler(tree, fact, fact.body, ts)
+
+
+# ---- execution scope
+
+
+def _execution(tree: Execution, scope: str) -> ExecutionState:
+    state = tree.executions.get(scope)
+    if state is None:
+        raise Bug(f"a fact names the execution scope `{scope}`, which was never opened")
+    return state
+
+
+def _started(tree: Execution, fact: Fact, body: facts.ExecutionStarted, ts: float) -> None:
+    state = tree.executions.get(fact.scope)
+    if state is None:
+        state = _open_child(tree, fact, body.continues)
+    if state.status != "new":
+        raise Bug(f"scope `{fact.scope}` starts twice")
+    state.status = "running"
+    state.name, state.digest, state.workload = body.name, body.digest, body.workload
+    state.started_at, state.counter = ts, 1
+    state.document, state.trace_id = body.document, body.trace_id
+
+
+def _open_child(tree: Execution, fact: Fact, continues: str | None) -> ExecutionState:
+    task_run_id = fact.scope.removesuffix("/")
+    pipeline = pipeline_of(tree, task_run_id.rpartition("/")[0])
+    child = ExecutionState(place=child_place(task_run_id, fact.clock[:-2]))
+    if continues is not None:
+        _carry_over(pipeline.children.pop(continues), child)
+    pipeline.children[task_run_id] = child
+    tree.executions[fact.scope] = child
+    return child
+
+
+def _carry_over(old: ExecutionState, child: ExecutionState) -> None:
+    """A failed child goes on under its task's next run: what it finished stands, what failed is there to be reopened."""
+    child.ctx, child.results, child.visits = old.ctx, old.results, old.visits
+    child.result, child.result_path = old.result, old.result_path
+    child.tokens, child.unhandled, child.top = old.tokens, old.unhandled, old.top
+
+
+def _bump(state: ExecutionState) -> None:
+    state.counter += 1
+
+
+def _interrupted(tree: Execution, fact: Fact, body: facts.ExecutionInterrupted, ts: float) -> None:
+    state = _execution(tree, fact.scope)
+    _bump(state)
+    state.status = "interrupted"
+
+
+def _resumed(tree: Execution, fact: Fact, body: facts.ExecutionResumed, ts: float) -> None:
+    state = _execution(tree, fact.scope)
+    _bump(state)
+    state.status, state.error, state.ended_at = "running", None, None
+    state.aborting = False
+
+
+def _cancel_asked(tree: Execution, fact: Fact, body: facts.CancelAsked, ts: float) -> None:
+    state = _execution(tree, fact.scope)
+    _bump(state)
+    state.cancelling = True
+
+
+def _ended(tree: Execution, fact: Fact, body: facts.ExecutionEnded, ts: float) -> None:
+    state = _execution(tree, fact.scope)
+    _bump(state)
+    state.status, state.error, state.ended_at = body.status, body.error, ts
+
+
+# ---- tokens
+
+
+def _token_created(tree: Execution, fact: Fact, body: facts.TokenCreated, ts: float) -> None:
+    state = _execution(tree, _execution_scope(fact.scope))
+    path = tuple(body.path)
+    state.tokens[path] = Token(body.step, path, body.args, body.origin, body.parent_step_run_id)
+    state.top = max(state.top, path[0])
+
+
+def _token_refused(tree: Execution, fact: Fact, body: facts.TokenRefused, ts: float) -> None:
+    state = _execution(tree, _execution_scope(fact.scope))
+    state.tokens.pop(tuple(body.path), None)
+    if body.error is not None:
+        state.unhandled.append(Unhandled(body.step, None, body.error))
+
+
+def _token_stranded(tree: Execution, fact: Fact, body: facts.TokenStranded, ts: float) -> None:
+    state = _execution(tree, _execution_scope(fact.scope))
+    token = state.tokens[tuple(body.path)]
+    token.counter += 1
+
+
+# ---- runs
+
+
+def _run_scheduled(tree: Execution, fact: Fact, body: facts.RunScheduled, ts: float) -> None:
+    state = _execution(tree, _execution_scope(fact.scope))
+    path = tuple(body.path)
+    counter = 1
+    for consumed in body.tokens or [list(path)]:
+        token = state.tokens.pop(tuple(consumed), None)
+        if token is not None and tuple(consumed) == path:
+            counter = token.counter
+    state.visits[body.step] = body.visit
+    place = run_place(state.place, body.step, path)
+    run = RunState(body.step, path, body.visit, place, body.args, state.ctx.values, ts, counter=counter + 1)
+    if body.continues is not None:
+        _inherit(state, run, body.continues)
+    state.runs[place.id] = run
+    tree.owners[place.id] = state
+    tree.runs[place.id] = run
+
+
+def _inherit(state: ExecutionState, run: RunState, continued: str) -> None:
+    """A reopened run goes on where the failed one stopped: what ended OK there is not run again."""
+    for at, unhandled in enumerate(state.unhandled):
+        if unhandled.run is not None and unhandled.run.place.id == continued:
+            failed = unhandled.run
+            del state.unhandled[at]
+            break
+    else:
+        raise Bug(f"`{run.place.id}` continues `{continued}`, which did not fail")
+    run.ctx = failed.ctx
+    if failed.pipeline is not None:
+        run.pipeline = _reopened(failed.pipeline, run)
+    if failed.loop is not None:
+        _reopen_loop(failed.loop, run)
+
+
+def _reopened(old: PipelineState, run: RunState) -> PipelineState:
+    """The same pipeline in a new place. It failed at its cursor, and gets all its attempts there again."""
+    return PipelineState(
+        place=run.place,
+        ctx=old.ctx,
+        iter=old.iter,
+        cursor=old.cursor,
+        prev=old.prev,
+        results=old.results,
+        staged=old.staged,
+        task_runs=old.task_runs,
+        ordinals=old.ordinals,
+        children=old.children,
+    )
+
+
+def _reopen_loop(old: LoopState, run: RunState) -> None:
+    for index in old.failed_open:
+        old.settled.discard(index)
+    old.failed -= len(old.failed_open)
+    old.failed_open.update(old.open)
+    old.open.clear()
+    old.first_error, old.first_failed = None, None
+    run.loop = old
+
+
+def _run_started(tree: Execution, fact: Fact, body: facts.RunStarted, ts: float) -> None:
+    run = tree.runs[fact.scope]
+    run.counter += 1
+    run.started_at = ts
+    if run.loop is not None:
+        return
+    if run.pipeline is None:
+        run.pipeline = PipelineState(place=run.place, ctx=run.ctx)
+    run.pipeline.counter = run.counter
+
+
+def _run_ended(tree: Execution, fact: Fact, body: facts.RunEnded, ts: float) -> None:
+    run = tree.runs.pop(fact.scope)
+    state = tree.owners.pop(fact.scope)
+    state.runs.pop(fact.scope)
+    run.counter = _last(fact) + 1
+    run.ended = body
+    state.ending[fact.scope] = run
+    state.ctx.merge(body.writes, run.path)
+    if body.status == "done":
+        state.results[body.step] = body.result
+        if run.path >= state.result_path:
+            state.result, state.result_path = body.result, run.path
+        run.pipeline = None
+        run.loop = None
+    else:
+        state.unhandled.append(Unhandled(body.step, run, body.error))
+    if run.loop is not None:
+        _drop_iterations(tree, run.loop)
+
+
+def _drop_iterations(tree: Execution, loop: LoopState) -> None:
+    for pipeline in loop.open.values():
+        tree.iterations.pop(pipeline.place.id, None)
+
+
+def _arcs_selected(tree: Execution, fact: Fact, body: facts.ArcsSelected, ts: float) -> None:
+    state = _execution(tree, _execution_scope(fact.scope))
+    run = state.ending[fact.scope]
+    run.counter += 1
+    state.ctx.merge(body.writes, run.path)
+    run.awaiting = len(body.arcs)
+    if not run.awaiting:
+        del state.ending[fact.scope]
+    if not body.unhandled:
+        state.unhandled = [one for one in state.unhandled if one.run is not run]
+    if body.error is not None:
+        state.unhandled.append(Unhandled(run.step, None, body.error))
+    if body.abort:
+        state.aborting = True
+
+
+def _arc_enqueued(tree: Execution, fact: Fact, body: facts.ArcEnqueued, ts: float) -> None:
+    state = _execution(tree, _execution_scope(fact.scope))
+    run = state.ending[fact.scope]
+    run.counter += 1
+    run.awaiting -= 1
+    if not run.awaiting:
+        del state.ending[fact.scope]
+
+
+# ---- pipelines
+
+
+def pipeline_of(tree: Execution, scope: str) -> PipelineState:
+    """The pipeline whose place is `scope`: a step run's, or an iteration's."""
+    held = tree.iterations.get(scope)
+    if held is not None:
+        return held[1]
+    run = tree.runs.get(scope)
+    if run is None or run.pipeline is None:
+        raise Bug(f"no pipeline is open at `{scope}`")
+    return run.pipeline
+
+
+def _task_started(tree: Execution, fact: Fact, body: facts.TaskStarted, ts: float) -> None:
+    task_started(pipeline_of(tree, fact.scope), body, fact.task)
+
+
+def task_started(pipeline: PipelineState, body: facts.TaskStarted, task_run_id: str | None) -> None:
+    pipeline.counter += 1
+    pipeline.task_runs += 1
+    pipeline.ordinals[body.task] = pipeline.ordinals.get(body.task, 0) + 1
+    pipeline.under_way = task_run_id
+    pipeline.attempt = body.attempt
+    pipeline.due = None
+
+
+def _task_ended(tree: Execution, fact: Fact, body: facts.TaskEnded, ts: float) -> None:
+    pipeline = pipeline_of(tree, fact.scope)
+    if pipeline.children:
+        for child in list(pipeline.children):
+            _close_child(tree, child)
+        if body.do != "fail":  # Of a failed pipeline the child's state is kept, so that a resume can go on in it.
+            pipeline.children.clear()
+    task_ended(pipeline, body, ts)
+
+
+def _close_child(tree: Execution, task_run_id: str) -> None:
+    """Nothing is recorded under a child any more: its task has said what came of it."""
+    scope = f"{task_run_id}/"
+    indexes: list[dict[str, Any]] = [tree.executions, tree.owners, tree.runs, tree.iterations]
+    for index in indexes:
+        for key in [key for key in index if key.startswith(scope)]:
+            del index[key]
+
+
+def task_ended(pipeline: PipelineState, body: facts.TaskEnded, ts: float) -> None:
+    pipeline.counter += 1
+    pipeline.under_way = None
+    outcome = body.outcome
+    if outcome.get("status") == "ok":
+        pipeline.prev = pipeline.results[body.task] = outcome.get("result")
+    else:
+        pipeline.prev = None
+        pipeline.results.pop(body.task, None)
+    if body.writes:
+        _write(pipeline, body.writes)
+    if body.do == "retry":
+        pipeline.attempt += 1
+        pipeline.due = ts + body.delay if body.delay else None
+        return
+    if body.do == "fail":
+        pipeline.ended, pipeline.error = "failed", body.error
+        return
+    pipeline.attempt = 1
+    if body.next < 0:
+        pipeline.ended = "done"
+    else:
+        pipeline.cursor = body.next
+
+
+def _write(pipeline: PipelineState, writes: JsonMap) -> None:
+    into_iter = writes.get("iter")
+    if isinstance(into_iter, dict):
+        pipeline.iter = {**pipeline.iter, **into_iter}
+    if "ctx" in writes or "append" in writes:
+        pipeline.staged.add(writes)
+        patch = Staged()
+        patch.add(writes)
+        pipeline.ctx = patch.applied_to(pipeline.ctx)
+
+
+# ---- loops
+
+
+def _loop_started(tree: Execution, fact: Fact, body: facts.LoopStarted, ts: float) -> None:
+    loop_started(tree.runs[fact.scope], body, _last(fact))
+
+
+def loop_started(run: RunState, body: facts.LoopStarted, counter: int) -> None:
+    run.counter = counter + 1
+    if run.loop is None:
+        run.loop = LoopState(counter, body.total, body.mode == "parallel", ctx=run.ctx)
+        run.pipeline = None
+    else:  # A reopened loop: its finished iterations stand, the failed ones get another run.
+        run.loop.opened_at = counter
+        run.loop.next_index = run.loop.settled.low
+
+
+def _iteration_started(tree: Execution, fact: Fact, body: facts.IterationStarted, ts: float) -> None:
+    run_id = fact.scope.rpartition("[")[0]
+    run = tree.runs[run_id]
+    pipeline = iteration_started(run, body.index)
+    tree.iterations[fact.scope] = (run, pipeline)
+
+
+def iteration_started(run: RunState, index: int) -> PipelineState:
+    loop = run.loop
+    assert loop is not None
+    place = iteration_place(run.place, loop.opened_at, index)
+    before = loop.failed_open.pop(index, None)
+    if before is None:
+        pipeline = PipelineState(place=place, ctx=loop.ctx)
+    else:
+        pipeline = _reopened(before, run)
+        pipeline.place = place
+    pipeline.counter = 1
+    loop.open[index] = pipeline
+    loop.next_index = max(loop.next_index, index + 1)
+    return pipeline
+
+
+def _iteration_ended(tree: Execution, fact: Fact, body: facts.IterationEnded, ts: float) -> None:
+    run, _ = tree.iterations.pop(fact.scope)
+    pipeline = iteration_ended(run, body)
+    if tree.on_iteration_closed is not None:
+        tree.on_iteration_closed(run, body.index, pipeline)
+
+
+def iteration_ended(run: RunState, body: facts.IterationEnded) -> PipelineState:
+    loop = run.loop
+    assert loop is not None
+    pipeline = loop.open.pop(body.index)
+    loop.settled.add(body.index)
+    if body.status == "done":
+        loop.done += 1
+    else:
+        loop.failed += 1
+        if len(loop.failed_open) < KEPT_FAILURES:
+            loop.failed_open[body.index] = pipeline
+        if loop.first_failed is None or body.index < loop.first_failed:
+            loop.first_failed, loop.first_error = body.index, body.error
+    if body.writes:
+        loop.staged.add(body.writes)
+        written = body.writes.get("ctx")
+        for key in written if isinstance(written, dict) else ():
+            loop.writers.setdefault(key, body.index)
+        if not loop.parallel:
+            patch = Staged()
+            patch.add(body.writes)
+            loop.ctx = patch.applied_to(loop.ctx)
+    return pipeline
+
+
+# ---- finding one's way
+
+
+def _last(fact: Fact) -> int:
+    counter = fact.clock[-1]
+    assert isinstance(counter, int)
+    return counter
+
+
+def _execution_scope(scope: str) -> str:
+    """The execution that a run's place belongs to: what stands before its last slash, slash included."""
+    return scope[: scope.rfind("/") + 1]
+
+
+_HANDLERS: dict[type[object], Callable[[Execution, Fact, Any, float], None]] = {
+    facts.ExecutionStarted: _started,
+    facts.ExecutionInterrupted: _interrupted,
+    facts.ExecutionResumed: _resumed,
+    facts.CancelAsked: _cancel_asked,
+    facts.ExecutionEnded: _ended,
+    facts.TokenCreated: _token_created,
+    facts.TokenRefused: _token_refused,
+    facts.TokenStranded: _token_stranded,
+    facts.RunScheduled: _run_scheduled,
+    facts.RunStarted: _run_started,
+    facts.RunEnded: _run_ended,
+    facts.ArcsSelected: _arcs_selected,
+    facts.ArcEnqueued: _arc_enqueued,
+    facts.TaskStarted: _task_started,
+    facts.TaskEnded: _task_ended,
+    facts.LoopStarted: _loop_started,
+    facts.IterationStarted: _iteration_started,
+    facts.IterationEnded: _iteration_ended,
+}

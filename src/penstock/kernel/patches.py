@@ -1,0 +1,114 @@
+"""Staged writes: what a run means to change in ctx or iter, and how such changes are merged.
+
+A patch is recorded in the fact that ends a task or a scope and nowhere else. Within its own scope a write is visible at once;
+for everyone else it is visible when the scope has closed. Where branches ran side by side the later place wins, never the
+later wall clock.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from penstock.kernel.places import Path
+from penstock.kernel.values import Json, JsonMap
+
+
+def assign(target: JsonMap, key: str, value: Json) -> None:
+    """Set `key`, whose dots reach into mappings. Mappings on the way are copied, since others may be reading them."""
+    head, _, rest = key.partition(".")
+    if not rest:
+        target[head] = value
+        return
+    inner = target.get(head)
+    fresh: JsonMap = dict(inner) if isinstance(inner, dict) else {}
+    assign(fresh, rest, value)
+    target[head] = fresh
+
+
+def extend(target: JsonMap, key: str, values: list[Json]) -> None:
+    present = target.get(key)
+    before: list[Json] = list(present) if isinstance(present, list) else ([] if present is None else [present])
+    target[key] = before + values
+
+
+@dataclass(slots=True)
+class Staged:
+    """Writes gathered in a scope that has not closed yet."""
+
+    ctx: JsonMap = field(default_factory=dict)
+    append: dict[str, list[Json]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.ctx or self.append)
+
+    def add(self, writes: JsonMap) -> None:
+        for key, value in _mapping(writes, "ctx").items():
+            self.ctx.pop(key, None)  # A later write to the same key is a later write: keep the order of application.
+            self.ctx[key] = value
+        for key, values in _mapping(writes, "append").items():
+            self.append.setdefault(key, []).extend(values if isinstance(values, list) else [values])
+
+    def applied_to(self, ctx: JsonMap) -> JsonMap:
+        if not self:
+            return ctx
+        fresh = dict(ctx)
+        for key, value in self.ctx.items():
+            assign(fresh, key, value)
+        for key, values in self.append.items():
+            extend(fresh, key, values)
+        return fresh
+
+    def as_writes(self) -> JsonMap:
+        writes: JsonMap = {}
+        if self.ctx:
+            writes["ctx"] = dict(self.ctx)
+        if self.append:
+            writes["append"] = {key: list(values) for key, values in self.append.items()}
+        return writes
+
+
+def applied(ctx: JsonMap, writes: JsonMap) -> JsonMap:
+    """`ctx` with one patch applied; the argument is left alone."""
+    staged = Staged()
+    staged.add(writes)
+    return staged.applied_to(ctx)
+
+
+@dataclass(slots=True)
+class SharedContext:
+    """The execution's ctx, merged from closed scopes by their places."""
+
+    values: JsonMap = field(default_factory=dict)
+    written_at: dict[str, Path] = field(default_factory=dict)
+    appended_at: dict[str, list[Path]] = field(default_factory=dict)
+
+    def merge(self, writes: JsonMap, path: Path) -> None:
+        if not writes:
+            return
+        values = dict(self.values)
+        for key, value in _mapping(writes, "ctx").items():
+            if self.written_at.get(key, ()) <= path:
+                assign(values, key, value)
+                self.written_at[key] = path
+                self.appended_at.pop(key, None)
+        for key, added in _mapping(writes, "append").items():
+            self._append(values, key, added if isinstance(added, list) else [added], path)
+        self.values = values
+
+    def _append(self, values: JsonMap, key: str, added: list[Json], path: Path) -> None:
+        present = values.get(key)
+        items: list[Json] = list(present) if isinstance(present, list) else ([] if present is None else [present])
+        places = self.appended_at.get(key)
+        if places is None or len(places) != len(items):
+            places = [()] * len(items)
+        at = bisect_right(places, path)
+        items[at:at] = added
+        places[at:at] = [path] * len(added)
+        values[key] = items
+        self.appended_at[key] = places
+
+
+def _mapping(writes: JsonMap, key: str) -> JsonMap:
+    value = writes.get(key)
+    return value if isinstance(value, dict) else {}

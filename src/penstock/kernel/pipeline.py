@@ -1,0 +1,89 @@
+"""What happens after a task: the directive that a policy's verdict comes to. Pure; the worker asks, and records the answer.
+
+no policy            ok -> continue          error -> fail
+policy, no match     continue
+continue             the next task; after the last one the pipeline is done
+retry                the same task again while attempts are left, else fail with the last error (D7)
+jump                 the task named by `to`
+break                done          fail    failed
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.kernel.net import Backoff, Do
+from penstock.kernel.values import Json, JsonMap
+
+DEFAULT_ATTEMPTS = 3
+END = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The rule that matched, with its fields rendered. `rule` is None when rules exist and none matched."""
+
+    rule: int | None = None
+    do: Do = Do.CONTINUE
+    attempts: int = DEFAULT_ATTEMPTS
+    backoff: Backoff = Backoff.NONE
+    delay: float = 0.0
+    max_delay: float = 300.0
+    jitter: float = 0.0
+    to: int = END
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    do: Do
+    next: int = END
+    delay: float = 0.0
+    error: Json = None
+
+
+def advance(
+    cursor: int, length: int, attempt: int, error: JsonMap | None, verdict: Verdict | None, draw: float = 0.5
+) -> Directive:
+    """`error` is the outcome's error or None; `verdict` is None when the task has no policy; `draw` in 0..1 is for jitter."""
+    if verdict is None:
+        verdict = Verdict(do=Do.CONTINUE if error is None else Do.FAIL)
+    following = cursor + 1 if cursor + 1 < length else END
+    match verdict.do:
+        case Do.CONTINUE:
+            return Directive(Do.CONTINUE, following)
+        case Do.JUMP:
+            return Directive(Do.JUMP, verdict.to)
+        case Do.BREAK:
+            return Directive(Do.BREAK, END)
+        case Do.FAIL:
+            return Directive(Do.FAIL, END, error=error or _failed_by_rule(verdict.rule))
+        case Do.RETRY if attempt < verdict.attempts:
+            return Directive(Do.RETRY, cursor, retry_delay(verdict, attempt, draw))
+        case Do.RETRY:
+            return Directive(Do.FAIL, END, error=error or _exhausted(attempt))
+
+
+def retry_delay(verdict: Verdict, attempt: int, draw: float) -> float:
+    """Seconds before attempt + 1. Exponential doubles from `delay`, linear grows by it; both stop at `max_delay`."""
+    match verdict.backoff:
+        case Backoff.NONE:
+            delay = verdict.delay
+        case Backoff.LINEAR:
+            delay = verdict.delay * attempt
+        case Backoff.EXPONENTIAL:
+            delay = verdict.delay * 2.0 ** min(attempt - 1, 64)
+    spread = verdict.jitter * delay
+    return max(0.0, min(delay, verdict.max_delay) + spread * (2 * draw - 1))
+
+
+def _failed_by_rule(rule: int | None) -> JsonMap:
+    number = "else" if rule is None else f"rule {rule + 1}"
+    return {"kind": "policy", "message": f"the task ended ok and its policy ({number}) says fail", "retryable": False}
+
+
+def _exhausted(attempt: int) -> JsonMap:
+    return {
+        "kind": "retries_exhausted",
+        "message": f"the task ended ok, its policy asked for another run, and all {attempt} attempts are used up",
+        "retryable": False,
+    }

@@ -1,0 +1,165 @@
+"""State: what the facts so far amount to. Only `penstock.kernel.evolve` writes it.
+
+    ExecutionState ── RunState ── PipelineState                  a step run
+                              └── LoopState ── PipelineState …   a step run with a loop: one pipeline per open iteration
+                   PipelineState ── ExecutionState               a task that runs a playbook of its own
+
+It is mutable and owned by its decider; a closed scope is dropped and lives on in counters only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from penstock.kernel.facts import RunEnded
+from penstock.kernel.patches import SharedContext, Staged
+from penstock.kernel.places import ROOT, Path, Place
+from penstock.kernel.values import Json, JsonMap
+
+
+@dataclass(slots=True)
+class PipelineState:
+    """The program counter of one pipeline and all that its templates can see."""
+
+    place: Place
+    ctx: JsonMap
+    iter: JsonMap = field(default_factory=dict)
+    counter: int = 0
+    cursor: int = 0
+    attempt: int = 1
+    prev: Json = None
+    results: dict[str, Json] = field(default_factory=dict)
+    staged: Staged = field(default_factory=Staged)
+    task_runs: int = 0
+    ordinals: dict[str, int] = field(default_factory=dict)
+    under_way: str | None = None
+    due: float | None = None
+    """Not before this time may the next attempt start: a retry that waits keeps waiting across a restart."""
+    ended: str | None = None
+    error: Json = None
+    children: dict[str, ExecutionState] = field(default_factory=dict)
+
+    def next_task_run(self, label: str) -> str:
+        return f"{self.place.id}/{label}#{self.ordinals.get(label, 0) + 1}"
+
+
+@dataclass(slots=True)
+class Bitmap:
+    """Which indexes have settled, at one bit each, with the lowest one that has not."""
+
+    bits: bytearray = field(default_factory=bytearray)
+    low: int = 0
+
+    def add(self, index: int) -> None:
+        byte = index >> 3
+        if byte >= len(self.bits):
+            self.bits.extend(bytes(max(byte + 1 - len(self.bits), 1024)))
+        self.bits[byte] |= 1 << (index & 7)
+        while self.low in self:
+            self.low += 1
+
+    def discard(self, index: int) -> None:
+        if index in self:
+            self.bits[index >> 3] &= ~(1 << (index & 7))
+            self.low = min(self.low, index)
+
+    def __contains__(self, index: int) -> bool:
+        byte = index >> 3
+        return byte < len(self.bits) and bool(self.bits[byte] & (1 << (index & 7)))
+
+
+@dataclass(slots=True)
+class LoopState:
+    opened_at: int
+    total: int
+    parallel: bool
+    next_index: int = 0
+    settled: Bitmap = field(default_factory=Bitmap)
+    open: dict[int, PipelineState] = field(default_factory=dict)
+    failed_open: dict[int, PipelineState] = field(default_factory=dict)
+    """Failed iterations, kept while a resume may run them again; bounded by KEPT_FAILURES."""
+    done: int = 0
+    failed: int = 0
+    first_error: Json = None
+    first_failed: int | None = None
+    ctx: JsonMap = field(default_factory=dict)
+    staged: Staged = field(default_factory=Staged)
+    writers: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class RunState:
+    step: str
+    path: Path
+    visit: int
+    place: Place
+    args: JsonMap
+    ctx: JsonMap
+    scheduled_at: float
+    counter: int = 0
+    started_at: float | None = None
+    pipeline: PipelineState | None = None
+    loop: LoopState | None = None
+    ended: RunEnded | None = None
+    awaiting: int = 0
+    """Fired arcs whose tokens have not been recorded yet."""
+
+
+@dataclass(slots=True)
+class Token:
+    step: str
+    path: Path
+    args: JsonMap
+    origin: str | None
+    parent: str | None
+    counter: int = 1
+
+
+@dataclass(slots=True)
+class Unhandled:
+    """A failure that no arc took: it fails the execution, and a resume runs its step again."""
+
+    step: str
+    run: RunState | None
+    error: Json
+
+
+@dataclass(slots=True)
+class ExecutionState:
+    place: Place = ROOT
+    name: str = ""
+    digest: str = ""
+    workload: Json = None
+    status: str = "new"
+    counter: int = 0
+    started_at: float = 0.0
+    ended_at: float | None = None
+    ctx: SharedContext = field(default_factory=SharedContext)
+    results: dict[str, Json] = field(default_factory=dict)
+    result: Json = None
+    result_path: Path = ()
+    error: Json = None
+    runs: dict[str, RunState] = field(default_factory=dict)
+    tokens: dict[Path, Token] = field(default_factory=dict)
+    visits: dict[str, int] = field(default_factory=dict)
+    unhandled: list[Unhandled] = field(default_factory=list)
+    ending: dict[str, RunState] = field(default_factory=dict)
+    """Runs that have ended and whose arcs have not been decided yet."""
+    aborting: bool = False
+    cancelling: bool = False
+    top: int = 0
+    document: Json = None
+    trace_id: str | None = None
+
+
+@dataclass(slots=True)
+class Counts:
+    """What `show` and `run` report of an execution, children included."""
+
+    steps: int = 0
+    tasks: int = 0
+    iterations: int = 0
+    events: int = 0
+
+
+KEPT_FAILURES = 10_000

@@ -1,0 +1,29 @@
+"""Time and chance, the two things a pure kernel may not have: one clock and one seeded source, both injected (D21)."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Seconds since the epoch, for timestamps and deadlines."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class SystemClock:
+    def now(self) -> float:
+        return time.time()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+def chance(seed: str) -> random.Random:
+    """A source of chance that a replay can have again: the same seed gives the same draws."""
+    return random.Random(seed)

@@ -1,0 +1,125 @@
+"""The event log: the only door in.
+
+Law: `append` never blocks and keeps order; an entry is a fact only once `durable` has returned for its ticket.
+The owner of an execution numbers its entries (`seq` from 1, no gaps) and appends under the epoch that `claim` gave it:
+an append with a stale epoch or a wrong number is refused whole, so two owners can never both be right.
+A refusal harms its own execution only: its later appends are refused too, until the execution is claimed again.
+
+Errors, everywhere: `Refused` when the caller asked for what cannot be (an unknown execution, a second owner),
+`Unavailable` when the store cannot do its work. An `Unavailable` of `durable` closes the log: nothing after it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+Status = Literal["running", "completed", "failed", "cancelled", "interrupted"]
+
+
+class Entry(NamedTuple):
+    """One event as stored. `clock` is the logical clock as JSON text, `payload` the event's own fields as JSON bytes."""
+
+    seq: int
+    ts: float
+    type: str
+    scope: str
+    task: str | None
+    clock: str
+    cause: str | None
+    source: str
+    worker: str | None
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """One execution as the list of runs shows it. `ended_at` is the time of the last entry when the status left `running`."""
+
+    execution_id: str
+    kind: str
+    name: str
+    path: str
+    digest: str
+    status: Status
+    started_at: float
+    ended_at: float | None = None
+    last_seq: int = 0
+    label: str | None = None
+    trace_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Something another process asks of an execution's owner, such as a cancel."""
+
+    number: int
+    execution_id: str
+    what: str
+    payload: bytes
+
+
+class EventLog(Protocol):
+    async def create(self, header: Header, document: bytes) -> None:
+        """Register an execution with the document it is pinned to. Refused when the id exists."""
+        ...
+
+    async def claim(self, execution_id: str, owner: str) -> int:
+        """Become the one owner: the new epoch. Refused while another live owner holds it."""
+        ...
+
+    async def release(self, execution_id: str) -> None:
+        """Stop being the owner, once all that was appended is durable. Later appends under this epoch are refused."""
+        ...
+
+    async def forget(self, execution_id: str) -> None:
+        """Delete an execution with its document, entries and requests. Refused while it has a live owner."""
+        ...
+
+    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], status: Status | None = None) -> int:
+        """Hand entries over for writing, in order; gives a ticket. `status` changes the header in the same commit.
+
+        To be called from one thread, that of the event loop; `entries` is the log's from then on and is not changed
+        any more. What is wrong with an append is told by `durable`.
+        """
+        ...
+
+    async def durable(self, ticket: int) -> None:
+        """Return when `ticket`, and all before it of the same execution, is on disk. Raises Refused when that append was."""
+        ...
+
+    @property
+    def backlog(self) -> int:
+        """Entries handed over and not yet durable: what a producer looks at before it goes on. Wait with `durable`."""
+        ...
+
+    def read(self, execution_id: str, after: int = 0) -> Iterator[Entry]:
+        """The durable entries as they were when this was called, in order, with constant memory."""
+        ...
+
+    def header(self, execution_id: str) -> Header | None: ...
+
+    def headers(self, limit: int = 100) -> list[Header]:
+        """Newest first."""
+        ...
+
+    def document(self, execution_id: str) -> bytes: ...
+
+    def ask(self, execution_id: str, what: str, payload: bytes = b"{}") -> None:
+        """Leave a request for the owner, whoever that is."""
+        ...
+
+    def asked(self, execution_id: str) -> list[Request]:
+        """Requests not yet answered."""
+        ...
+
+    def answered(self, number: int) -> None: ...
+
+    def has_owner(self, execution_id: str) -> bool:
+        """Is a live process working on it now?"""
+        ...
+
+    async def close(self) -> None:
+        """Write what is waiting, give up every claim, let go of the files."""
+        ...

@@ -1,0 +1,136 @@
+"""Large results as templates and tools see them: views that read through a reference when something looks inside.
+
+A view is encoded as its reference, so a value that only passes through (into ctx, args or the next task) is never loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+import msgspec
+
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.blobs import ResultRef, is_ref
+
+TEXTUAL = frozenset({"application/json", "text/plain"})
+Load: TypeAlias = Callable[[ResultRef], Json]
+
+
+class LazyResult:
+    """Common to both views: loaded at first sight, then kept as long as the view lives."""
+
+    __slots__ = ("_load", "_value", "ref")
+
+    def __init__(self, ref: ResultRef, load: Load) -> None:
+        self.ref = ref
+        self._load = load
+        self._value: Any = None
+
+    def loaded(self) -> Any:
+        if self._value is None:
+            self._value = self._load(self.ref)
+        return self._value
+
+    def __repr__(self) -> str:
+        return repr(self.loaded())
+
+
+class LazyMapping(LazyResult, Mapping[str, Any]):
+    __slots__ = ()
+
+    def __getitem__(self, key: str) -> Any:
+        return self.loaded()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.loaded())
+
+    def __len__(self) -> int:
+        return len(self.loaded())
+
+
+class LazySequence(LazyResult, Sequence[Any]):
+    __slots__ = ()
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.loaded()[index]
+
+    def __len__(self) -> int:
+        return len(self.loaded())
+
+
+def view(ref: ResultRef, load: Load) -> object:
+    """The view for what the reference is known to hold; texts and bytes are loaded, as there is nothing to look inside."""
+    hint = ref.schema_hint
+    kind = hint.get("type") if isinstance(hint, dict) else None
+    if kind == "object":
+        return LazyMapping(ref, load)
+    if kind == "array":
+        return LazySequence(ref, load)
+    return LazyOpaque(ref, load)
+
+
+class LazyOpaque(LazyResult):
+    """A text, or bytes that are not JSON: of use to tools only."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return str(self.loaded())
+
+
+def thawed(value: Json, load: Load) -> Any:
+    """`value` with every reference in it replaced by its view."""
+    if isinstance(value, dict):
+        if is_ref(value):
+            return view(ResultRef.from_json(value), load)
+        return {key: thawed(inner, load) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [thawed(inner, load) for inner in value]
+    return value
+
+
+def materialised(value: Any) -> Any:
+    """`value` with every view replaced by what it stands for: what a tool is given."""
+    if isinstance(value, LazyResult):
+        # Bytes stay a reference: a tool that wants them streams them from the store.
+        return value.loaded() if value.ref.media in TEXTUAL else value.ref.as_json()
+    if isinstance(value, dict):
+        return {key: materialised(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [materialised(inner) for inner in value]
+    if isinstance(value, range):
+        return list(value)
+    return value
+
+
+def _as_json(value: object) -> object:
+    if isinstance(value, LazyResult):
+        return value.ref.as_json()
+    if isinstance(value, (range, Mapping)):
+        return list(value) if isinstance(value, range) else dict(value)
+    raise TypeError(f"a value of type `{type(value).__name__}` cannot be written as JSON")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_as_json)
+_decoder = msgspec.json.Decoder()
+
+
+def encode(value: object) -> bytes:
+    return _encoder.encode(value)
+
+
+def decode(data: bytes) -> Json:
+    return cast(Json, _decoder.decode(data))
+
+
+def schema_hint(value: object) -> JsonMap:
+    """A short word on what lies behind a reference: its JSON type, and for rows the columns."""
+    if isinstance(value, dict):
+        return {"type": "object", "keys": [str(key) for key in list(value)[:20]]}
+    if isinstance(value, (list, tuple)):
+        hint: JsonMap = {"type": "array", "length": len(value)}
+        if value and isinstance(value[0], dict):
+            hint["keys"] = [str(key) for key in list(value[0])[:20]]
+        return hint
+    return {"type": "string" if isinstance(value, str) else type(value).__name__}
