@@ -1,0 +1,1 @@
+"""Expressions: the template language inside documents, with its parser, its words, its evaluator and its plan-time check."""

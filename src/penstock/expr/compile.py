@@ -1,0 +1,351 @@
+"""Turns a tree into nested functions of one argument, the frame of the evaluation.
+
+Compiled twice at most: strict, where an undefined value inside a text, a list or a mapping is an error that names it; and
+lenient, where it is nothing or null. All else is the same in both, so an expression means the same wherever it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeAlias
+
+from penstock.expr import nodes
+from penstock.expr.budget import Frame, check_text, cost_of, deep_cost_of
+from penstock.expr.errors import ExpressionError, Misuse
+from penstock.expr.nodes import Expr, path_of
+from penstock.expr.scope import MISSING
+from penstock.expr.table import TABLES, Entry, call
+from penstock.expr.values import ARITHMETIC, COMPARISONS, item, negative, positive, sliced, to_text
+
+Run: TypeAlias = Callable[[Frame], Any]
+
+
+class ExpressionCompiler:
+    """`assigned` are the names that statements of the same template set; all other names are asked of the scope."""
+
+    def __init__(self, text: str, strict: bool, assigned: frozenset[str] = frozenset()) -> None:
+        self.text = text
+        self.strict = strict
+        self.assigned = assigned
+
+    def compile(self, node: Expr) -> Run:
+        if (path := path_of(node)) is not None:
+            return self._path(*path)
+        match node:
+            case nodes.Const():
+                value = node.value
+                return lambda frame: value
+            case nodes.Word():
+                return self._word(node)
+            case nodes.Compare():
+                return self._compare(node)
+            case nodes.Chain():
+                return self._chain(node)
+            case nodes.Choice():
+                return self._choice(node)
+            case nodes.Binary():
+                return self._binary(node)
+            case nodes.Unary():
+                return self._unary(node)
+            case nodes.ListOf():
+                return self._list(node)
+            case nodes.DictOf():
+                return self._dict(node)
+            case nodes.Slice():
+                return self._slice(node)
+            case nodes.Get():
+                return self._get(node)
+            case _:
+                raise AssertionError(node)
+
+    def _path(self, root: str, keys: tuple[str | int, ...]) -> Run:
+        start = self._local(root) if root in self.assigned else None
+        if start is not None:
+            return _steps(start, keys) if keys else start
+        if not keys:
+            return lambda frame: frame.lookup(root)
+        if len(keys) == 1:
+            (key,) = keys
+
+            def one(frame: Frame) -> Any:
+                value = frame.lookup(root)
+                return value.get(key, MISSING) if type(value) is dict else item(value, key)
+
+            return one
+        return _steps(lambda frame: frame.lookup(root), keys)
+
+    def _local(self, name: str) -> Run:
+        def local(frame: Frame) -> Any:
+            value = frame.locals.get(name, MISSING)
+            return frame.lookup(name) if value is MISSING else value
+
+        return local
+
+    def _get(self, node: nodes.Get) -> Run:
+        of, key = self.compile(node.of), self.compile(node.key)
+
+        def get(frame: Frame) -> Any:
+            value, wanted = of(frame), key(frame)
+            if value is MISSING or wanted is MISSING:
+                return MISSING
+            try:
+                return item(value, wanted)
+            except Misuse as misuse:
+                self._misused(misuse, node)
+
+        return get
+
+    def _slice(self, node: nodes.Slice) -> Run:
+        of, *bounds = (
+            self.compile(part) if part is not None else _none for part in (node.of, node.first, node.last, node.step)
+        )
+
+        def slice_(frame: Frame) -> Any:
+            try:
+                part = sliced(of(frame), *(bound(frame) for bound in bounds))
+                frame.spend(cost_of(part) if type(part) is not range else 1)
+            except Misuse as misuse:
+                self._misused(misuse, node)
+            return part
+
+        return slice_
+
+    def _list(self, node: nodes.ListOf) -> Run:
+        items = [self._inside(part) for part in node.items]
+        return lambda frame: [part(frame) for part in items]
+
+    def _dict(self, node: nodes.DictOf) -> Run:
+        pairs = [(self._inside(key), self._inside(value)) for key, value in node.pairs]
+
+        def dict_(frame: Frame) -> Any:
+            try:
+                return {key(frame): value(frame) for key, value in pairs}
+            except TypeError:
+                self._misused(Misuse("the keys of a mapping are texts or numbers"), node)
+
+        return dict_
+
+    def _inside(self, node: Expr) -> Run:
+        """A part of a list or mapping, which must not hold an undefined value."""
+        run = self.compile(node)
+        if isinstance(node, nodes.Const):
+            return run
+
+        def inside(frame: Frame) -> Any:
+            value = run(frame)
+            if value is not MISSING:
+                return value
+            if self.strict:
+                raise self.undefined(node, frame)
+            return None
+
+        return inside
+
+    def _unary(self, node: nodes.Unary) -> Run:
+        operand = self.compile(node.operand)
+        if node.operator == "not":
+            return lambda frame: not operand(frame)
+        apply = negative if node.operator == "-" else positive
+
+        def signed(frame: Frame) -> Any:
+            try:
+                return apply(operand(frame))
+            except Misuse as misuse:
+                self._misused(misuse, node)
+
+        return signed
+
+    def _binary(self, node: nodes.Binary) -> Run:
+        left, right = self.compile(node.left), self.compile(node.right)
+        calculate = ARITHMETIC[node.operator]
+
+        def binary(frame: Frame) -> Any:
+            try:
+                result = calculate(left(frame), right(frame))
+                if type(result) in (str, list):
+                    frame.spend(cost_of(result))
+            except Misuse as misuse:
+                self._misused(misuse, node)
+            return result
+
+        return binary
+
+    def _compare(self, node: nodes.Compare) -> Run:
+        first = self.compile(node.first)
+        looks = any(sign in ("in", "not in") and not isinstance(operand, nodes.ListOf) for sign, operand in node.rest)
+        rest = [(COMPARISONS[sign], self._compared(sign, operand)) for sign, operand in node.rest]
+        if len(rest) == 1:
+            ((compare, second),) = rest
+
+            def once(frame: Frame) -> Any:
+                try:
+                    left, right = first(frame), second(frame)
+                    if looks or type(right) not in _CHEAP:
+                        _pay(frame, left, right)
+                    return compare(left, right)
+                except Misuse as misuse:
+                    self._misused(misuse, node)
+
+            return once
+
+        def chained(frame: Frame) -> Any:
+            try:
+                left = first(frame)
+                for compare, operand in rest:
+                    right = operand(frame)
+                    _pay(frame, left, right)
+                    if not compare(left, right):
+                        return False
+                    left = right
+            except Misuse as misuse:
+                self._misused(misuse, node)
+            return True
+
+        return chained
+
+    def _compared(self, sign: str, operand: Expr) -> Run:
+        if sign in ("in", "not in") and isinstance(operand, nodes.ListOf):
+            values = [part.value for part in operand.items if isinstance(part, nodes.Const)]
+            if len(values) == len(operand.items):
+                # A list of constants is made once; it cannot leave the comparison, so nobody can change it.
+                return lambda frame: values
+        return self.compile(operand)
+
+    def _chain(self, node: nodes.Chain) -> Run:
+        *others, last = (self.compile(operand) for operand in node.operands)
+        match node.operator:
+            case "or":
+
+                def any_(frame: Frame) -> Any:
+                    for operand in others:
+                        value = operand(frame)
+                        if value:
+                            return value
+                    return last(frame)
+
+                return any_
+            case "and":
+
+                def all_(frame: Frame) -> Any:
+                    for operand in others:
+                        value = operand(frame)
+                        if not value:
+                            return value
+                    return last(frame)
+
+                return all_
+            case "~":
+                return self._joined(node, [*others, last])
+
+    def _joined(self, node: nodes.Chain, operands: list[Run]) -> Run:
+        def joined(frame: Frame) -> Any:
+            parts: list[str] = []
+            try:
+                for operand in operands:
+                    value = operand(frame)
+                    if value is not MISSING:
+                        parts.append(to_text(value))
+                    elif self.strict:
+                        return MISSING
+                check_text(sum(map(len, parts)))
+                text = "".join(parts)
+                frame.spend(cost_of(text))
+            except Misuse as misuse:
+                self._misused(misuse, node)
+            return text
+
+        return joined
+
+    def _choice(self, node: nodes.Choice) -> Run:
+        test, then = self.compile(node.test), self.compile(node.then)
+        otherwise = self.compile(node.otherwise) if node.otherwise is not None else _missing
+        return lambda frame: then(frame) if test(frame) else otherwise(frame)
+
+    def _word(self, node: nodes.Word) -> Run:
+        entry = TABLES[node.kind][node.name]
+        if node.kind == "test":
+            return self._test(node, entry)
+        if node.name in ("default", "d") and node.kind == "filter" and len(node.arguments.all()) <= 1:
+            return self._default(node)
+        values = [self.compile(part) for part in (*(() if node.of is None else (node.of,)), *node.arguments.positional)]
+        named = {name: self.compile(part) for name, part in node.arguments.keywords}
+
+        def word(frame: Frame) -> Any:
+            try:
+                arguments = [value(frame) for value in values]
+                return call(
+                    entry, frame, arguments, {name: run(frame) for name, run in named.items()} if named else _NO_NAMES
+                )
+            except Misuse as misuse:
+                self._misused(misuse, node)
+
+        return word
+
+    def _default(self, node: nodes.Word) -> Run:
+        assert node.of is not None
+        of = self.compile(node.of)
+        instead = self.compile(node.arguments.all()[0]) if node.arguments.all() else (lambda frame: "")
+
+        def default(frame: Frame) -> Any:
+            value = of(frame)
+            return instead(frame) if value is MISSING else value
+
+        return default
+
+    def _test(self, node: nodes.Word, entry: Entry) -> Run:
+        assert node.of is not None
+        of, negated = self.compile(node.of), node.negated
+        arguments = [self.compile(part) for part in node.arguments.all()]
+
+        def test(frame: Frame) -> Any:
+            try:
+                passed = call(entry, frame, [of(frame), *(argument(frame) for argument in arguments)], {})
+            except Misuse as misuse:
+                self._misused(misuse, node)
+            # A test of something undefined, other than whether it is defined, is not passed.
+            return (passed is True) != negated
+
+        return test
+
+    def _misused(self, misuse: Misuse, node: Expr) -> NoReturn:
+        raise ExpressionError(str(misuse), self.text, node.start, node.end) from None
+
+    def undefined(self, node: Expr, frame: Frame) -> ExpressionError:
+        from penstock.expr.undefined import undefined_error
+
+        return undefined_error(self, node, frame)
+
+
+_NO_NAMES: dict[str, Any] = {}
+_CHEAP = frozenset({str, int, float, bool, type(None), type(MISSING)})
+
+
+def _pay(frame: Frame, left: Any, right: Any) -> None:
+    """Looking through a list costs its length; comparing two lists or mappings costs all that is in them."""
+    if type(right) is str:
+        frame.spend(len(right) >> 7)
+    elif type(right) not in _CHEAP:
+        frame.spend(cost_of(right) >> 4 if type(left) in _CHEAP else deep_cost_of(right))
+
+
+def _none(frame: Frame) -> None:
+    return None
+
+
+def _missing(frame: Frame) -> Any:
+    return MISSING
+
+
+def _steps(start: Run, keys: tuple[str | int, ...]) -> Run:
+    def steps(frame: Frame) -> Any:
+        value = start(frame)
+        for key in keys:
+            if type(value) is dict:
+                value = value.get(key, MISSING)
+            elif value is MISSING:
+                return MISSING
+            else:
+                value = item(value, key)
+        return value
+
+    return steps

@@ -1,0 +1,108 @@
+"""Words for dates and times. They read ISO 8601 text (or seconds since 1970) and give text or numbers, never the present time.
+
+A time without a zone counts as UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from penstock.expr.budget import check_text
+from penstock.expr.errors import Misuse
+from penstock.expr.number_words import number_of
+from penstock.expr.text_words import text_of
+from penstock.expr.values import kind, shown
+
+_DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
+_KNOWN = frozenset("aAwdbBmyYHIpMSfzZjUWGuV%")
+_UNITS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400, "weeks": 604800}
+_TRUNCATIONS = ("year", "month", "day", "hour", "minute", "second")
+
+
+def _moment(word: str, value: Any) -> datetime:
+    try:
+        if isinstance(value, str):
+            return datetime.fromisoformat(value.strip())
+        if isinstance(value, datetime):
+            return value
+        if isinstance(value, date):
+            return datetime(value.year, value.month, value.day)
+        if type(value) in (int, float):
+            return datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise Misuse(f"`{word}` cannot read {shown(value)} as a time; write it as `2025-01-31T13:45:00Z`") from None
+    raise Misuse(f"`{word}` takes a time written as text, not {kind(value)}")
+
+
+def _zoned(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _iso(moment: datetime) -> str:
+    text = moment.isoformat()
+    return text[:-6] + "Z" if text.endswith("+00:00") else text
+
+
+def _format(word: str, value: Any) -> str:
+    text = text_of(word, value)
+    check_text(len(text) * 16)
+    for directive in _DIRECTIVE.finditer(text):
+        if not directive.group(1) or directive.group(1) not in _KNOWN:
+            raise Misuse(f"`{directive.group()}` is not a date format this language knows, such as `%Y-%m-%d`")
+    return text
+
+
+def to_datetime(value: Any, format: Any = None) -> str:
+    """ISO text of a time that is written in another way."""
+    if format is None:
+        return _iso(_moment("to_datetime", value))
+    text = text_of("to_datetime", value)
+    try:
+        return _iso(datetime.strptime(text, _format("to_datetime", format)))
+    except (ValueError, re.error):
+        raise Misuse(f"{shown(value)} does not fit the date format {shown(format)}") from None
+
+
+def strftime(value: Any, format: Any = "%Y-%m-%dT%H:%M:%SZ") -> str:
+    moment = _moment("strftime", value)
+    try:
+        return moment.strftime(_format("strftime", format))
+    except (ValueError, UnicodeError):
+        raise Misuse(f"{shown(value)} cannot be written as {shown(format)}") from None
+
+
+def timestamp(value: Any) -> int | float:
+    seconds = (_zoned(_moment("timestamp", value)) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
+    return int(seconds) if seconds.is_integer() else seconds
+
+
+def date_add(value: Any, weeks: Any = 0, days: Any = 0, hours: Any = 0, minutes: Any = 0, seconds: Any = 0) -> str:
+    moment = _moment("date_add", value)
+    amounts = [number_of("date_add", amount) for amount in (weeks, days, hours, minutes, seconds)]
+    try:
+        moved = moment + timedelta(
+            weeks=amounts[0], days=amounts[1], hours=amounts[2], minutes=amounts[3], seconds=amounts[4]
+        )
+    except (OverflowError, ValueError):
+        raise Misuse("the date would be outside of the calendar") from None
+    date_only = isinstance(value, str) and len(value.strip()) == 10 and not any(amounts[2:])
+    return moved.date().isoformat() if date_only else _iso(moved)
+
+
+def date_diff(value: Any, other: Any, unit: Any = "seconds") -> float:
+    if unit not in _UNITS:
+        raise Misuse(f"`date_diff` counts in {', '.join(f'`{name}`' for name in _UNITS)}, not {shown(unit)}")
+    difference = _zoned(_moment("date_diff", value)) - _zoned(_moment("date_diff", other))
+    return difference.total_seconds() / _UNITS[unit]
+
+
+def date_trunc(value: Any, unit: Any = "day") -> str:
+    if unit not in _TRUNCATIONS:
+        raise Misuse(f"`date_trunc` knows {', '.join(f'`{name}`' for name in _TRUNCATIONS)}, not {shown(unit)}")
+    moment = _moment("date_trunc", value)
+    smallest = {"month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0}
+    for kept in _TRUNCATIONS[: _TRUNCATIONS.index(unit) + 1]:
+        smallest.pop(kept, None)
+    return _iso(moment.replace(microsecond=0).replace(**smallest))  # type: ignore[arg-type]

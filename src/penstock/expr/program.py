@@ -1,0 +1,269 @@
+"""Templates as programs: the statements around expressions, and what a whole text gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
+
+from penstock.expr import nodes
+from penstock.expr.budget import Frame
+from penstock.expr.compile import ExpressionCompiler, Run
+from penstock.expr.errors import ExpressionError, Misuse
+from penstock.expr.nodes import Body, Expr, Template, children, path_of
+from penstock.expr.parse import parse, parse_condition
+from penstock.expr.rules import Finding, read_expression, read_template
+from penstock.expr.scope import MISSING, Scope
+from penstock.expr.values import elements, is_sequence, kind, to_text
+
+Writer: TypeAlias = Callable[[Frame, list[str]], None]
+Program: TypeAlias = Callable[[Scope], Any]
+
+# What a turn of a loop costs besides its body.
+_TURN = 4
+
+
+def template_program(text: str, strict: bool) -> Program:
+    template = parse(text)
+    _refuse(text, read_template(template)[0])
+    single = template.single
+    if single is not None:
+        return _single(single, text, strict)
+    return _text(template, strict)
+
+
+def condition_program(text: str) -> Callable[[Scope], bool]:
+    expr = parse_condition(text)
+    _refuse(text, read_expression(expr, True)[0])
+    run = _guarded(ExpressionCompiler(text, strict=False).compile(expr), expr, text)
+    return lambda scope: bool(run(scope))
+
+
+def _refuse(text: str, findings: list[Finding]) -> None:
+    for finding in findings:
+        message = f"{finding.message}; {finding.label}" if finding.label else finding.message
+        raise ExpressionError(message, text, finding.start, finding.end, code=finding.code, hint=finding.hint)
+
+
+def _guarded(run: Run, expr: Expr, text: str) -> Program:
+    """What may still be thrown at this height: a view that cannot be read by such a key, and data nested without end."""
+    if path_of(expr) is not None:
+        # A path needs nothing of a frame but the look-up, which the scope has itself.
+        return cast(Program, run)
+
+    def guarded(scope: Scope) -> Any:
+        try:
+            return run(Frame(scope))
+        except Misuse as misuse:
+            raise ExpressionError(str(misuse), text, expr.start, expr.end) from None
+        except RecursionError:
+            raise ExpressionError("the values are nested too deeply", text, expr.start, expr.end) from None
+
+    return guarded
+
+
+def _single(expr: Expr, text: str, strict: bool) -> Program:
+    compiler = ExpressionCompiler(text, strict)
+    run = _guarded(compiler.compile(expr), expr, text)
+
+    def lenient(scope: Scope) -> Any:
+        value = run(scope)
+        return None if value is MISSING else value
+
+    def single(scope: Scope) -> Any:
+        value = run(scope)
+        if value is MISSING:
+            raise compiler.undefined(expr, Frame(scope))
+        return value
+
+    return single if strict else lenient
+
+
+def _text(template: Template, strict: bool) -> Program:
+    writers = _BodyCompiler(template, strict).body(template.body)
+    text = template.text
+
+    def write(scope: Scope) -> str:
+        frame = Frame(scope)
+        written: list[str] = []
+        try:
+            for writer in writers:
+                writer(frame, written)
+        except Misuse as misuse:
+            raise ExpressionError(str(misuse), text, 0, len(text)) from None
+        except RecursionError:
+            raise ExpressionError("the values are nested too deeply", text, 0, len(text)) from None
+        return "".join(written)
+
+    return write
+
+
+class _BodyCompiler:
+    def __init__(self, template: Template, strict: bool) -> None:
+        self.text = template.text
+        self.strict = strict
+        self.expressions = ExpressionCompiler(template.text, strict, _assigned(template.body))
+
+    def body(self, body: Body) -> list[Writer]:
+        return [self._statement(part) for part in body]
+
+    def _statement(self, part: nodes.Statement) -> Writer:
+        match part:
+            case nodes.Text():
+                return self._constant(part.value)
+            case nodes.Output():
+                return self._output(part)
+            case nodes.If():
+                return self._if(part)
+            case nodes.For():
+                return self._for(part)
+            case nodes.Assign():
+                return self._assign(part)
+
+    def _constant(self, text: str) -> Writer:
+        def constant(frame: Frame, written: list[str]) -> None:
+            frame.write(len(text))
+            written.append(text)
+
+        return constant
+
+    def _output(self, part: nodes.Output) -> Writer:
+        run, expr = self.expressions.compile(part.expr), part.expr
+
+        def output(frame: Frame, written: list[str]) -> None:
+            value = run(frame)
+            if value is MISSING:
+                if self.strict:
+                    raise self.expressions.undefined(expr, frame)
+                return
+            try:
+                text = to_text(value)
+                frame.write(len(text))
+            except Misuse as misuse:
+                raise ExpressionError(str(misuse), self.text, expr.start, expr.end) from None
+            written.append(text)
+
+        return output
+
+    def _if(self, part: nodes.If) -> Writer:
+        branches = [(self.expressions.compile(test), self.body(body)) for test, body in part.branches]
+        otherwise = self.body(part.otherwise)
+
+        def if_(frame: Frame, written: list[str]) -> None:
+            chosen = otherwise
+            for test, body in branches:
+                if test(frame):
+                    chosen = body
+                    break
+            for writer in chosen:
+                writer(frame, written)
+
+        return if_
+
+    def _assign(self, part: nodes.Assign) -> Writer:
+        run, targets, node = self.expressions.compile(part.value), part.targets, part.value
+
+        def assign(frame: Frame, written: list[str]) -> None:
+            try:
+                frame.locals = {**frame.locals, **_bound(targets, run(frame))}
+            except Misuse as misuse:
+                raise ExpressionError(str(misuse), self.text, node.start, node.end) from None
+
+        return assign
+
+    def _for(self, part: nodes.For) -> Writer:
+        over, body, otherwise = self.expressions.compile(part.over), self.body(part.body), self.body(part.otherwise)
+        where = self.expressions.compile(part.where) if part.where is not None else None
+        told = _mentions_loop(part.body)
+        turn = _TURN + _weight(part.body) + (_size(part.where) if part.where is not None else 0)
+
+        def for_(frame: Frame, written: list[str]) -> None:
+            value = over(frame)
+            if value is MISSING:
+                if self.strict:
+                    raise self.expressions.undefined(part.over, frame)
+                value = []
+            outer = frame.locals
+            try:
+                found = elements(value)
+                frame.spend(len(found) * turn)
+                turns = [{**outer, **_bound(part.targets, element)} for element in found]
+            except Misuse as misuse:
+                raise ExpressionError(str(misuse), self.text, part.over.start, part.over.end) from None
+            if where is not None:
+                turns = [names for names in turns if _holds(where, frame, names)]
+            for index, names in enumerate(turns):
+                frame.locals = {**names, "loop": _loop(index, len(turns))} if told else names
+                for writer in body:
+                    writer(frame, written)
+            frame.locals = outer
+            for writer in () if turns else otherwise:
+                writer(frame, written)
+
+        return for_
+
+
+def _holds(where: Run, frame: Frame, names: dict[str, Any]) -> bool:
+    frame.locals = names
+    return bool(where(frame))
+
+
+def _loop(index: int, length: int) -> dict[str, Any]:
+    return {
+        "index": index + 1,
+        "index0": index,
+        "revindex": length - index,
+        "revindex0": length - index - 1,
+        "first": index == 0,
+        "last": index == length - 1,
+        "length": length,
+    }
+
+
+def _bound(targets: tuple[str, ...], value: Any) -> dict[str, Any]:
+    if len(targets) == 1:
+        return {targets[0]: value}
+    if not is_sequence(value):
+        raise Misuse(f"{kind(value)} cannot be taken apart into {len(targets)} names")
+    if len(value) != len(targets):
+        raise Misuse(f"a list of {len(value)} cannot be taken apart into {len(targets)} names")
+    return dict(zip(targets, value, strict=True))
+
+
+def _assigned(body: Body) -> frozenset[str]:
+    """All names that statements set, anywhere in the template."""
+    names: set[str] = set()
+    for part in body:
+        match part:
+            case nodes.Assign():
+                names.update(part.targets)
+            case nodes.For():
+                names.update(part.targets, ("loop",), _assigned(part.body), _assigned(part.otherwise))
+            case nodes.If():
+                names.update(*(_assigned(inner) for _, inner in part.branches), _assigned(part.otherwise))
+    return frozenset(names)
+
+
+def _mentions_loop(body: Body) -> bool:
+    return any(use.path[0] == "loop" for use in read_template(Template("", body))[1])
+
+
+def _weight(body: Body) -> int:
+    """How many parts a turn through the body has, at most; a loop inside pays for its own turns."""
+    total = 0
+    for part in body:
+        match part:
+            case nodes.Text():
+                total += 1
+            case nodes.Output():
+                total += _size(part.expr)
+            case nodes.Assign():
+                total += _size(part.value)
+            case nodes.For():
+                total += _size(part.over) + _weight(part.otherwise)
+            case nodes.If():
+                total += sum(_size(test) + _weight(inner) for test, inner in part.branches) + _weight(part.otherwise)
+    return total
+
+
+def _size(expr: Expr) -> int:
+    return 1 + sum(map(_size, children(expr)))

@@ -1,0 +1,93 @@
+"""What an entry in the table of words is, and how it is called: paid for first, refused when the value does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+from penstock.expr.budget import Frame, cost_of, deep_cost_of
+from penstock.expr.scope import MISSING
+
+WordKind: TypeAlias = Literal["filter", "test", "function", "method"]
+
+
+class Entry(Struct, frozen=True):
+    """`run` takes the value first (functions: their first argument), and before it the frame when `framed`.
+
+    ours       Jinja has no such word
+    cheap      costs the same whatever the size of the value
+    deep       looks at all that is inside the value, not only at its elements
+    undefined  is asked about undefined values too; all other words give undefined for undefined
+    """
+
+    name: str
+    kind: WordKind
+    run: Callable[..., Any]
+    summary: str
+    ours: bool = False
+    cheap: bool = False
+    deep: bool = False
+    undefined: bool = False
+    framed: bool = False
+
+    def parameters(self) -> tuple[tuple[str, ...], int, bool, bool]:
+        """The names of the arguments, how many of them are required, and whether more may come by place or by name."""
+        code = self.run.__code__
+        skipped = (0 if self.kind == "function" else 1) + self.framed
+        names = code.co_varnames[skipped : code.co_argcount]
+        required = len(names) - len(self.run.__defaults__ or ())
+        return names, max(0, required), bool(code.co_flags & 0x04), bool(code.co_flags & 0x08)
+
+    def signature(self) -> str:
+        """How it is written, for the reference: `replace(old, new, count=none)`."""
+        names, required, more, named = self.parameters()
+        defaults = (self.run.__defaults__ or ())[-(len(names) - required) :] if len(names) > required else ()
+        parts = [*names[:required]]
+        for name, value in zip(names[required:], defaults, strict=True):
+            written = (
+                {None: "none", True: "true", False: "false"}.get(value, repr(value)) if value is not MISSING else "…"
+            )
+            parts.append(f"{name}={written}")
+        parts += ["…"] if more or named else []
+        return f"{self.name}({', '.join(parts)})" if parts or self.kind in ("function", "method") else self.name
+
+    def complaint(self, positional: int, keywords: tuple[str, ...]) -> str:
+        """What is wrong with so many arguments, or nothing."""
+        names, required, more, named = self.parameters()
+        if positional > len(names) and not more:
+            most = f"at most {len(names)} argument{'s' if len(names) != 1 else ''}" if names else "no arguments"
+            return f"takes {most}, not {positional}"
+        for keyword in keywords:
+            if keyword in names[:positional]:
+                return f"is given `{keyword}` twice"
+            if keyword not in names and not named:
+                return f"has no argument `{keyword}`"
+        missing = [name for name in names[positional:required] if name not in keywords]
+        return f"needs the argument `{missing[0]}`" if missing else ""
+
+
+FILTERS: dict[str, Entry] = {}
+TESTS: dict[str, Entry] = {}
+FUNCTIONS: dict[str, Entry] = {}
+METHODS: dict[str, Entry] = {}
+TABLES: dict[WordKind, dict[str, Entry]] = {"filter": FILTERS, "test": TESTS, "function": FUNCTIONS, "method": METHODS}
+
+
+def call(entry: Entry, frame: Frame, arguments: list[Any], named: dict[str, Any]) -> Any:
+    """Undefined goes in, undefined comes out; the work is paid for before it is done."""
+    everything = (*arguments, *named.values()) if named else arguments
+    if not entry.undefined:
+        for argument in everything:
+            if argument is MISSING:
+                return MISSING
+    if entry.cheap:
+        frame.spend(1)
+    else:
+        measure = deep_cost_of if entry.deep else cost_of
+        frame.spend(1 + sum(map(measure, everything)))
+    result = entry.run(frame, *arguments, **named) if entry.framed else entry.run(*arguments, **named)
+    if not entry.cheap and type(result) in (str, list, dict):
+        frame.spend(cost_of(result))
+    return result

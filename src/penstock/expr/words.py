@@ -1,0 +1,217 @@
+"""The one table of words: every filter, test, function and method the language knows, and what each is for.
+
+A word that is not here does not exist, at plan time and at run time. No word knows the time, chance, files or the network, so an
+expression over the same values gives the same result for ever. The reference page is made from this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from penstock.expr import choosing_words, date_words, item_words, number_words, regex, text_words
+from penstock.expr.scope import MISSING
+from penstock.expr.table import FILTERS, FUNCTIONS, METHODS, TABLES, TESTS, Entry, WordKind
+from penstock.expr.values import COMPARISONS, is_sequence, to_text
+
+__all__ = [
+    "APPLIES_FILTER",
+    "APPLIES_TEST",
+    "FILTERS",
+    "FUNCTIONS",
+    "METHODS",
+    "PATTERN_WORDS",
+    "TABLES",
+    "TESTS",
+    "Entry",
+]
+
+# Where the name of another word stands among the arguments; it must be written out, so that it can be checked before the run.
+APPLIES_FILTER: Final = {"map": 0}
+APPLIES_TEST: Final = {"select": 0, "reject": 0, "selectattr": 1, "rejectattr": 1}
+PATTERN_WORDS: Final = frozenset({"regex_replace", "regex_search", "regex_findall", "matching"})
+
+
+def _add(kind: WordKind, names: str, run: Callable[..., Any], summary: str, traits: str = "") -> None:
+    """`names` are the name and its aliases; `traits` are those of an Entry."""
+    for name in names.split():
+        flags = dict.fromkeys(traits.split(), True)
+        TABLES[kind][name] = Entry(name, kind, run, summary, **flags)
+
+
+def _filter(names: str, run: Callable[..., Any], summary: str, traits: str = "") -> None:
+    _add("filter", names, run, summary, traits)
+
+
+def _test(names: str, run: Callable[..., Any], summary: str, traits: str = "cheap") -> None:
+    _add("test", names, run, summary, traits)
+
+
+def _function(names: str, run: Callable[..., Any], summary: str, traits: str = "") -> None:
+    _add("function", names, run, summary, traits)
+
+
+def _method(names: str, run: Callable[..., Any], summary: str) -> None:
+    _add("method", names, run, summary)
+
+
+# Any value
+_filter(
+    "default d",
+    item_words.default,
+    "This value instead of an undefined one; with `true`, also instead of an empty one.",
+    "cheap undefined",
+)
+_filter("string", to_text, "The value written as text.", "deep")
+_filter("bool", number_words.bool_, "True or false, also of texts such as `yes` and `off`.", "ours")
+_filter("tojson", item_words.tojson, "The value as JSON text.", "deep")
+_filter("fromjson", item_words.fromjson, "The value that a JSON text stands for.", "ours")
+
+# Numbers
+_filter("int", number_words.int_, "A whole number of a text or number; the first argument is taken when it is none.")
+_filter("float", number_words.float_, "A number of a text; the first argument is taken when it is none.")
+_filter("abs", number_words.abs_, "The number without its sign.")
+_filter("round", number_words.round_, "The number rounded to so many digits; method `common`, `ceil` or `floor`.")
+
+# Text
+_filter("upper", text_words.upper, "The text in capital letters.")
+_filter("lower", text_words.lower, "The text in small letters.")
+_filter("title", text_words.title, "Every Word With A Capital.")
+_filter("capitalize", text_words.capitalize, "The first letter a capital, the others small.")
+_filter("trim", text_words.trim, "The text without white space (or these characters) at both ends.")
+_filter("replace", text_words.replace, "Every `old` replaced by `new`.")
+_filter("split", text_words.split, "A list of the parts between the separators; without one, the words.")
+_filter("lines", text_words.lines, "A list of the lines of a text.", "ours")
+_filter("join", text_words.join, "The elements as one text, with this between them.")
+_filter("truncate", text_words.truncate, "The text cut to this length, with `...` at the end.")
+_filter("indent", text_words.indent, "Every line but the first moved to the right.")
+_filter("center", text_words.center, "The text in the middle of so many characters.")
+_filter("ljust", text_words.ljust, "The text filled up on its right.", "ours")
+_filter("rjust", text_words.rjust, "The text filled up on its left: `7 | string | rjust(3, '0')`.", "ours")
+_filter("format", text_words.format_, "printf-style: `'%s-%03d' | format(a, b)`.")
+_filter("urlencode", text_words.urlencode, "Text quoted for a URL; a mapping becomes a query string.")
+_filter("b64encode", text_words.b64encode, "Base64 of the text.", "ours")
+_filter("b64decode", text_words.b64decode, "The text that a base64 text stands for.", "ours")
+_filter("sha256", text_words.sha256, "The SHA-256 of the text, in hexadecimal.", "ours")
+_filter(
+    "regex_replace",
+    regex.regex_replace,
+    r"Every match replaced; `\1` in the replacement is the first group.",
+    "ours framed",
+)
+_filter(
+    "regex_search", regex.regex_search, "The first match, or one group of it; null when there is none.", "ours framed"
+)
+_filter("regex_findall", regex.regex_findall, "A list of all matches.", "ours framed")
+
+# Dates
+_filter("to_datetime", date_words.to_datetime, "ISO text of a time written in another format.", "ours")
+_filter("strftime", date_words.strftime, "A time written in this format.", "ours")
+_filter("timestamp", date_words.timestamp, "Seconds since 1970 of a time.", "ours")
+_filter(
+    "date_add", date_words.date_add, "A time moved by so many days, hours …; negative numbers move it back.", "ours"
+)
+_filter(
+    "date_diff",
+    date_words.date_diff,
+    "How far a time is after another, in `seconds`, `minutes`, `hours`, `days` or `weeks`.",
+    "ours",
+)
+_filter("date_trunc", date_words.date_trunc, "The begin of the `year`, `month`, `day`, `hour` … of a time.", "ours")
+
+# Lists and mappings
+_filter("length count", item_words.length, "How many elements, keys or characters.", "cheap")
+_filter("first", item_words.first, "The first element; undefined when there is none.", "cheap")
+_filter("last", item_words.last, "The last element; undefined when there is none.", "cheap")
+_filter("list", item_words.list_, "A new list of the elements.")
+_filter("reverse", item_words.reverse, "The elements, or the text, backwards.")
+_filter("sort", item_words.sort, "The elements in order, by themselves or by an attribute.")
+_filter("dictsort", item_words.dictsort, "The pairs of a mapping in order of their keys or values.")
+_filter("min", item_words.min_, "The smallest element; undefined when there is none.")
+_filter("max", item_words.max_, "The largest element; undefined when there is none.")
+_filter("sum", item_words.sum_filter, "The sum of the elements, or of an attribute of them.")
+_filter("unique", item_words.unique, "Every element once, in the order of first appearance.", "deep")
+_filter("groupby", item_words.groupby, "Pairs of a value of the attribute and the list of elements that have it.")
+_filter("batch", item_words.batch, "Lists of so many elements each.")
+_filter("flatten", item_words.flatten, "The elements of the lists inside, down to so many levels.", "ours")
+_filter("items", item_words.items, "The pairs of a mapping.")
+_filter("keys", item_words.keys, "The keys of a mapping.", "ours")
+_filter("values", item_words.values, "The values of a mapping.", "ours")
+_filter("combine", item_words.combine, "One mapping of several; later ones win.", "ours")
+_filter("zip", item_words.zip_, "Lists of the first elements, the second ones, and so on.", "ours")
+_filter("pluck", item_words.pluck, "The same attribute of every element; `map(attribute=…)` does the same.", "ours")
+_filter("map", choosing_words.map_, "A filter applied to every element, or an attribute of every element.", "framed")
+_filter("select", choosing_words.select, "The elements that are true, or pass a test.", "framed")
+_filter("reject", choosing_words.reject, "The elements that are not true, or fail a test.", "framed")
+_filter("selectattr", choosing_words.selectattr, "The elements whose attribute is true, or passes a test.", "framed")
+_filter("rejectattr", choosing_words.rejectattr, "The elements whose attribute is not true, or fails a test.", "framed")
+
+_test("defined", lambda value: value is not MISSING, "There is such a value.", "cheap undefined")
+_test("undefined", lambda value: value is MISSING, "There is no such value.", "cheap undefined")
+_test("none null", lambda value: value is None, "It is null.")
+_test("true", lambda value: value is True, "It is true itself.")
+_test("false", lambda value: value is False, "It is false itself.")
+_test("boolean", lambda value: isinstance(value, bool), "It is true or false.")
+_test("integer", lambda value: type(value) is int, "It is a whole number.")
+_test("float", lambda value: type(value) is float, "It is a number with a fraction.")
+_test("number", lambda value: type(value) in (int, float), "It is a number.")
+_test("string", lambda value: isinstance(value, str), "It is text.")
+_test("mapping", lambda value: isinstance(value, Mapping), "It is a mapping.")
+_test("sequence", is_sequence, "It is a list.")
+_test(
+    "iterable", lambda value: is_sequence(value) or isinstance(value, (str, Mapping)), "It has elements to go through."
+)
+_test("empty", lambda value: item_words.length(value) == 0, "It has no elements, keys or characters.", "ours cheap")
+_test("even", lambda value: number_words.number_of("even", value) % 2 == 0, "It is an even number.")
+_test("odd", lambda value: number_words.number_of("odd", value) % 2 == 1, "It is an odd number.")
+_test("divisibleby", number_words.divisible, "It can be divided by this number.")
+_test("startingwith", text_words.startswith, "The text starts so.", "ours")
+_test("endingwith", text_words.endswith, "The text ends so.", "ours")
+_test("matching", regex.matching, "The pattern is found in the text.", "ours framed")
+_test("in", COMPARISONS["in"], "It is among these.", "")
+_test("eq equalto ==", COMPARISONS["=="], "It is equal to this.", "")
+_test("ne !=", COMPARISONS["!="], "It is not equal to this.", "")
+_test("lt lessthan <", COMPARISONS["<"], "It is less than this.")
+_test("le <=", COMPARISONS["<="], "It is at most this.")
+_test("gt greaterthan >", COMPARISONS[">"], "It is more than this.")
+_test("ge >=", COMPARISONS[">="], "It is at least this.")
+
+_function(
+    "range", item_words.range_, "Whole numbers from a start up to, not including, a stop; not kept in memory.", "cheap"
+)
+_function("len", item_words.length, "How many elements, keys or characters.", "ours cheap")
+_function("abs", number_words.abs_, "The number without its sign.", "ours")
+_function("min", item_words.min_function, "The smallest of these, or of the elements of one list.", "ours")
+_function("max", item_words.max_function, "The largest of these, or of the elements of one list.", "ours")
+_function("sum", number_words.sum_, "The sum of the elements.", "ours")
+_function("round", number_words.round_function, "The nearest whole number, or rounded to so many digits.", "ours")
+_function("int", number_words.int_, "A whole number of a text or number.", "ours")
+_function("float", number_words.float_, "A number of a text.", "ours")
+_function("str", to_text, "The value written as text.", "ours deep")
+_function("bool", number_words.bool_, "True or false, also of texts such as `yes` and `off`.", "ours")
+_function("list", item_words.list_, "A new list of the elements.", "ours")
+_function("dict", item_words.dict_, "A mapping: `dict(a=1, b=2)`.")
+_function("sorted", item_words.sort, "The elements in order.", "ours")
+_function("zip", item_words.zip_, "Lists of the first elements, the second ones, and so on.", "ours")
+_function("any", item_words.any_, "At least one element is true.", "ours")
+_function("all", item_words.all_, "Every element is true.", "ours")
+
+_method("get", item_words.get, "The value of a key, or null, or the second argument.")
+_method("items", item_words.items, "The pairs of a mapping.")
+_method("keys", item_words.keys, "The keys of a mapping.")
+_method("values", item_words.values, "The values of a mapping.")
+_method("upper", text_words.upper, "The text in capital letters.")
+_method("lower", text_words.lower, "The text in small letters.")
+_method("title", text_words.title, "Every Word With A Capital.")
+_method("strip", text_words.trim, "The text without white space (or these characters) at both ends.")
+_method("lstrip", text_words.lstrip, "The same, on the left only.")
+_method("rstrip", text_words.rstrip, "The same, on the right only.")
+_method("split", text_words.split, "A list of the parts between the separators.")
+_method("replace", text_words.replace, "Every `old` replaced by `new`.")
+_method("startswith", text_words.startswith, "The text starts so.")
+_method("endswith", text_words.endswith, "The text ends so.")
+_method(
+    "join", lambda value, parts: text_words.join(parts, value), "The elements as one text, with this text between them."
+)
+_method("count", item_words.count, "How often it is in the text or list.")
+_method("index", item_words.index, "At which place it first is in the text or list; an error when it is not.")
