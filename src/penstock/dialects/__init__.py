@@ -1,0 +1,1 @@
+"""Dialects: from YAML text to a net, with every problem reported at its place."""

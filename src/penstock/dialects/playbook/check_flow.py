@@ -1,0 +1,272 @@
+"""Lint of the steps: where tokens can go, where they never do, and where they are never consumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.dialects.playbook.drafts import StepDraft
+from penstock.dialects.playbook.guards import BOUNDARIES, DONE, FAILED, LOOP_DONE, event_names, fires
+from penstock.dialects.playbook.reading import Reading, did_you_mean, listed
+from penstock.dialects.problems import Place
+from penstock.kernel.net import Edge
+
+# What other engines and older versions of the language call the three ends of a step.
+_OTHER_NAMES = {
+    "step.exit": DONE, "step.complete": DONE, "step.completed": DONE, "step.success": DONE, "call.done": DONE, "task.done": DONE,
+    "step.error": FAILED, "call.error": FAILED, "task.failed": FAILED, "step.failure": FAILED,
+    "loop.complete": LOOP_DONE, "loop.completed": LOOP_DONE, "loop.failed": FAILED,
+}  # fmt: skip
+
+
+def ends_of(step: StepDraft) -> tuple[str, str]:
+    """How a step can end: a loop step never ends in `step.done` (D50)."""
+    return (LOOP_DONE if step.loop is not None else DONE), FAILED
+
+
+class Flow:
+    """The steps as a graph of arcs that can fire."""
+
+    def __init__(self, steps: list[StepDraft], entry: str) -> None:
+        self.steps = {step.name: step for step in steps}
+        self.entry = entry
+        self.live = {step.name: [edge for edge in step.edges if self.can_fire(step, edge)] for step in steps}
+        self.before: dict[str, set[str]] = {}
+        for name, edges in self.live.items():
+            for edge in edges:
+                self.before.setdefault(edge.target, set()).add(name)
+
+    def can_fire(self, step: StepDraft, edge: Edge) -> bool:
+        if edge.target not in self.steps:
+            return False
+        return any(
+            fires(edge, end) is not False and self.first_before(step, edge, end) is None for end in ends_of(step)
+        )
+
+    def first_before(self, step: StepDraft, edge: Edge, end: str) -> Edge | None:
+        """The arc above that always fires instead, in an exclusive router."""
+        if not step.first_only:
+            return None
+        for other in step.edges[: edge.index]:
+            if fires(other, end) or (other.guard is not None and _same(other.guard, edge.guard)):
+                return other
+        return None
+
+    def reached(self) -> set[str]:
+        found = {self.entry}
+        waiting = [self.entry]
+        while waiting:
+            for edge in self.live.get(waiting.pop(), ()):
+                if edge.target not in found:
+                    found.add(edge.target)
+                    waiting.append(edge.target)
+        return found
+
+
+def _same(left: str, right: str | None) -> bool:
+    return right is not None and "".join(left.split()) == "".join(right.split())
+
+
+def check_targets(reading: Reading, steps: list[StepDraft]) -> None:
+    names = {step.name: step for step in steps}
+    for step in steps:
+        for edge, places in zip(step.edges, step.arc_places, strict=True):
+            if edge.target not in names:
+                reading.findings.error(
+                    "P0304", f"there is no step `{edge.target}`", places.target,
+                    label=did_you_mean(edge.target, names), hint=f"the steps are {listed(names)}",
+                )  # fmt: skip
+        for source, place in step.joins.items():
+            if source not in names:
+                reading.findings.error(
+                    "P0305", f"there is no step `{source}` to wait for", place, label=did_you_mean(source, names)
+                )
+
+
+def check_flow(reading: Reading, flow: Flow) -> None:
+    for step in flow.steps.values():
+        _check_arcs(reading, flow, step)
+    if any(step.is_unclear for step in flow.steps.values()):
+        return
+    reached = flow.reached()
+    for step in flow.steps.values():
+        if step.name not in reached:
+            hint = f"no arc that can fire leads to it from `{flow.entry}`"
+            reading.findings.warning("P0801", f"the step `{step.name}` is never reached", step.place, hint=hint)
+        if step.joins:
+            _check_join(reading, flow, step)
+    for circle in _circles(flow):
+        if all(_always_returns(flow, name, circle) for name in circle):
+            _report_circle(reading, flow, circle)
+
+
+def _check_arcs(reading: Reading, flow: Flow, step: StepDraft) -> None:
+    ends = ends_of(step)
+    for edge, places in zip(step.edges, step.arc_places, strict=True):
+        if edge.guard is not None:
+            _check_event_names(reading, step, edge, places.guard)
+        possible = [end for end in ends if fires(edge, end) is not False]
+        if not possible:
+            if edge.guard is not None and not any(
+                name != ends[0] and name != FAILED for name, _, _ in event_names(edge.guard)
+            ):
+                reading.findings.warning("P0802", "this arc never fires: its guard never holds", places.guard)
+            continue
+        above = [flow.first_before(step, edge, end) for end in possible]
+        if all(other is not None for other in above):
+            line = step.arc_places[above[0].index].target.line if above[0] else 0
+            hint = f"the router is exclusive, and the arc on line {line} fires first; `mode: inclusive` would take both"
+            reading.findings.warning("P0802", "this arc never fires: one above it always does", places.guard, hint=hint)
+
+
+def _check_event_names(reading: Reading, step: StepDraft, edge: Edge, place: Place) -> None:
+    ends = ends_of(step)
+    for name, _, _ in event_names(edge.guard or ""):
+        if name in ends:
+            continue
+        if name not in BOUNDARIES:
+            meant = _OTHER_NAMES.get(name)
+            label = f"did you mean `{meant}`?" if meant else did_you_mean(name, ends)
+            hint = f"this step ends in {listed(ends)}"
+            reading.findings.warning("P0809", f"no step ends in `{name}`", place, label=label, hint=hint)
+        elif name == LOOP_DONE:
+            reading.findings.warning(
+                "P0809",
+                f"step `{step.name}` has no loop, so it never ends in `{name}`",
+                place,
+                label=f"did you mean `{DONE}`?",
+            )
+        else:
+            reading.findings.warning(
+                "P0809", f"step `{step.name}` is a loop, so it ends in `{LOOP_DONE}` and never in `{name}`", place,
+                label=f"did you mean `{LOOP_DONE}`?",
+            )  # fmt: skip
+
+
+def _check_join(reading: Reading, flow: Flow, step: StepDraft) -> None:
+    if step.name == flow.entry:
+        reading.findings.error("P0805", f"`{step.name}` is the first step, and waits for others", step.place)
+    for source, place in step.joins.items():
+        if source in flow.steps and source not in flow.before.get(step.name, ()):
+            message = f"`{step.name}` waits for `{source}`, and no arc of `{source}` leads to it"
+            reading.findings.error(
+                "P0805", message, place, hint=f"give `{source}` an arc to `{step.name}`, or leave it out of `join`"
+            )
+    for source in sorted(flow.before.get(step.name, ())):
+        if source not in step.joins:
+            place = _arc_place(flow.steps[source], step.name)
+            message = f"`{step.name}` does not wait for `{source}`: this token would never be consumed"
+            reading.findings.error("P0808", message, place, hint=f"add `{source}` to its `spec.join`")
+    for left, right, router in _exclusive_pairs(flow, step):
+        message = f"`{left}` and `{right}` are never both reached: `{router}` takes one arc only"
+        reading.findings.warning(
+            "P0806", message, step.joins[right], hint=f"give `{router}` the mode `inclusive`, or join fewer steps"
+        )
+
+
+def _arc_place(step: StepDraft, target: str) -> Place:
+    return next(
+        (places.target for edge, places in zip(step.edges, step.arc_places, strict=True) if edge.target == target),
+        step.place,
+    )
+
+
+def _exclusive_pairs(flow: Flow, step: StepDraft) -> Iterator[tuple[str, str, str]]:
+    """Pairs of joined steps that lie behind different arcs of one exclusive router."""
+    sources = [source for source in step.joins if source in flow.steps]
+    ways = {source: _way_back(flow, source) for source in sources}
+    for number, left in enumerate(sources):
+        for right in sources[number + 1 :]:
+            for router in ways[left]:
+                if (
+                    router in ways[right]
+                    and ways[left][router] != ways[right][router]
+                    and flow.steps[router].first_only
+                ):
+                    yield left, right, router
+                    break
+
+
+def _way_back(flow: Flow, name: str) -> dict[str, str]:
+    """From a step backwards as long as there is one way only: earlier step -> the step it leads to on this way."""
+    found: dict[str, str] = {}
+    here = name
+    while True:
+        before = flow.before.get(here, set()) - {here}
+        if len(before) != 1:
+            return found
+        (earlier,) = before
+        if earlier in found or earlier == name:
+            return found
+        found[earlier] = here
+        here = earlier
+
+
+def _circles(flow: Flow) -> Iterator[list[str]]:
+    """Steps that can all reach each other (Tarjan, without recursion: a workflow may be long)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    for root in flow.steps:
+        if root in index:
+            continue
+        work: list[tuple[str, Iterator[Edge]]] = []
+        _enter(root, flow, index, low, stack, work)
+        while work:
+            name, edges = work[-1]
+            following = next(edges, None)
+            if following is None:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[name])
+                if low[name] == index[name]:
+                    circle = _popped(stack, name)
+                    if len(circle) > 1 or any(edge.target == name for edge in flow.live[name]):
+                        yield circle
+            elif following.target not in index:
+                _enter(following.target, flow, index, low, stack, work)
+            elif following.target in stack:
+                low[name] = min(low[name], index[following.target])
+
+
+def _popped(stack: list[str], name: str) -> list[str]:
+    circle = [stack.pop()]
+    while circle[-1] != name:
+        circle.append(stack.pop())
+    return circle
+
+
+def _enter(
+    name: str,
+    flow: Flow,
+    index: dict[str, int],
+    low: dict[str, int],
+    stack: list[str],
+    work: list[tuple[str, Iterator[Edge]]],
+) -> None:
+    index[name] = low[name] = len(index)
+    stack.append(name)
+    work.append((name, iter(flow.live[name])))
+
+
+def _always_returns(flow: Flow, name: str, circle: list[str]) -> bool:
+    """When this step is done, does a token always stay in the circle?"""
+    step = flow.steps[name]
+    if step.admit is not None and any(not rule.allow for rule in step.admit):
+        return False
+    end = ends_of(step)[0]
+    if not step.first_only:
+        return any(fires(edge, end) and edge.target in circle for edge in step.edges)
+    for edge in step.edges:
+        holds = fires(edge, end)
+        if holds is not False and edge.target not in circle:
+            return False
+        if holds:
+            return True
+    return False
+
+
+def _report_circle(reading: Reading, flow: Flow, circle: list[str]) -> None:
+    first = min((flow.steps[name] for name in circle), key=lambda step: step.place.line)
+    names = listed(name for name in flow.steps if name in circle)
+    hint = "guard an arc, so that the token can leave; `max_step_visits` ends the run otherwise"
+    reading.findings.warning("P0804", f"a token never leaves the circle of {names}", first.place, hint=hint)

@@ -1,0 +1,157 @@
+"""Every expression of a document: is it well formed, does it see what it names, does it keep secrets where they belong?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from penstock.dialects.playbook.drafts import PlaybookDraft, Site, TaskDraft, Where
+from penstock.dialects.playbook.known_names import NAMESPACES, SEEN, Definitions, Known
+from penstock.dialects.playbook.lower import entry_of
+from penstock.dialects.playbook.reading import Reading, did_you_mean, is_template, listed
+from penstock.dialects.problems import Place, closest
+from penstock.dialects.source import SourceNode, place_in_text
+from penstock.expr.check import Use, inspect
+from penstock.expr.parse import parse_condition
+from penstock.expr.rules import read_expression
+
+_OUTCOME_WORDS = ("status", "result", "error", "meta", "data")
+_EVENT_WORDS = ("name", "result", "error", "step")
+
+
+def check_names(reading: Reading, draft: PlaybookDraft, pipelines: dict[str, list[TaskDraft]], text: str) -> None:
+    definitions = Definitions(draft, pipelines, entry_of(draft) if draft.steps else "")
+    for site in draft.keychain_sites:
+        _Check(reading, definitions.everywhere, site, text).run()
+    for step in draft.steps:
+        known = definitions.of(step)
+        for site in (*step.sites, *(site for task in pipelines[step.name] for site in task.sites)):
+            _Check(reading, known, site, text).run()
+
+
+def _texts(node: SourceNode) -> Iterator[SourceNode]:
+    waiting = [node]
+    while waiting:
+        here = waiting.pop()
+        if here.text() is not None:
+            yield here
+        waiting += [*here.items, *here.entries.values()]
+
+
+def _span(text: str, use: Use) -> tuple[int, int]:
+    """As far as names are checked: a namespace with its first key, or a bare name."""
+    written = ".".join(use.path[: 2 if use.path[0] in NAMESPACES else 1])
+    return use.start, use.start + len(written) if text.startswith(written, use.start) else use.end
+
+
+class _Check:
+    """The check of one site."""
+
+    def __init__(self, reading: Reading, known: Known, site: Site, text: str) -> None:
+        self.findings = reading.findings
+        self.known = known
+        self.site = site
+        self.where = site.where
+        self.text = text
+
+    def run(self) -> None:
+        for node in _texts(self.site.node):
+            if self.site.is_condition or is_template(node):
+                self._expression(node)
+
+    def _expression(self, node: SourceNode) -> None:
+        source = str(node.value)
+        inspection = inspect(source, condition=self.site.is_condition)
+        for found in inspection.findings:
+            place = place_in_text(node, found.start, found.end, self.text)
+            self.findings.error(found.code, found.message, place, label=found.label, hint=found.hint)
+        uses = inspection.uses
+        if self.site.is_condition and uses:
+            # What a condition reads may be undefined, but a name that nothing defines is a slip there as well.
+            uses = tuple(read_expression(parse_condition(source), guarded=False)[1])
+        for use in uses:
+            self._use(use, place_in_text(node, *_span(source, use), self.text))
+        if inspection.constant is not None:
+            self._constant(node, source, inspection.constant)
+
+    def _constant(self, node: SourceNode, source: str, value: bool) -> None:
+        """`{{ true }}` is said on purpose; anything longer that never changes is a slip. Arcs are judged with their router."""
+        is_plain = source.strip("{}- \n\t").casefold() == "true"
+        if not is_plain and (value or self.where is not Where.ARC):
+            always = "true" if value else "false"
+            hint = "names stand without quotes: `{{ ctx.ready }}`"
+            self.findings.warning("E0108", f"this condition is always {always}", node.place, hint=hint)
+
+    def _use(self, use: Use, place: Place) -> None:
+        root = str(use.path[0])
+        if root == "keychain":
+            self._secret(use, place)
+        elif root in NAMESPACES:
+            # The iteration around a sub-playbook is seen from everywhere in it.
+            if root in SEEN[self.where] or use.path[:2] == ("iter", "parent"):
+                self._key(use, place)
+            elif not self.known.has(root, self.where):
+                self._unseen(root, place)
+        elif not use.guarded and not self.known.has(root, self.where):
+            self._unknown(root, place)
+
+    def _secret(self, use: Use, place: Place) -> None:
+        if self.where is Where.KEYCHAIN:
+            hint = "name where the value lies: `{env: NAME}`, `{file: path}` or `{secret: key}`"
+            self.findings.error("P0704", "a keychain entry cannot read another one", place, hint=hint)
+            return
+        if "keychain" not in SEEN[self.where]:
+            hint = "use it in the parameters of the tool that needs it; what stands here is recorded in the log"
+            self.findings.error("P0704", f"a secret stands in {self.where.value}", place, hint=hint)
+            return
+        names = self.known.keychain
+        if len(use.path) > 1 and str(use.path[1]) not in names:
+            declared = f"`keychain` declares {listed(sorted(names))}" if names else "the document has no `keychain`"
+            name = str(use.path[1])
+            self.findings.error(
+                "P0705",
+                f"`{name}` is not declared in `keychain`",
+                place,
+                label=did_you_mean(name, names),
+                hint=declared,
+            )
+
+    def _unseen(self, root: str, place: Place) -> None:
+        seen = [where.value for where, names in SEEN.items() if root in names]
+        hint = f"it is seen in {', '.join(seen)}"
+        if self.where is Where.CHECK:
+            hint = "this condition has no outcome of its own: use `_prev`, or the name of the task"
+        elif self.where in (Where.ADMIT, Where.ARC):
+            hint += "; pass what is needed through ctx or through the arc's `args`"
+        self.findings.warning("P0703", f"`{root}` cannot be seen from {self.where.value}", place, hint=hint)
+
+    def _unknown(self, name: str, place: Place) -> None:
+        if name in self.known.tasks and self.where is Where.ARC:
+            hint = "results of tasks are seen within their pipeline; use the step's name, or write to ctx"
+            self.findings.warning("P0703", f"the task `{name}` cannot be seen from an arc", place, hint=hint)
+            return
+        label = did_you_mean(name, [*chain(*self.known.layers(self.where)), *sorted(SEEN[self.where])])
+        hint = "" if label else "a payload may bring it; otherwise give it a default in `workload`"
+        self.findings.warning("P0701", f"nothing in this document defines `{name}`", place, label=label, hint=hint)
+
+    def _key(self, use: Use, place: Place) -> None:
+        if len(use.path) < 2 or use.guarded:
+            return
+        root, key = str(use.path[0]), use.path[1]
+        keys = self.known.under(root)
+        if root in ("outcome", "output", "event"):
+            # Tools add fields of their own, so only what is nearly a known word is worth a remark.
+            words = _EVENT_WORDS if root == "event" else _OUTCOME_WORDS
+            if isinstance(key, str) and key not in words and (meant := closest(key, words)):
+                message = f"`{root}.{key}` looks like a misspelt `{root}.{meant}`"
+                self.findings.warning("P0702", message, place, label=f"did you mean `{meant}`?")
+        elif keys is not None and isinstance(key, str) and key not in keys:
+            self._unwritten(root, key, list(keys), place)
+
+    def _unwritten(self, root: str, key: str, keys: list[str], place: Place) -> None:
+        label = did_you_mean(key, keys)
+        verb = {"workload": "declares", "args": "passes"}.get(root, "writes")
+        hint = "" if label else f"it has {listed(sorted(keys))}" if keys else ""
+        if root == "workload" and not label:
+            hint = "a payload may bring it; otherwise give it a default in `workload`"
+        self.findings.warning("P0702", f"nothing in this document {verb} `{root}.{key}`", place, label=label, hint=hint)

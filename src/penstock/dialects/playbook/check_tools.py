@@ -1,0 +1,137 @@
+"""Tasks against the tools that are installed: kinds, parameters, and the types of values that are written out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from penstock.dialects.playbook.drafts import ParamDraft, TaskDraft
+from penstock.dialects.playbook.reading import Reading, did_you_mean, is_template, listed
+from penstock.dialects.playbook.tasks import WORKBOOK
+from penstock.dialects.problems import closest
+from penstock.dialects.source import SourceNode
+from penstock.ports.plugins import ParamInfo, ToolDescription
+
+_KIND_HINTS = {
+    "iterator": "repeating is not a tool: give the step a `loop`",
+    "loop": "repeating is not a tool: give the step a `loop`",
+    "sink": "storing is not a kind of its own: use the tool of the store",
+    "save": "storing is not a kind of its own: use the tool of the store",
+    "secrets": "secrets are declared in `keychain`",
+    "workflow": "a playbook within a playbook is `kind: playbook`",
+    "next": "ways on are `next.arcs`",
+    "script": "a script is run by `python` or by `shell`",
+    "bash": "a script is run by `shell`",
+    "sql": "use the tool of the database, such as `postgres` or `duckdb`",
+    "api": "requests are made by `http`",
+    "request": "requests are made by `http`",
+}
+_NOUNS = {
+    "string": "text", "integer": "a whole number", "number": "a number", "boolean": "true or false", "object": "a mapping",
+    "array": "a list", "null": "nothing",
+}  # fmt: skip
+
+
+def check_tool(reading: Reading, task: TaskDraft, folder: Path | None) -> None:
+    if task.is_generated or not task.kind or task.kind == WORKBOOK or task.kind_place is None:
+        return
+    description = reading.describe(task.kind, task.kind_place)
+    if description is None:
+        if task.kind not in reading.broken:
+            _unknown_kind(reading, task)
+        return
+    for name, param in task.params.items():
+        info = description.params.get(name)
+        if info is None:
+            _unknown_param(reading, task, name, param, description)
+        else:
+            _check_value(reading, task.kind, info, param.node)
+    missing = [name for name, info in description.params.items() if info.required and name not in task.params]
+    if missing:
+        _missing_params(reading, task, missing, description)
+    if task.kind == "playbook":
+        _check_path(reading, task, folder)
+
+
+def _unknown_kind(reading: Reading, task: TaskDraft) -> None:
+    kinds = [*reading.catalog.kinds(), WORKBOOK]
+    hint = _KIND_HINTS.get(task.kind, f"installed are {listed(sorted(set(kinds)), most=40)}")
+    assert task.kind_place is not None
+    reading.findings.error(
+        "P0504", f"there is no tool `{task.kind}`", task.kind_place, label=did_you_mean(task.kind, kinds), hint=hint
+    )
+
+
+def _unknown_param(
+    reading: Reading, task: TaskDraft, name: str, param: ParamDraft, description: ToolDescription
+) -> None:
+    if name == "args":
+        takers = reading.kinds_with("args")
+        hint = f"args are taken by {listed(takers)}" if takers else ""
+        reading.findings.error("P0509", f"the tool `{task.kind}` takes no args", param.key, hint=hint)
+        return
+    takes = (
+        f"`{task.kind}` takes {listed(description.params, most=40)}" if description.params else "it takes no parameters"
+    )
+    hint = takes if closest(name, description.params) else f"{takes}; runtime knobs go under `spec`"
+    label = did_you_mean(name, description.params)
+    reading.findings.error(
+        "P0505", f"the tool `{task.kind}` has no parameter `{name}`", param.key, label=label, hint=hint
+    )
+
+
+def _missing_params(reading: Reading, task: TaskDraft, missing: list[str], description: ToolDescription) -> None:
+    place = task.kind_place or task.place
+    for name in missing:
+        about = description.params[name].description
+        reading.findings.error(
+            "P0506", f"the tool `{task.kind}` needs `{name}`", place, hint=f"`{name}`: {about}" if about else ""
+        )
+
+
+def _check_value(reading: Reading, kind: str, info: ParamInfo, node: SourceNode) -> None:
+    """Only what is written out can be checked now; a template is checked when it has a value."""
+    if is_template(node) or (node.is_null and not info.required):
+        return
+    if info.enum is not None and node.kind == "scalar" and node.value not in info.enum:
+        values = [str(value) for value in info.enum if value is not None]
+        label = did_you_mean(str(node.value), values)
+        message = f"`{info.name}` of `{kind}` cannot be `{node.value}`"
+        reading.findings.error("P0508", message, node.place, label=label, hint=f"it is one of {listed(values)}")
+        return
+    if not set(info.types) & {"any", *_types_of(node)}:
+        expected = " or ".join(_NOUNS.get(name, name) for name in info.types if name != "null")
+        hint = "put it in quotes" if "string" in info.types and node.kind == "scalar" else ""
+        reading.findings.error(
+            "P0507", f"`{info.name}` of `{kind}` must be {expected}, not {node.noun}", node.place, hint=hint
+        )
+
+
+def _types_of(node: SourceNode) -> tuple[str, ...]:
+    if node.kind != "scalar":
+        return ("object",) if node.kind == "mapping" else ("array",)
+    match node.value:
+        case None:
+            return ("null",)
+        case bool():
+            return ("boolean",)
+        case int():
+            return ("integer", "number")
+        case float() as value:
+            return ("number", "integer") if value.is_integer() else ("number",)
+        case _:
+            return ("string",)
+
+
+def _check_path(reading: Reading, task: TaskDraft, folder: Path | None) -> None:
+    param = task.params.get("path")
+    path = None if param is None else param.node.text()
+    if folder is None or param is None or not path or is_template(param.node):
+        return
+    try:
+        wanted = folder / Path(path).expanduser()
+        if any(candidate.is_file() for candidate in (wanted, Path(f"{wanted}.yaml"), Path(f"{wanted}.yml"))):
+            return
+    except (OSError, RuntimeError, ValueError):
+        wanted = Path(path)
+    hint = f"looked for `{wanted}`; it runs only if the catalog knows the name"
+    reading.findings.warning("P0513", f"there is no file `{path}` beside this playbook", param.node.place, hint=hint)

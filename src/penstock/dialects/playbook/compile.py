@@ -1,0 +1,108 @@
+"""Compiling: read, expand, check, lower. Every problem of the file comes out at once; a net only when there is no error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from penstock.dialects.playbook import codes
+from penstock.dialects.playbook.check_flow import Flow, check_flow, check_targets
+from penstock.dialects.playbook.check_names import check_names
+from penstock.dialects.playbook.check_pipeline import check_pipeline
+from penstock.dialects.playbook.check_tools import check_tool
+from penstock.dialects.playbook.document import read_document
+from penstock.dialects.playbook.drafts import PlaybookDraft
+from penstock.dialects.playbook.lower import Pipelines, entry_of, lowered, source_map
+from penstock.dialects.playbook.reading import Reading, did_you_mean
+from penstock.dialects.playbook.source_map import SourceMap
+from penstock.dialects.playbook.sugar import expand
+from penstock.dialects.playbook.workbook import Workbook, inlined, report_uncalled
+from penstock.dialects.problems import Findings, Problem
+from penstock.dialects.source import Loaded, load_file, load_text
+from penstock.kernel.net import Net
+from penstock.ports.plugins import ToolCatalog
+
+codes.register_all()
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    net: Net | None
+    """None when there are errors."""
+    problems: tuple[Problem, ...]
+    places: SourceMap = field(default_factory=SourceMap)
+    text: str = ""
+    file: str = ""
+
+
+def compile_text(text: str, file: str, catalog: ToolCatalog, *, strict: bool = False) -> Compiled:
+    """`strict` turns every warning into an error. `file` is only a name, unless there is a file of that name."""
+    path = Path(file)
+    return _compiled(load_text(text, file), catalog, path.parent if _exists(path) else None, strict)
+
+
+def compile_file(path: Path, catalog: ToolCatalog, *, strict: bool = False) -> Compiled:
+    return _compiled(load_file(path), catalog, path.parent, strict)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _compiled(loaded: Loaded, catalog: ToolCatalog, folder: Path | None, strict: bool) -> Compiled:
+    findings = Findings(loaded.problems)
+    net: Net | None = None
+    places = SourceMap(loaded.file)
+    if loaded.root is not None:
+        net, places = _read(loaded, Reading(findings, catalog), folder)
+    if strict:
+        findings = findings.strict()
+    problems = tuple(_with_path(problem, loaded) for problem in findings)
+    return Compiled(None if findings.has_errors else net, problems, places, loaded.text, loaded.file)
+
+
+def _with_path(problem: Problem, loaded: Loaded) -> Problem:
+    return problem if problem.path else replace(problem, path=loaded.path_at(problem.place))
+
+
+def _read(loaded: Loaded, reading: Reading, folder: Path | None) -> tuple[Net | None, SourceMap]:
+    assert loaded.root is not None
+    read = read_document(reading, loaded.root, loaded.file)
+    if read is None:
+        return None, SourceMap(loaded.file)
+    draft, book = read
+    pipelines = _expanded(reading, draft, book)
+    check_names(reading, draft, pipelines, loaded.text)
+    if draft.steps:
+        _check_steps(reading, draft, pipelines, folder)
+    places = source_map(draft, pipelines, loaded.file)
+    if reading.findings.has_errors:
+        return None, places
+    return lowered(draft, pipelines, entry_of(draft), reading.describe), places
+
+
+def _expanded(reading: Reading, draft: PlaybookDraft, book: Workbook) -> Pipelines:
+    pipelines: Pipelines = {}
+    for step in draft.steps:
+        pipelines[step.name] = expand(reading, step.tasks, lambda call: inlined(reading, book, call))
+    report_uncalled(reading, book)
+    return pipelines
+
+
+def _check_steps(reading: Reading, draft: PlaybookDraft, pipelines: Pipelines, folder: Path | None) -> None:
+    entry = draft.executor.entry
+    names = [step.name for step in draft.steps]
+    if entry is not None and entry[0] not in names:
+        reading.findings.error(
+            "P0305", f"there is no step `{entry[0]}` to begin with", entry[1], label=did_you_mean(entry[0], names)
+        )
+    check_targets(reading, draft.steps)
+    check_flow(reading, Flow(draft.steps, entry_of(draft)))
+    for step in draft.steps:
+        tasks = pipelines[step.name]
+        check_pipeline(reading, step, tasks)
+        for task in tasks:
+            check_tool(reading, task, folder)

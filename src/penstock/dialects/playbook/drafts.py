@@ -1,0 +1,150 @@
+"""What a document says, read but not yet lowered: typed values, each with its place.
+
+Where nothing is left to lower (rules, arcs, writes) a draft holds the net's own types.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from penstock.dialects.problems import Place
+from penstock.dialects.source import SourceNode
+from penstock.kernel.net import AdmitRule, Durability, Edge, FailureMode, Limits, LoopMode, Rule, Writes
+from penstock.kernel.values import Condition, JsonMap, Template
+
+
+class Where(Enum):
+    """Where an expression stands, which decides what it sees."""
+
+    KEYCHAIN = "keychain"
+    ADMIT = "admission"
+    COLLECTION = "loop.in"
+    PARAM = "a tool parameter"
+    POLICY = "a task policy"
+    CHECK = "a condition of choose, while or until"
+    ON_OK = "a task's `set`"
+    ON_DONE = "a step's `set`"
+    ARC = "an arc"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A value with expressions in it."""
+
+    node: SourceNode
+    where: Where
+    is_condition: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ParamDraft:
+    key: Place
+    node: SourceNode
+
+
+@dataclass(slots=True)
+class TaskDraft:
+    """One entry of a pipeline. `sugar` is set for choose, while and until, which have no tool of their own."""
+
+    label: str
+    place: Place
+    kind: str = ""
+    kind_place: Place | None = None
+    params: dict[str, ParamDraft] = field(default_factory=dict)
+    values: JsonMap = field(default_factory=dict)
+    spec: JsonMap = field(default_factory=dict)
+    rules: tuple[Rule, ...] | None = None
+    jumps: dict[int, Place] = field(default_factory=dict)
+    """Rule number -> where its `to` stands."""
+    on_ok: Writes = field(default_factory=Writes)
+    sites: list[Site] = field(default_factory=list)
+    calls: tuple[str, Place] | None = None
+    """The workbook task it calls, for `kind: workbook`."""
+    sugar: Choose | While | Until | None = None
+    is_generated: bool = False
+
+
+@dataclass(slots=True)
+class Branch:
+    when: Condition | None
+    tasks: list[TaskDraft]
+
+
+@dataclass(slots=True)
+class Choose:
+    branches: list[Branch]
+
+
+@dataclass(slots=True)
+class While:
+    when: Condition
+    body: list[TaskDraft]
+    limit: int | None
+
+
+@dataclass(slots=True)
+class Until:
+    when: Condition
+    body: list[TaskDraft]
+    limit: int | None
+
+
+@dataclass(slots=True)
+class LoopDraft:
+    place: Place
+    collection: Template
+    iterator: str
+    mode: LoopMode = LoopMode.SEQUENTIAL
+    max_in_flight: int | None = None
+    failure: FailureMode | None = None
+    spec: JsonMap = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ArcPlaces:
+    target: Place
+    guard: Place
+
+
+@dataclass(slots=True)
+class StepDraft:
+    name: str
+    place: Place
+    spec: JsonMap = field(default_factory=dict)
+    tasks: list[TaskDraft] = field(default_factory=list)
+    loop: LoopDraft | None = None
+    joins: dict[str, Place] = field(default_factory=dict)
+    admit: tuple[AdmitRule, ...] | None = None
+    timeout_s: float | None = None
+    deadline_s: float | None = None
+    failure: FailureMode | None = None
+    edges: list[Edge] = field(default_factory=list)
+    arc_places: list[ArcPlaces] = field(default_factory=list)
+    first_only: bool = True
+    is_unclear: bool = False
+    """Its ways on are written in words that are refused, so nothing can be said about where tokens go."""
+    on_done: Writes = field(default_factory=Writes)
+    sites: list[Site] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ExecutorDraft:
+    document: JsonMap = field(default_factory=dict)
+    spec: JsonMap = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    failure: FailureMode = FailureMode.BEST_EFFORT
+    durability: Durability = Durability.GROUPED
+    entry: tuple[str, Place] | None = None
+
+
+@dataclass(slots=True)
+class PlaybookDraft:
+    name: str
+    place: Place
+    metadata: JsonMap = field(default_factory=dict)
+    workload: JsonMap = field(default_factory=dict)
+    keychain: list[JsonMap] = field(default_factory=list)
+    keychain_sites: list[Site] = field(default_factory=list)
+    executor: ExecutorDraft = field(default_factory=ExecutorDraft)
+    steps: list[StepDraft] = field(default_factory=list)

@@ -1,0 +1,106 @@
+"""From drafts to the net. Shorthands, sugar, calls of the workbook and spec layers are gone after this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from penstock.dialects.playbook.digest import with_digest
+from penstock.dialects.playbook.drafts import ExecutorDraft, LoopDraft, PlaybookDraft, StepDraft, TaskDraft
+from penstock.dialects.playbook.overlay import effective
+from penstock.dialects.playbook.source_map import SourceMap
+from penstock.dialects.playbook.word import DEFAULT_MAX_IN_FLIGHT
+from penstock.dialects.problems import Place
+from penstock.kernel.net import FailureMode, Fan, Gate, LoopMode, Net, Node, Task
+from penstock.ports.plugins import ToolDescription
+
+Describe = Callable[[str, Place], ToolDescription | None]
+Pipelines = dict[str, list[TaskDraft]]
+"""Step name -> its tasks, without sugar."""
+
+
+def lowered(draft: PlaybookDraft, pipelines: Pipelines, entry: str, describe: Describe) -> Net:
+    executor = draft.executor
+    nodes = {step.name: _node(step, pipelines[step.name], executor, describe) for step in draft.steps}
+    return with_digest(
+        Net(
+            name=draft.name,
+            entry=entry,
+            nodes=nodes,
+            workload=draft.workload,
+            keychain=tuple(draft.keychain),
+            limits=executor.limits,
+            failure=executor.failure,
+            durability=executor.durability,
+            executor=executor.document,
+            metadata=draft.metadata,
+        )
+    )
+
+
+def entry_of(draft: PlaybookDraft) -> str:
+    """The step that is named, else `start`, else the first in the file (D4)."""
+    names = [step.name for step in draft.steps]
+    if draft.executor.entry is not None and draft.executor.entry[0] in names:
+        return draft.executor.entry[0]
+    return "start" if "start" in names else names[0]
+
+
+def _node(step: StepDraft, tasks: list[TaskDraft], executor: ExecutorDraft, describe: Describe) -> Node:
+    return Node(
+        name=step.name,
+        tasks=tuple(_task(task, step, executor, describe) for task in tasks),
+        fan=None if step.loop is None else _fan(step.loop, step.failure),
+        gate=Gate.JOIN if step.joins else Gate.TOKEN,
+        joins=tuple(step.joins),
+        admit=step.admit,
+        edges=tuple(step.edges),
+        first_only=step.first_only,
+        timeout_s=step.timeout_s,
+        deadline_s=step.deadline_s,
+        on_done=step.on_done,
+        spec=step.spec,
+    )
+
+
+def _task(task: TaskDraft, step: StepDraft, executor: ExecutorDraft, describe: Describe) -> Task:
+    description = describe(task.kind, task.place)
+    layers = [
+        {} if description is None else description.defaults,
+        executor.spec,
+        step.spec,
+        {} if step.loop is None else step.loop.spec,
+        task.spec,
+    ]
+    return Task(
+        label=task.label,
+        kind=task.kind,
+        params=dict(task.values),
+        rules=task.rules,
+        spec=effective(*layers),
+        on_ok=task.on_ok,
+    )
+
+
+def _fan(loop: LoopDraft, failure: FailureMode | None) -> Fan:
+    at_once = DEFAULT_MAX_IN_FLIGHT if loop.max_in_flight is None else loop.max_in_flight
+    return Fan(
+        collection=loop.collection,
+        iterator=loop.iterator,
+        mode=loop.mode,
+        max_in_flight=at_once if loop.mode is LoopMode.PARALLEL else 1,
+        failure=failure or loop.failure or FailureMode.FAIL_FAST,
+    )
+
+
+def source_map(draft: PlaybookDraft, pipelines: Pipelines, file: str) -> SourceMap:
+    found = SourceMap(file)
+    for step in draft.steps:
+        found.steps[step.name] = step.place
+        for index, places in enumerate(step.arc_places):
+            found.arcs[step.name, index] = places.target
+        for task in pipelines[step.name]:
+            found.tasks[step.name, task.label] = task.place
+            found.lines[step.name, task.label] = {
+                name: param.node.text_line or param.node.place.line for name, param in task.params.items()
+            }
+    return found

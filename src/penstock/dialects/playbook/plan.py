@@ -1,0 +1,117 @@
+"""The lowered form of a playbook as plain JSON, in the words of the language: what `penstock plan` prints.
+
+Tasks are in the canonical form with their effective spec, labels made by sugar are visible, and secrets are only named.
+"""
+
+from __future__ import annotations
+
+from penstock.dialects.playbook.digest import as_json
+from penstock.kernel.net import AdmitRule, Backoff, Do, Edge, Fan, Gate, Net, Node, Rule, Task, Then, Writes
+from penstock.kernel.values import Json, JsonMap
+
+
+def plan(net: Net) -> JsonMap:
+    return {
+        "name": net.name,
+        "digest": net.digest,
+        "entry": net.entry,
+        "failure": net.failure.value,
+        "durability": net.durability.value,
+        "limits": as_json(net.limits),
+        "workload": net.workload,
+        # A static entry holds the secret itself, so nothing but name and kind is shown.
+        "keychain": [{"name": entry.get("name"), "kind": entry.get("kind")} for entry in net.keychain],
+        "steps": [_step(node) for node in net.nodes.values()],
+    }
+
+
+def _step(node: Node) -> JsonMap:
+    step: JsonMap = {"step": node.name}
+    if node.gate is Gate.JOIN:
+        step["join"] = list(node.joins)
+    if node.admit is not None:
+        step["admit"] = [_admit(rule) for rule in node.admit]
+    if node.timeout_s is not None:
+        step["timeout_s"] = node.timeout_s
+    if node.deadline_s is not None:
+        step["deadline_s"] = node.deadline_s
+    if node.fan is not None:
+        step["loop"] = _loop(node.fan)
+    step["tool"] = [task_json(task) for task in node.tasks]
+    step.update(_set(node.on_done))
+    mode = "exclusive" if node.first_only else "inclusive"
+    step["next"] = {"mode": mode, "arcs": [_arc(edge) for edge in node.edges]}
+    return step
+
+
+def _admit(rule: AdmitRule) -> JsonMap:
+    return {**_when(rule.when), "then": {"allow": rule.allow}}
+
+
+def _when(condition: str | None) -> JsonMap:
+    return {"else": None} if condition is None else {"when": condition}
+
+
+def _loop(fan: Fan) -> JsonMap:
+    return {
+        "in": fan.collection,
+        "iterator": fan.iterator,
+        "mode": fan.mode.value,
+        "max_in_flight": fan.max_in_flight,
+        "failure": fan.failure.value,
+    }
+
+
+def task_json(task: Task) -> JsonMap:
+    """A task in the canonical form. `policy` is absent when the author gave none."""
+    spec: JsonMap = dict(task.spec)
+    if task.rules is not None:
+        spec["policy"] = {"rules": [_rule(rule) for rule in task.rules]}
+    return {
+        "name": task.label,
+        "kind": task.kind,
+        **task.params,
+        **({"spec": spec} if spec else {}),
+        **_set(task.on_ok),
+    }
+
+
+def _rule(rule: Rule) -> JsonMap:
+    return {**_when(rule.when), "then": _then(rule.then)}
+
+
+def _then(then: Then) -> JsonMap:
+    found: JsonMap = {"do": then.do.value}
+    if then.do is Do.RETRY:
+        found["attempts"] = then.attempts
+        if then.backoff is not Backoff.NONE:
+            found["backoff"] = then.backoff.value
+        if then.delay:
+            found.update({"delay": then.delay, "max_delay": then.max_delay})
+        if then.jitter:
+            found["jitter"] = then.jitter
+    if then.to is not None:
+        found["to"] = then.to
+    for word, writes in (
+        ("set_iter", then.writes.iter),
+        ("set_ctx", then.writes.ctx),
+        ("append_ctx", then.writes.append),
+    ):
+        if writes:
+            found[word] = dict(writes)
+    return found
+
+
+def _set(writes: Writes) -> JsonMap:
+    found: dict[str, Json] = {f"ctx.{key}": value for key, value in writes.ctx.items()}
+    found.update({f"iter.{key}": value for key, value in writes.iter.items()})
+    return {"set": found} if found else {}
+
+
+def _arc(edge: Edge) -> JsonMap:
+    arc: JsonMap = {"step": edge.target}
+    if edge.guard is not None:
+        arc["when"] = edge.guard
+    if edge.args:
+        arc["args"] = dict(edge.args)
+    return {**arc, **_set(edge.writes)}

@@ -1,0 +1,202 @@
+"""One type for every mistake an author can make in a document.
+
+A `Problem` has a code, a place, what is wrong, what would be right, and a hint. Problems are collected, never raised one by one.
+Every code is registered with its reason and its remedy before it can be reported, so that none can be missing from the docs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from penstock.kernel.errors import Bug
+
+
+class Severity(str, Enum):
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """1-based line and column; `end_column` is one past the last character on that line. Line 0 is the file as a whole."""
+
+    file: str
+    line: int
+    column: int
+    end_column: int
+
+    @classmethod
+    def whole(cls, file: str) -> Place:
+        return cls(file, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    code: str
+    severity: Severity
+    message: str
+    place: Place
+    label: str = ""
+    """Short text beside the caret, such as "did you mean `retry`?"."""
+    hint: str = ""
+    rewrite: str = ""
+    """YAML that would be right, where the rewrite is mechanical."""
+    path: str = ""
+    """Where in the document's structure, such as `workflow[2].tool[0].kind`, where that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeDoc:
+    """What the reference says about one code. `bad` and `good` are YAML texts, empty where a text cannot show it."""
+
+    title: str
+    why: str
+    fix: str
+    bad: str = ""
+    good: str = ""
+
+
+CODES: dict[str, CodeDoc] = {}
+
+
+def register(table: Mapping[str, CodeDoc]) -> None:
+    """Called once by each module that reports problems, with its own codes."""
+    for code, doc in table.items():
+        if CODES.setdefault(code, doc) != doc:
+            raise Bug(f"the problem code `{code}` is registered twice, with different texts")
+
+
+_WEIGHT = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
+
+
+def _order(problem: Problem) -> tuple[str, int, int, int, str, str]:
+    place = problem.place
+    return place.file, place.line, place.column, _WEIGHT[problem.severity], problem.code, problem.message
+
+
+class Findings:
+    """The problems of one or more documents: each reported once, read in the order of their places."""
+
+    def __init__(self, problems: Iterable[Problem] = ()) -> None:
+        self._problems: dict[tuple[str, str, Place], Problem] = {}
+        self.extend(problems)
+
+    def add(self, problem: Problem) -> None:
+        if problem.code not in CODES:
+            raise Bug(
+                f"the problem code `{problem.code}` is not registered",
+                "add it to the table of the module that reports it",
+            )
+        self._problems.setdefault((problem.code, problem.message, problem.place), problem)
+
+    def extend(self, problems: Iterable[Problem]) -> None:
+        for problem in problems:
+            self.add(problem)
+
+    def error(
+        self,
+        code: str,
+        message: str,
+        place: Place,
+        *,
+        label: str = "",
+        hint: str = "",
+        rewrite: str = "",
+        path: str = "",
+    ) -> None:
+        self.add(Problem(code, Severity.ERROR, message, place, label, hint, rewrite, path))
+
+    def warning(
+        self,
+        code: str,
+        message: str,
+        place: Place,
+        *,
+        label: str = "",
+        hint: str = "",
+        rewrite: str = "",
+        path: str = "",
+    ) -> None:
+        self.add(Problem(code, Severity.WARNING, message, place, label, hint, rewrite, path))
+
+    def note(
+        self,
+        code: str,
+        message: str,
+        place: Place,
+        *,
+        label: str = "",
+        hint: str = "",
+        rewrite: str = "",
+        path: str = "",
+    ) -> None:
+        self.add(Problem(code, Severity.NOTE, message, place, label, hint, rewrite, path))
+
+    def in_order(self) -> list[Problem]:
+        return sorted(self._problems.values(), key=_order)
+
+    def strict(self) -> Findings:
+        """The same findings with every warning an error; notes stay notes."""
+        return Findings(
+            replace(problem, severity=Severity.ERROR) if problem.severity is Severity.WARNING else problem
+            for problem in self._problems.values()
+        )
+
+    @property
+    def has_errors(self) -> bool:
+        return any(problem.severity is Severity.ERROR for problem in self._problems.values())
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self.in_order())
+
+    def __len__(self) -> int:
+        return len(self._problems)
+
+
+# Words longer than this are texts, not misspelt names; comparing them would only cost time.
+_LONGEST_NAME = 64
+
+
+def closest(word: str, candidates: Iterable[str]) -> str | None:
+    """The candidate that `word` was probably meant to be, or None: `rety` → `retry`, `maxInFlight` → `max_in_flight`."""
+    bare = _bare(word)
+    if not bare or len(bare) > _LONGEST_NAME:
+        return None
+    # One slip turns any two-letter word into any other, so short words must match but for case and separators.
+    allowed = 0 if len(bare) < 3 else 1 if len(bare) < 5 else 2
+    best: tuple[int, bool, int] | None = None
+    found: str | None = None
+    for candidate in candidates:
+        other = _bare(candidate)
+        if candidate == word or not other or abs(len(other) - len(bare)) > allowed:
+            continue
+        slips = _slips(bare, other)
+        # A shorter candidate may not be rewritten wholesale either: `in` is not a misspelt `fan`.
+        if slips > allowed or slips * 2 >= len(other):
+            continue
+        rank = (slips, other[0] != bare[0], abs(len(other) - len(bare)))
+        if best is None or rank < best:
+            best, found = rank, candidate
+    return found
+
+
+def _bare(word: str) -> str:
+    return word.casefold().translate({ord(mark): None for mark in "-_ "})
+
+
+def _slips(left: str, right: str) -> int:
+    """Letters added, dropped, changed, or swapped with their neighbour, to get from one word to the other."""
+    before: list[int] = []
+    row = list(range(len(right) + 1))
+    for i, a in enumerate(left, 1):
+        current = [i]
+        for j, b in enumerate(right, 1):
+            cost = min(row[j] + 1, current[j - 1] + 1, row[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == right[j - 2] and b == left[i - 2]:
+                cost = min(cost, before[j - 2] + 1)
+            current.append(cost)
+        before, row = row, current
+    return row[-1]

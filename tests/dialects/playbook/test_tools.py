@@ -1,0 +1,90 @@
+"""Tasks against the catalog of tools."""
+
+import pytest
+
+from penstock.dialects.playbook import compile_text
+from penstock.kernel.errors import Refused
+from penstock.ports.plugins import ToolDescription
+from tests.dialects.playbook.support import CATALOG, codes, place_within_tasks, problems, tasks
+
+
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        ("kind: htp, url: x", ["P0504"]),
+        ("kind: http", ["P0506"]),
+        ("kind: http, url: x, ulr: y", ["P0505"]),
+        ("kind: http, url: 3", ["P0507"]),
+        ("kind: http, url: x, headers: [1]", ["P0507"]),
+        ("kind: http, url: x, headers: text", ["P0507"]),
+        ("kind: http, url: x, method: PUSH", ["P0508"]),
+        ("kind: sleep, seconds: soon", ["P0507"]),
+        ("kind: noop, args: { x: 1 }", ["P0509"]),
+        ("kind: noop, input: { x: 1 }", ["P0509"]),
+        ("kind: 3", ["P0101"]),
+        ("kind: ", ["P0101"]),
+    ],
+)
+def test_what_a_tool_does_not_take_is_an_error(task, expected):
+    assert codes(tasks(f"- {{ name: a, {task} }}\n")) == expected
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "kind: sleep, seconds: 1",
+        "kind: sleep, seconds: 0.5",
+        "kind: sleep, seconds: '{{ workload.x }}'",
+        "kind: http, url: x, headers: '{{ workload.items }}'",
+        "kind: http, url: x, headers: ",
+        "kind: http, url: x, method: '{{ workload.city }}'",
+        "kind: http, url: x, json: [1, { a: b }]",
+    ],
+)
+def test_templates_and_values_of_the_right_type_pass(task):
+    assert codes(tasks(f"- {{ name: a, {task} }}\n")) == []
+
+
+def test_an_unknown_tool_is_shown_the_closest_and_what_there_is():
+    (problem,) = problems(tasks("- { name: a, kind: htp }\n"))
+    assert problem.label == "did you mean `http`?"
+    assert "`python`" in problem.hint
+    assert place_within_tasks(problem) == (1, 20)
+
+
+@pytest.mark.parametrize(("kind", "word"), [("iterator", "loop"), ("secrets", "keychain"), ("bash", "shell")])
+def test_kinds_that_people_expect_lead_to_what_there_is_instead(kind, word):
+    (problem,) = problems(tasks(f"- {{ name: a, kind: {kind} }}\n"))
+    assert f"`{word}`" in problem.hint
+
+
+def test_a_missing_parameter_is_described():
+    (problem,) = problems(tasks("- { name: a, kind: http }\n"))
+    assert problem.message == "the tool `http` needs `url`"
+    assert problem.hint == "`url`: The url."
+
+
+def test_a_tool_without_args_names_those_that_take_them():
+    (problem,) = problems(tasks("- { name: a, kind: noop, args: { x: 1 } }\n"))
+    assert problem.hint == "args are taken by `playbook`, `python`"
+
+
+class BrokenCatalog:
+    """One of the installed tools cannot be imported."""
+
+    def kinds(self) -> list[str]:
+        return [*CATALOG.kinds(), "broken"]
+
+    def describe(self, kind: str) -> ToolDescription | None:
+        if kind == "broken":
+            raise Refused("no module named `driver`", "install the driver")
+        return CATALOG.describe(kind)
+
+
+def test_a_tool_that_cannot_be_loaded_is_a_problem_where_it_is_used_and_nowhere_else():
+    used = compile_text(
+        tasks("- { name: a, kind: broken, x: 1 }\n- { name: b, kind: broken }\n"), "x.yaml", BrokenCatalog()
+    )
+    assert [(problem.code, problem.hint) for problem in used.problems] == [("P0514", "install the driver")]
+    unused = compile_text(tasks("- { name: a, kind: noop, args: {} }\n"), "x.yaml", BrokenCatalog())
+    assert [problem.code for problem in unused.problems] == ["P0509"]
