@@ -1,0 +1,298 @@
+"""The kinds of keychain entries: which fields each has and what it resolves to.
+
+    one value      env · file · static · secret_manager · bearer
+    a mapping      postgres_credential · mysql_credential · basic · api_key · oauth2 · any mapping that a provider gives
+
+A kind with fields that gets none of them is looked up under its own name: in the local keychain, then in `PENSTOCK_<NAME>`,
+then field by field in `PENSTOCK_<NAME>_<FIELD>`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from penstock.kernel.errors import PenstockError
+from penstock.kernel.values import Json, JsonMap
+from penstock.keychain import connections
+from penstock.keychain.errors import Unresolved, did_you_mean
+from penstock.keychain.exchange import check_address
+from penstock.keychain.lookup import Lookup
+from penstock.keychain.oauth2 import CLIENT_AUTH, Client
+from penstock.keychain.providers import Local, options_of
+from penstock.keychain.resolved import Content, Entry
+from penstock.keychain.surroundings import variable_name
+
+_COMMON = ("name", "kind")
+_PROVIDED = ("provider", "key", "field")
+
+
+def read_json(text: str, what: str) -> JsonMap:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise Unresolved(f"{what} is not a JSON mapping")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    required: bool = False
+    secret: bool = False
+    rare: bool = False
+    """Understood, and not mentioned when nothing was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`aliases` are other names for its fields; a provider can have them if `is_provided`; `read` takes a text it has apart."""
+
+    resolve: Callable[[Kind, JsonMap, Lookup], Awaitable[Entry]]
+    fields: Mapping[str, Field]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    is_provided: bool = False
+    has_options: bool = False
+    read: Callable[[str, str], JsonMap] = read_json
+    example: str = ""
+
+    def check(self, given: JsonMap) -> None:
+        """Raises Unresolved when the fields are not those of this kind, before anything is looked up."""
+        known = [*self.fields, *self.aliases, *(_PROVIDED if self.is_provided else ())]
+        if self.has_options:
+            provider = given.get("provider")
+            known += sorted(options_of(provider if isinstance(provider, str) else None))
+        wrong = []
+        for name in (each for each in given if each not in (*known, *_COMMON)):
+            hint = did_you_mean(name, known) or f"it has {', '.join(f'`{each}`' for each in known)}"
+            wrong.append(Unresolved(f"`{name}` is not a field of kind `{given['kind']}`", hint))
+        if not self.is_provided:
+            wrong += self.missing(given)
+        if wrong:
+            raise Unresolved.together(wrong)
+
+    def missing(self, given: JsonMap) -> list[Unresolved]:
+        lacking = [name for name, each in self.fields.items() if each.required and given.get(name) in (None, "")]
+        return [Unresolved(f"`{name}` is missing", self.example) for name in lacking]
+
+
+async def _env(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
+    return Entry(lookup.keep(lookup.variable(await lookup.text("var", given["var"]))))
+
+
+async def _file(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
+    return Entry(lookup.keep(lookup.file(await lookup.text("path", given["path"]))))
+
+
+async def _static(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
+    lookup.warn("is `static`: for tests only, the secret stands in the document")
+    value = given["value"]
+    if isinstance(value, dict) and value:
+        return Entry(lookup.classified(value))
+    return Entry(lookup.keep(await lookup.text("value", value)))
+
+
+async def _secret_manager(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
+    key = await lookup.text("key", given["key"]) if given.get("key") is not None else lookup.name
+    value = await lookup.provided(given, key)
+    return Entry(lookup.classified(value))
+
+
+async def _bearer(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
+    values = await _values(kind, given, lookup)
+    return Entry(lookup.keep(str(values["token"]), "token"), names=("value", "token"))
+
+
+async def _mapping(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
+    return Entry(_content(kind, await _values(kind, given, lookup), lookup))
+
+
+async def _database(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
+    values = connections.canonical(await _values(kind, given, lookup))
+    if not {"host", "user", "database", "service"} & values.keys():
+        raise Unresolved("it names neither a `host` nor a `user` nor a `database`", kind.example)
+    return Entry(_content(kind, values, lookup))
+
+
+async def _oauth2(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
+    values = await _values(kind, given, lookup)
+    warning = check_address("token_url", str(values["token_url"]))
+    if warning:
+        lookup.warn(warning)
+    client_auth = str(values.get("client_auth", "auto"))
+    if client_auth not in CLIENT_AUTH:
+        raise Unresolved(
+            f"`client_auth` is `{client_auth}`; it can be {', '.join(f'`{each}`' for each in CLIENT_AUTH)}"
+        )
+    client = Client(
+        name=lookup.name,
+        token_url=str(values["token_url"]),
+        client_id=str(values["client_id"]),
+        client_secret=lookup.keep(str(values["client_secret"]), "client_secret"),
+        scope=_words(values.get("scope")),
+        audience=_words(values.get("audience")),
+        client_auth=client_auth,
+    )
+    where = lookup.where
+    grant = await client.grant(where)
+    return Entry(grant.content, renew_at=grant.renew_at, renew=lambda: client.renewed(where))
+
+
+def _words(value: Json) -> str | None:
+    return None if value is None else str(value)
+
+
+def _content(kind: Kind, values: JsonMap, lookup: Lookup) -> Content:
+    content: dict[str, Content] = {}
+    for name, value in values.items():
+        if value is None or value == "":
+            continue
+        is_secret = (
+            kind.fields[name].secret
+            if name in kind.fields
+            else any(word in name for word in ("pass", "secret", "token"))
+        )
+        if isinstance(value, (dict, list)):
+            content[name] = lookup.classified(value, name)
+        else:
+            content[name] = lookup.keep(str(value), name) if is_secret else value
+    return content
+
+
+async def _values(kind: Kind, given: JsonMap, lookup: Lookup) -> JsonMap:
+    """The fields of an entry with values in their place. Raises Unresolved."""
+    own = {kind.aliases.get(name, name): value for name, value in given.items() if name not in (*_COMMON, *_PROVIDED)}
+    found: JsonMap = {}
+    if any(given.get(name) is not None for name in _PROVIDED):
+        key = await lookup.text("key", given["key"]) if given.get("key") is not None else lookup.name
+        found = _taken_apart(kind, await lookup.provided(given, key), f"the secret `{key}`")
+    elif not own:
+        found = await _by_name(kind, lookup)
+    wrong = []
+    for name, value in own.items():
+        try:
+            found[name] = await _value(kind, name, value, lookup)
+        except Unresolved as error:
+            wrong.append(error)
+    wrong += kind.missing({**dict.fromkeys(own, True), **found})
+    if wrong:
+        raise Unresolved.together(wrong)
+    return found
+
+
+async def _value(kind: Kind, name: str, value: Json, lookup: Lookup) -> Json:
+    if isinstance(value, str) and kind.fields[name].secret:
+        lookup.warn(f"`{name}` is written out: use `{{env: NAME}}`, `{{file: path}}` or `{{secret: key}}`")
+    if name == "port" and isinstance(value, int):
+        return value
+    if name == "scope" and isinstance(value, list):
+        return " ".join(str(each) for each in value)
+    return await lookup.text(name, value)
+
+
+async def _by_name(kind: Kind, lookup: Lookup) -> JsonMap:
+    name, where = lookup.name, lookup.where
+    try:
+        stored = await Local().get(name, {}, where)
+    except PenstockError as error:
+        raise Unresolved(error.message, error.hint or "") from error
+    if stored is not None:
+        return _taken_apart(kind, stored, f"`{name}` in the local keychain")
+    whole = variable_name(name)
+    text = where.variable(whole)
+    if text is not None:
+        return _taken_apart(kind, text, f"the environment variable `{whole}`")
+    parts = {each: variable_name(name, each) for each in kind.fields}
+    found: JsonMap = {each: where.variable(variable) for each, variable in parts.items() if where.variable(variable)}
+    if not found:
+        listed = ", ".join(f"`{parts[each]}`" for each in parts if not kind.fields[each].rare)
+        raise Unresolved(
+            f"nothing was found: looked for `{name}` in the local keychain and for the variables `{whole}`, {listed}",
+            f"store it with `penstock keychain set {name}`, or set `{whole}`"
+            + (f"; {kind.example}" if kind.example else ""),
+        )
+    return found
+
+
+def _taken_apart(kind: Kind, value: Json, what: str) -> JsonMap:
+    fields = value if isinstance(value, dict) else kind.read(str(value), what)
+    return {kind.aliases.get(name, name): each for name, each in fields.items()}
+
+
+def _read_basic(text: str, what: str) -> JsonMap:
+    user, colon, password = text.partition(":")
+    if text.lstrip().startswith("{") or not colon:
+        return read_json(text, what)
+    return {"username": user, "password": password}
+
+
+_DATABASE = {
+    "url": Field(secret=True),
+    "host": Field(),
+    "port": Field(),
+    "user": Field(),
+    "password": Field(secret=True),
+    "database": Field(),
+    **{
+        name: Field(rare=True)
+        for name in ("sslmode", "sslrootcert", "sslcert", "sslkey", "connect_timeout", "application_name", "options")
+    },
+}
+_A_VALUE = {"value": Field(required=True, secret=True)}
+
+KINDS: Mapping[str, Kind] = {
+    "env": Kind(_env, {"var": Field(required=True)}, example="as in `var: API_TOKEN`"),
+    "file": Kind(_file, {"path": Field(required=True)}, example="as in `path: secrets/token.txt`"),
+    "static": Kind(_static, _A_VALUE),
+    "secret_manager": Kind(_secret_manager, {}, is_provided=True, has_options=True),
+    "bearer": Kind(
+        _bearer,
+        {"token": Field(required=True, secret=True)},
+        aliases={"value": "token"},
+        is_provided=True,
+        read=lambda text, what: {"token": text},
+    ),
+    "basic": Kind(
+        _mapping,
+        {"username": Field(required=True), "password": Field(required=True, secret=True)},
+        aliases={"user": "username"},
+        is_provided=True,
+        read=_read_basic,
+    ),
+    "api_key": Kind(
+        _mapping,
+        {"value": Field(required=True, secret=True), "header": Field(), "query": Field()},
+        is_provided=True,
+        read=lambda text, what: {"value": text},
+    ),
+    "oauth2": Kind(
+        _oauth2,
+        {
+            "token_url": Field(required=True),
+            "client_id": Field(required=True),
+            "client_secret": Field(required=True, secret=True),
+            "scope": Field(),
+            "audience": Field(),
+            "client_auth": Field(),
+        },
+        is_provided=True,
+    ),
+    "postgres_credential": Kind(
+        _database,
+        _DATABASE,
+        aliases=connections.ALIASES,
+        is_provided=True,
+        read=connections.from_text,
+        example="as in `postgresql://user:password@host:5432/database`",
+    ),
+    "mysql_credential": Kind(
+        _database,
+        _DATABASE,
+        aliases=connections.ALIASES,
+        is_provided=True,
+        read=connections.from_text,
+        example="as in `mysql://user:password@host:3306/database`",
+    ),
+}

@@ -1,0 +1,183 @@
+"""The keychain of one run: entries by name, resolved before the first step.
+
+Law: templates get `view`, which holds secrets only as `Secret`; tools get plain text through `reveal` and `credential`, and only
+then. Nobody writes to a keychain: a token that runs out is replaced by `fresh`, under the same name and the same markers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NoReturn, TypeAlias, Union
+
+from penstock.kernel.values import Json
+from penstock.keychain.errors import UnknownEntry
+from penstock.keychain.markers import fill_in
+from penstock.keychain.redaction import Redaction
+from penstock.keychain.secret import Secret, marker_of, reveal
+from penstock.ports.ambient import Clock, SystemClock
+
+Content: TypeAlias = Union[bool, int, float, str, Secret, "list[Content]", "dict[str, Content]", None]
+"""What an entry holds: a value as JSON has it, with secrets in place of the texts that are secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Content with an end: it should be replaced at `renew_at`. None: it has no end that we know of."""
+
+    content: Content
+    renew_at: float | None
+
+
+@dataclass(slots=True)
+class Entry:
+    """`names` are the fields under which a tool finds an entry that is one value; `renew` asks for the content again."""
+
+    content: Content
+    names: tuple[str, ...] = ("value",)
+    renew_at: float | None = None
+    renew: Callable[[], Awaitable[Grant]] | None = None
+
+
+class Keychain:
+    def __init__(
+        self,
+        entries: Mapping[str, Entry] | None = None,
+        *,
+        clock: Clock | None = None,
+        redaction: Redaction | None = None,
+        warnings: Sequence[str] = (),
+    ) -> None:
+        self._entries = dict(entries or {})
+        self._clock = clock or SystemClock()
+        self.redaction = redaction if redaction is not None else Redaction()
+        """Shared with the keychains of sub-playbooks, so that a secret handed down is hidden there too."""
+        self.warnings = tuple(warnings)
+        self._by_marker: dict[str, Secret] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+        for entry in self._entries.values():
+            self._know(entry.content)
+        self._shown = {name: _frozen(entry.content) for name, entry in self._entries.items()}
+        self._view = MappingProxyType(self._shown)
+
+    def __repr__(self) -> str:
+        return f"Keychain({', '.join(self._entries)})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a keychain holds secrets and cannot be serialised or copied")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._entries)
+
+    def view(self) -> Mapping[str, object]:
+        """What templates see as `keychain`: read-only, always current, without a single plain secret."""
+        return self._view
+
+    def reveal(self, value: Any) -> Any:
+        """A copy of `value` in which secrets and their markers have become plain text. Only for the call of a tool.
+
+        Raises SecretAltered when a template has changed a secret. Without any secret known, `value` itself is returned.
+        """
+        return self._revealed(value) if self._by_marker else value
+
+    def credential(self, name: str) -> dict[str, Any]:
+        """An entry for `auth:`, in plain text. One value is found under `value`. Raises UnknownEntry."""
+        entry = self._entries.get(name)
+        if entry is None:
+            raise UnknownEntry(name, self._entries)
+        plain = self._revealed(entry.content)
+        return plain if isinstance(plain, dict) else dict.fromkeys(entry.names, plain)
+
+    def hide(self, text: str) -> str:
+        """`text` as it may be logged: known secrets, encoded ones too, and markers are replaced by `***`."""
+        return self.redaction.hide(text)
+
+    def hide_bytes(self, data: bytes) -> bytes:
+        return self.redaction.hide_bytes(data)
+
+    def hide_tree(self, value: Json) -> Json:
+        """The same for a value; unlike `hide_bytes` on its JSON it cannot break the form of the JSON."""
+        return self.redaction.hide_tree(value)
+
+    def shows(self, data: bytes) -> bool:
+        """Is a secret in `data`? The quick question to ask of encoded JSON before `hide_tree` walks through the value."""
+        return self.redaction.shows(data)
+
+    def is_stale(self) -> bool:
+        """Has any entry to be replaced by now? Cheap: to be asked before every task."""
+        return any(self._is_due(entry) for entry in self._entries.values() if entry.renew is not None)
+
+    async def fresh(self, name: str | None = None) -> None:
+        """Replace what is about to run out: one entry, or all. A name that no entry has is no business of this method.
+
+        Raises Unavailable when the issuer cannot be reached, Refused when it says no.
+        """
+        for each in [*self._entries] if name is None else [name]:
+            if each in self._entries and self._is_due(self._entries[each]):
+                # One asks, the others wait and find it done: an issuer may revoke the token it gave a moment ago.
+                async with self._locks.setdefault(each, asyncio.Lock()):
+                    if self._is_due(self._entries[each]):
+                        await self._renew(each)
+
+    def _is_due(self, entry: Entry) -> bool:
+        return entry.renew is not None and entry.renew_at is not None and self._clock.now() >= entry.renew_at
+
+    async def _renew(self, name: str) -> None:
+        entry = self._entries[name]
+        assert entry.renew is not None
+        grant = await entry.renew()
+        old = list(_secrets(entry.content))
+        entry.content, entry.renew_at = grant.content, grant.renew_at
+        self._know(entry.content)
+        # Texts rendered before the renewal are sent after it: their markers stand for the new value from now on.
+        current = dict(_secrets(entry.content))
+        for path, secret in old:
+            replaced = [marker for marker, held in self._by_marker.items() if held is secret]
+            for marker in replaced if path in current else ():
+                self._by_marker[marker] = current[path]
+        self._shown[name] = _frozen(entry.content)
+
+    def _know(self, content: Content) -> None:
+        for _, secret in _secrets(content):
+            self._by_marker[marker_of(secret)] = secret
+            self.redaction.add(reveal(secret))
+
+    def _revealed(self, value: Any) -> Any:
+        match value:
+            case str():
+                return fill_in(value, self._by_marker)
+            case Secret():
+                return reveal(self._by_marker.get(marker_of(value), value))
+            case Mapping():
+                return {self._revealed(key): self._revealed(each) for key, each in value.items()}
+            case list() | tuple():
+                return [self._revealed(each) for each in value]
+            case _:
+                return value
+
+
+def _frozen(content: Content) -> object:
+    match content:
+        case dict():
+            return MappingProxyType({key: _frozen(each) for key, each in content.items()})
+        case list():
+            return tuple(_frozen(each) for each in content)
+        case _:
+            return content
+
+
+def _secrets(content: Content, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Secret]]:
+    match content:
+        case Secret():
+            yield path, content
+        case dict():
+            for key, each in content.items():
+                yield from _secrets(each, (*path, key))
+        case list():
+            for index, each in enumerate(content):
+                yield from _secrets(each, (*path, index))
+        case _:
+            return
