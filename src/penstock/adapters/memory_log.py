@@ -1,0 +1,157 @@
+"""The event log in memory, for tests and simulation: the same law, durable for as long as its `MemoryStore` lives.
+
+Several `MemoryLog`s on one store stand for several processes: each has its own claims, and closing one gives them up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from penstock.adapters.admission import Standing, refusal, unknown
+from penstock.kernel.errors import Bug, Refused
+from penstock.ports.log import Entry, Header, Request, Status
+
+
+@dataclass(slots=True)
+class Execution:
+    header: Header
+    document: bytes
+    standing: Standing
+    entries: list[Entry] = field(default_factory=list)
+    holder: MemoryLog | None = None
+
+
+class MemoryStore:
+    """What outlives a log that is closed."""
+
+    def __init__(self) -> None:
+        self.executions: dict[str, Execution] = {}
+        self.requests: dict[int, Request] = {}
+        self.requests_made = 0
+
+
+class MemoryLog:
+    def __init__(self, store: MemoryStore | None = None) -> None:
+        self._store = store or MemoryStore()
+        self._given = 0
+        self._refused: dict[int, Refused] = {}
+        self._broken: dict[tuple[str, int], Refused] = {}
+        self._closed = False
+
+    async def create(self, header: Header, document: bytes) -> None:
+        self._check_open()
+        if header.execution_id in self._store.executions:
+            raise Refused(f"there is already an execution `{header.execution_id}`", "choose another id")
+        new = Execution(replace(header, last_seq=0), document, Standing(epoch=0, owner=None, last_seq=0))
+        self._store.executions[header.execution_id] = new
+
+    async def claim(self, execution_id: str, owner: str) -> int:
+        self._check_open()
+        execution = self._find(execution_id)
+        self._check_free(execution)
+        execution.holder = self
+        execution.standing.epoch += 1
+        execution.standing.owner = owner
+        self._broken.pop((execution_id, execution.standing.epoch), None)
+        return execution.standing.epoch
+
+    async def release(self, execution_id: str) -> None:
+        execution = self._store.executions.get(execution_id)
+        if execution and execution.holder is self:
+            execution.holder = None
+            execution.standing.owner = None
+
+    async def forget(self, execution_id: str) -> None:
+        self._check_open()
+        self._check_free(self._find(execution_id))
+        del self._store.executions[execution_id]
+        for request in self.asked(execution_id):
+            self.answered(request.number)
+
+    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], status: Status | None = None) -> int:
+        self._check_open()
+        self._given += 1
+        execution = self._store.executions.get(execution_id)
+        standing = execution.standing if execution else None
+        reason = self._broken.get((execution_id, epoch)) or refusal(execution_id, standing, epoch, entries)
+        if reason is not None:
+            self._refused[self._given] = self._broken[execution_id, epoch] = reason
+        elif execution:
+            execution.entries.extend(entries)
+            execution.standing.last_seq += len(entries)
+            if status is not None:
+                execution.header = _with_status(execution, status)
+        return self._given
+
+    async def durable(self, ticket: int) -> None:
+        if ticket > self._given:
+            raise Bug(f"ticket {ticket} was never given: the last one is {self._given}")
+        await asyncio.sleep(0)
+        if refused := self._refused.get(ticket):
+            raise Refused(refused.message, refused.hint)
+
+    @property
+    def backlog(self) -> int:
+        return 0
+
+    def read(self, execution_id: str, after: int = 0) -> Iterator[Entry]:
+        execution = self._find(execution_id)
+        return islice(execution.entries, max(after, 0), execution.standing.last_seq)
+
+    def header(self, execution_id: str) -> Header | None:
+        execution = self._store.executions.get(execution_id)
+        return replace(execution.header, last_seq=execution.standing.last_seq) if execution else None
+
+    def headers(self, limit: int = 100) -> list[Header]:
+        newest = islice(reversed(self._store.executions.values()), limit)
+        return [replace(execution.header, last_seq=execution.standing.last_seq) for execution in newest]
+
+    def document(self, execution_id: str) -> bytes:
+        return self._find(execution_id).document
+
+    def ask(self, execution_id: str, what: str, payload: bytes = b"{}") -> None:
+        self._find(execution_id)
+        self._store.requests_made += 1
+        number = self._store.requests_made
+        self._store.requests[number] = Request(number, execution_id, what, payload)
+
+    def asked(self, execution_id: str) -> list[Request]:
+        return [request for request in self._store.requests.values() if request.execution_id == execution_id]
+
+    def answered(self, number: int) -> None:
+        self._store.requests.pop(number, None)
+
+    def has_owner(self, execution_id: str) -> bool:
+        execution = self._store.executions.get(execution_id)
+        return execution is not None and execution.holder is not None
+
+    async def close(self) -> None:
+        self._closed = True
+        for execution in self._store.executions.values():
+            if execution.holder is self:
+                execution.holder = None
+
+    def _find(self, execution_id: str) -> Execution:
+        execution = self._store.executions.get(execution_id)
+        if execution is None:
+            raise unknown(execution_id)
+        return execution
+
+    def _check_free(self, execution: Execution) -> None:
+        if execution.holder:
+            raise Refused(
+                f"`{execution.header.execution_id}` is already being worked on by `{execution.standing.owner}`",
+                "wait for it to end; a run can be resumed once nobody works on it",
+            )
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Refused("the log is closed", "open it again first")
+
+
+def _with_status(execution: Execution, status: Status) -> Header:
+    last_time = execution.entries[-1].ts if execution.entries else execution.header.started_at
+    return replace(execution.header, status=status, ended_at=None if status == "running" else last_time)

@@ -1,0 +1,42 @@
+"""SQL lives in files: numbered ones make the schema, `queries.sql` has every statement under a name with its sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from sqlite3 import complete_statement
+
+FOLDER = Path(__file__).parent / "sql"
+
+
+def queries(dialect: str) -> dict[str, str]:
+    """Statements by name, without comments and closing semicolon."""
+    found: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in (FOLDER / dialect / "queries.sql").read_text(encoding="utf-8").splitlines():
+        if line.startswith("-- name: "):
+            lines = found.setdefault(line.removeprefix("-- name: ").strip(), [])
+        elif line and not line.startswith("--"):
+            lines.append(line)
+    return {name: "\n".join(text).removesuffix(";") for name, text in found.items()}
+
+
+def schema_files(dialect: str) -> dict[int, Path]:
+    """The numbered files in their order: `0001_log.sql` is version 1."""
+    paths = sorted((FOLDER / dialect).glob("[0-9][0-9][0-9][0-9]_*.sql"))
+    return {int(path.name[:4]): path for path in paths}
+
+
+def statements(text: str) -> list[str]:
+    """A schema file cut into statements, so that they can run inside the transaction that records the version."""
+    found: list[str] = []
+    pending = ""
+    for line in text.splitlines(keepends=True):
+        if not pending and (not line.strip() or line.startswith("--")):
+            continue
+        pending += line
+        if complete_statement(pending):
+            found.append(pending.strip())
+            pending = ""
+    if pending.strip():
+        found.append(pending.strip())
+    return found

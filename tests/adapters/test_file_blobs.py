@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import os
+import tracemalloc
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from penstock.adapters.file_blobs import FileBlobs
+from penstock.kernel.errors import Refused, Unavailable
+from tests.adapters import children
+
+
+def stored(home: Path) -> list[Path]:
+    """All files of the store, finished and unfinished."""
+    return sorted(path for path in (home / "blobs").rglob("*") if path.is_file())
+
+
+def test_a_result_lies_in_a_file_named_after_its_content(tmp_path: Path) -> None:
+    ref = FileBlobs(tmp_path).put([b"content"])
+    name = tmp_path / "blobs" / ref.checksum[:2] / ref.checksum[2:]
+    assert (ref.store, ref.key) == ("file", f"sha256/{ref.checksum[:2]}/{ref.checksum[2:]}")
+    assert stored(tmp_path) == [name]
+    assert FileBlobs(tmp_path).path(ref) == str(name)
+
+
+def test_equal_contents_are_stored_once_and_written_once(tmp_path: Path) -> None:
+    store = FileBlobs(tmp_path)
+    first = Path(store.path(store.put([b"content"]))).stat()
+    second = Path(store.path(store.put([b"con", b"tent"]))).stat()
+    assert (first.st_ino, first.st_mtime_ns) == (second.st_ino, second.st_mtime_ns)
+    assert len(stored(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"), [(b"contenT", "its SHA-256 is not"), (b"cont", "it has 4 bytes and should have 7")]
+)
+def test_damage_is_told_with_the_name_of_the_file_and_healed_by_storing_again(
+    tmp_path: Path, damage: bytes, told: str
+) -> None:
+    store = FileBlobs(tmp_path)
+    ref = store.put([b"content"])
+    Path(store.path(ref)).write_bytes(damage)
+    with pytest.raises(Unavailable, match=told) as error:
+        store.get(ref)
+    assert str(tmp_path) in error.value.message
+    assert "backup" in str(error.value.hint)
+    store.put([b"content"])
+    assert store.get(ref) == b"content"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "../../../etc/passwd",
+        "sha256/../../../../../etc/passwd",
+        "/etc/passwd",
+        "sha256/ab/" + "c" * 61,
+        "sha256/AB/" + "c" * 62,
+        "sha256/ab/" + "c" * 62 + "\n",
+        "",
+    ],
+)
+def test_a_key_cannot_lead_out_of_the_store(tmp_path: Path, key: str) -> None:
+    store = FileBlobs(tmp_path)
+    ref = replace(store.put([b"content"]), key=key)
+    for act in (store.get, store.path, store.delete):
+        with pytest.raises(Refused, match="is not a reference into the file store"):
+            act(ref)
+
+
+def test_nothing_is_left_behind_when_the_source_fails(tmp_path: Path) -> None:
+    def chunks() -> Iterator[bytes]:
+        yield b"half"
+        raise OSError("the source went away")
+
+    with pytest.raises(OSError, match="the source went away"):
+        FileBlobs(tmp_path).put(chunks())
+    assert stored(tmp_path) == []
+
+
+def test_a_full_disk_is_told_and_nothing_is_left_behind(tmp_path: Path) -> None:
+    said = children.finish(children.start("put_beyond_a_limit", tmp_path, 1_000_000))
+    assert said.startswith("Unavailable the disk is full: `")
+    assert "make room and resume the run" in said
+    assert stored(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(Unavailable, match=r"file` cannot be used: file exists"):
+        FileBlobs(tmp_path / "file").put([b"x"])
+
+
+def test_large_results_pass_through_with_little_memory(tmp_path: Path) -> None:
+    store = FileBlobs(tmp_path)
+    chunk = os.urandom(64 * 1024)
+    tracemalloc.start()
+    try:
+        ref = store.put(chunk for _ in range(320))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert ref.size == 320 * len(chunk)
+    assert peak < 4 * 1024 * 1024
+
+
+def test_many_threads_may_store_the_same_and_different_results(tmp_path: Path) -> None:
+    store = FileBlobs(tmp_path)
+    contents = [str(number % 5).encode() * 10_000 for number in range(60)]
+    with ThreadPoolExecutor(6) as pool:
+        refs = list(pool.map(lambda content: FileBlobs(tmp_path).put([content]), contents))
+    assert [store.get(ref) for ref in refs] == contents
+    assert len(stored(tmp_path)) == 5
+
+
+def test_what_a_dead_process_left_unfinished_is_swept_when_it_is_old(tmp_path: Path) -> None:
+    FileBlobs(tmp_path).put([b"content"])
+    old, young = (tmp_path / "blobs" / "unfinished" / name for name in ("old", "young"))
+    for file in (old, young):
+        file.write_bytes(b"half")
+    os.utime(old, (1.0, 1.0))
+    FileBlobs(tmp_path).put([b"content"])
+    assert (old.exists(), young.exists()) == (False, True)
