@@ -1,0 +1,198 @@
+"""What a tool is.
+
+A tool is a class with a `kind`, a typed parameter model and `run`; or a function under `@tool`.
+It returns a value (an ok outcome), a `Success` (a value with helper fields such as `http`), or raises:
+
+    ToolFailure       the task failed, and this says how: kind, message, retryable, helper fields
+    anything else     also an error outcome, kind `exception`
+
+A tool never sees templates, policies or the log: parameters arrive rendered, validated and with secrets filled in.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
+
+import msgspec
+
+from penstock.kernel.frozen import frozen
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.ambient import Clock
+from penstock.ports.blobs import BlobStore, ResultRef
+
+
+class ToolFailure(Exception):
+    """An error outcome. `retryable` is advice for policies; `helpers` become `outcome.http`, `outcome.pg` …"""
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        retryable: bool = False,
+        helpers: dict[str, JsonMap] | None = None,
+        **detail: Json,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.retryable = retryable
+        self.helpers = helpers or {}
+        self.detail: JsonMap = dict(detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """A result together with the tool family's helper fields. A `ResultRef` as `result` is stored as the reference it is."""
+
+    result: object = None
+    helpers: dict[str, JsonMap] = field(default_factory=dict)
+
+
+class Resources(Protocol):
+    """Things shared by all tasks of one execution, such as connection pools; closed when it ends."""
+
+    async def get(self, key: object, make: Callable[[], Awaitable[tuple[Any, Callable[[], Awaitable[None]]]]]) -> Any:
+        """The resource under `key`, made on first use by `make`, which returns it with the coroutine function that closes it."""
+        ...
+
+
+class Threads(Protocol):
+    """Blocking code runs here, never on the event loop."""
+
+    async def run(self, function: Callable[..., Any], *arguments: Any) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the operator allows, as opposed to what the author asks for."""
+
+    allow_private_network: bool = True
+    max_output_bytes: int = 10 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the task stands in its document, so that errors can name a line the author knows."""
+
+    file: str = "<playbook>"
+    lines: dict[str, int] = field(default_factory=dict)
+    """Parameter name -> the 1-based line on which the first line of its text stands."""
+
+
+@frozen
+class Call:
+    """One task run, as its tool sees it."""
+
+    task: str
+    task_run_id: str
+    attempt: int
+    execution_id: str
+    idempotency_key: str
+    folder: Path
+    """Relative paths in parameters are relative to this, the document's own folder (D56)."""
+    spec: JsonMap
+    """The effective spec: kind defaults < executor < step < loop < task. Time-outs and other runtime knobs."""
+    clock: Clock
+    blobs: BlobStore
+    resources: Resources
+    threads: Threads
+    settings: Settings
+    source: Source
+    credential: Callable[[str], dict[str, Any]]
+    """A keychain entry as a plain mapping, secrets included; a scalar one is `{"value": …}`. Raises ToolFailure when unknown."""
+    say: Callable[[str], None]
+    """A line for the run's log: shown, kept, and redacted. Safe to call from any thread."""
+    play: Callable[..., Awaitable[Any]]
+    """`await play(path, workload, return_step)` runs a sub-playbook as a child scope and gives its result."""
+    load: Callable[[ResultRef], Json]
+    """The value behind a reference."""
+
+    def resolve(self, path: str) -> Path:
+        """A path from a parameter, made absolute against the document's folder."""
+        given = Path(path).expanduser()
+        return given if given.is_absolute() else self.folder / given
+
+    def timeout(self, default: float | None = None) -> float | None:
+        """The whole task's time limit in seconds, from `spec.timeout` as a number or as `{total: …}`."""
+        value = self.spec.get("timeout")
+        if isinstance(value, dict):
+            value = value.get("total")
+        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else default
+
+
+P = TypeVar("P", bound=msgspec.Struct)
+
+
+class Tool(Generic[P]):
+    """Base of all tools. The docstring is its reference page; `Params` fields carry their descriptions in `msgspec.Meta`."""
+
+    kind: ClassVar[str]
+    Params: ClassVar[type[msgspec.Struct]]
+    inline: ClassVar[bool] = False
+    """True only for tools that neither block nor await: they run without touching the event loop."""
+    needs_secrets: ClassVar[bool] = True
+    example: ClassVar[str] = ""
+    """A task in YAML that the docs page shows and the tests run or validate."""
+    defaults: ClassVar[JsonMap] = {}
+    """Kind defaults of `spec`: the outermost layer of the overlay."""
+
+    def run_inline(self, params: P, call: Call) -> object:
+        raise TypeError(f"tool `{self.kind}` is not inline")
+
+    async def run(self, params: P, call: Call) -> object:
+        return self.run_inline(params, call)
+
+
+_RESERVED = {"call"}
+
+
+def tool(kind: str, *, example: str = "") -> Callable[[Callable[..., Any]], type[Tool[Any]]]:
+    """Make a tool of a function: its parameters are the task's parameters, its docstring the reference page.
+
+    An `async def` runs on the event loop; a plain `def` runs in a thread. A parameter named `call` receives the Call.
+    """
+
+    def make(function: Callable[..., Any]) -> type[Tool[Any]]:
+        signature = inspect.signature(function, eval_str=True)
+        fields: list[Any] = []
+        for name, parameter in signature.parameters.items():
+            if name in _RESERVED:
+                continue
+            annotation = object if parameter.annotation is parameter.empty else parameter.annotation
+            if parameter.default is parameter.empty:
+                fields.append((name, annotation))
+            else:
+                fields.append((name, annotation, parameter.default))
+        model = msgspec.defstruct(f"{kind.title()}Params", fields, kw_only=True, forbid_unknown_fields=True)
+        wants_call = "call" in signature.parameters
+        is_async = inspect.iscoroutinefunction(function)
+
+        async def run(self: Tool[Any], params: Any, call: Call) -> object:
+            arguments = {name: getattr(params, name) for name in model.__struct_fields__}
+            if wants_call:
+                arguments["call"] = call
+            if is_async:
+                return await function(**arguments)
+            return await call.threads.run(lambda: function(**arguments))
+
+        made = type(
+            f"{kind.title()}Tool",
+            (Tool,),
+            {
+                "kind": kind,
+                "Params": model,
+                "__doc__": function.__doc__,
+                "__module__": function.__module__,
+                "run": run,
+                "example": example,
+                "function": staticmethod(function),
+            },
+        )
+        return cast("type[Tool[Any]]", made)
+
+    return make

@@ -1,0 +1,341 @@
+"""The `files` tool: local files, one action per task.
+
+Law: every action can be done again after a crash and leads to the same files, `append` excepted.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import datetime
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import UNSET, Meta
+
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.blobs import ResultRef, is_ref
+from penstock.tools import file_changes
+from penstock.tools.base import Call, Tool, ToolFailure
+from penstock.tools.file_formats import (
+    Format,
+    bytes_from,
+    decode,
+    encode,
+    encode_lines,
+    encode_more_rows,
+    format_by_name,
+)
+from penstock.tools.paths import local_path, os_failure, require_regular
+
+Action = Literal["read", "write", "append", "list", "copy", "move", "delete", "mkdir", "exists", "checksum", "stat"]
+DEFAULT_MAX_BYTES = 100 * 1024 * 1024
+
+
+class FilesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    action: Annotated[Action, Meta(description="What to do.")]
+    path: Annotated[
+        str, Meta(description="The file or folder, relative to the document's folder; a `file://` URL is read too.")
+    ]
+    to: Annotated[
+        str | None,
+        Meta(description="Where `copy` and `move` lead. A folder that exists, or a name ending in `/`: into it."),
+    ] = None
+    content: Annotated[
+        Any, Meta(description="What `write` and `append` put there: text, any JSON value, or a reference to a result.")
+    ] = UNSET
+    format: Annotated[
+        Format | None,
+        Meta(
+            description="How the file is read or written. If left out, by its name: `.json`, `.jsonl`, `.csv`, otherwise text. "
+            "`bytes` reads into the result store and writes base64 text."
+        ),
+    ] = None
+    encoding: Annotated[str, Meta(description="The encoding of text.")] = "utf-8"
+    delimiter: Annotated[str, Meta(description="What stands between the values of a CSV row.")] = ","
+    pattern: Annotated[str, Meta(description="Which names `list` gives: `*.csv`, `2024-*/*.json` …")] = "*"
+    recursive: Annotated[
+        bool, Meta(description="`list`: also in folders below. `delete`: a folder with all that is in it.")
+    ] = False
+    overwrite: Annotated[bool, Meta(description="If false, `write`, `copy` and `move` fail when the file exists.")] = (
+        True
+    )
+    missing_ok: Annotated[
+        bool,
+        Meta(
+            description="A file that is not there is no failure: `read` gives null, `list` nothing, `delete` is done."
+        ),
+    ] = False
+    algorithm: Annotated[str, Meta(description="For `checksum`: `sha256`, `sha1`, `md5`, `blake2b` …")] = "sha256"
+    max_bytes: Annotated[int, Meta(gt=0, description="The largest file that `read` takes (100 MiB).")] = (
+        DEFAULT_MAX_BYTES
+    )
+
+
+class FilesTool(Tool[FilesParams]):
+    """Reads, writes and moves local files.
+
+    The result has `path`, and by action:
+
+    - `read`: `data` (a text or value; a reference for `format: bytes`) and `size`
+    - `write`, `append`: `size`, the bytes written. Writing is atomic: readers see the old file or the new one. Folders on the
+      way are made. A text is written as it is, unless `format` is given; other values as JSON or in the format of the name.
+    - `list`: `data`, sorted by name: `{name, path, type, size, modified}` each; and `count`
+    - `copy`, `move`: `to`
+    - `delete`: `deleted`; a folder needs `recursive: true`
+    - `mkdir`: `created`; folders on the way are made too
+    - `exists`: `data`, true or false
+    - `checksum`: `data`, in hexadecimal, with `algorithm` and `size`
+    - `stat`: `exists`, `type`, `size`, `modified`, `mode`
+
+    CSV rows are mappings by the names in the first row, and all their values are text. Failures are of kind `not_found`,
+    `permission`, `exists`, `is_directory`, `decode`, `too_large`, `disk_full`, `io`, `unsupported_scheme` or `parameters`.
+    """
+
+    kind: ClassVar[str] = "files"
+    Params = FilesParams
+    needs_secrets: ClassVar[bool] = False
+    example: ClassVar[str] = """\
+- name: save
+  kind: files
+  action: write
+  path: "out/orders.json"
+  content: "{{ fetch.data }}"
+"""
+
+    async def run(self, params: FilesParams, call: Call) -> JsonMap:
+        result: JsonMap = await call.threads.run(perform, params, call)
+        return result
+
+
+def perform(params: FilesParams, call: Call) -> JsonMap:
+    """Do the action. Blocks."""
+    path = local_path(params.path, call)
+    _check(params)
+    try:
+        return _ACTIONS[params.action](params, path, call)
+    except FileNotFoundError as error:
+        if not params.missing_ok or params.action in ("write", "append", "mkdir"):
+            raise os_failure(error, path) from error
+        return _nothing(params.action, path)
+    except OSError as error:
+        raise os_failure(error, _blamed(error, path)) from error
+
+
+def _blamed(error: OSError, path: Path) -> Path:
+    """The path the author knows. Names of our own temporary files would only puzzle."""
+    named = error.filename2 or error.filename
+    return Path(named) if isinstance(named, str) and not named.endswith(".tmp") else path
+
+
+def _check(params: FilesParams) -> None:
+    needs = {"to": ("copy", "move"), "content": ("write", "append")}
+    for name, actions in needs.items():
+        given = getattr(params, name) not in (None, UNSET) or (name == "content" and params.content is None)
+        if params.action in actions and not given:
+            raise ToolFailure("parameters", f"`action: {params.action}` needs `{name}`")
+        if params.action not in actions and given:
+            raise ToolFailure("parameters", f"`{name}` is for `{'` and `'.join(actions)}`, not for `{params.action}`")
+
+
+def _nothing(action: Action, path: Path) -> JsonMap:
+    result: JsonMap = {"path": str(path)}
+    if action == "list":
+        return result | {"data": [], "count": 0}
+    if action == "delete":
+        return result | {"deleted": False}
+    return result | {"exists": False} if action == "stat" else result | {"data": None}
+
+
+def _read(params: FilesParams, path: Path, call: Call) -> JsonMap:
+    size = require_regular(path).st_size
+    form = params.format or format_by_name(path) or "text"
+    data: Json
+    if form == "bytes":
+        data = call.blobs.put(_bounded(path, params.max_bytes), "application/octet-stream").as_json()
+    else:
+        content = b"".join(_bounded(path, params.max_bytes))
+        size = len(content)
+        data = decode(content, form, params.encoding, params.delimiter, path)
+    return {"path": str(path), "data": data, "size": size}
+
+
+def _bounded(path: Path, limit: int) -> Iterable[bytes]:
+    seen = 0
+    for chunk in file_changes.chunks_of(path):
+        seen += len(chunk)
+        if seen > limit:
+            words = f"`{path}` is larger than `max_bytes` ({limit:,} bytes): raise it, or use `format: bytes` and a larger one"
+            raise ToolFailure("too_large", words, path=str(path), limit=limit)
+        yield chunk
+
+
+def _write(params: FilesParams, path: Path, call: Call) -> JsonMap:
+    size = file_changes.replace(path, _chunks(params, path, call), overwrite=params.overwrite)
+    return {"path": str(path), "size": size}
+
+
+def _chunks(params: FilesParams, path: Path, call: Call) -> Iterable[bytes]:
+    content = params.content
+    if is_ref(content):
+        content = ResultRef.from_json(content)
+    if isinstance(content, ResultRef):
+        return file_changes.chunks_of(Path(call.blobs.path(content)))
+    if isinstance(content, (bytes, bytearray)):
+        return [bytes(content)]
+    if params.format == "bytes":
+        return [_from_base64(content)]
+    form = params.format or (None if isinstance(content, str) else format_by_name(path)) or "text"
+    return [bytes_from(encode(content, form, params.delimiter), params.encoding)]
+
+
+def _from_base64(content: Any) -> bytes:
+    try:
+        return base64.b64decode(content, validate=True)
+    except (binascii.Error, TypeError, ValueError) as error:
+        raise ToolFailure(
+            "parameters", f"with `format: bytes`, `content` is base64 text or a reference: {error}"
+        ) from error
+
+
+def _append(params: FilesParams, path: Path, call: Call) -> JsonMap:
+    content = params.content
+    form = params.format or (None if isinstance(content, str) else format_by_name(path)) or "text"
+    if form == "json":
+        raise ToolFailure(
+            "parameters", "a JSON file is one value and cannot be appended to; use `format: jsonl`, or read and write"
+        )
+    if form == "jsonl":
+        data = bytes_from(encode_lines(content), params.encoding)
+    elif form == "csv" and path.exists() and path.stat().st_size:
+        beginning = (
+            next(iter(file_changes.chunks_of(path)), b"").decode(params.encoding, "ignore").removeprefix("\ufeff")
+        )
+        data = bytes_from(encode_more_rows(content, beginning, params.delimiter), params.encoding)
+    else:
+        data = b"".join(_chunks(params, path, call))
+    return {"path": str(path), "size": file_changes.append(path, data, on_new_line=form in ("jsonl", "csv"))}
+
+
+def _kind_of(mode: int) -> str:
+    names = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
+    return names.get(stat.S_IFMT(mode), "other")
+
+
+def _facts(path: Path) -> JsonMap:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        # A link that leads nowhere is still something that is there.
+        found = path.lstat()
+    modified = datetime.datetime.fromtimestamp(found.st_mtime, datetime.UTC)
+    return {
+        "type": _kind_of(found.st_mode),
+        "size": found.st_size,
+        "modified": modified.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "mode": f"{stat.S_IMODE(found.st_mode):04o}",
+    }
+
+
+def _list(params: FilesParams, path: Path, call: Call) -> JsonMap:
+    # `glob` is silent about a folder that is not there or may not be read; this is not.
+    with os.scandir(path):
+        pass
+    try:
+        found = path.rglob(params.pattern) if params.recursive else path.glob(params.pattern)
+        names = sorted((each.relative_to(path).as_posix(), each) for each in found)
+    except (NotImplementedError, ValueError) as error:
+        raise ToolFailure("parameters", f"`pattern` is `{params.pattern}`: {error}") from error
+    entries: list[Json] = []
+    for name, each in names:
+        try:
+            facts = _facts(each)
+        except FileNotFoundError:
+            continue
+        facts.pop("mode")
+        entries.append({"name": name, "path": str(each), **facts})
+    return {"path": str(path), "data": entries, "count": len(entries)}
+
+
+def _target(params: FilesParams, path: Path, call: Call) -> Path:
+    to = local_path(params.to or "", call)
+    return to / path.name if to.is_dir() or str(params.to).endswith("/") else to
+
+
+def _copy(params: FilesParams, path: Path, call: Call) -> JsonMap:
+    path.lstat()
+    to = _target(params, path, call)
+    file_changes.copy(path, to, overwrite=params.overwrite)
+    return {"path": str(path), "to": str(to)}
+
+
+def _move(params: FilesParams, path: Path, call: Call) -> JsonMap:
+    path.lstat()
+    to = _target(params, path, call)
+    file_changes.move(path, to, overwrite=params.overwrite)
+    return {"path": str(path), "to": str(to)}
+
+
+def _delete(params: FilesParams, path: Path, call: Call) -> JsonMap:
+    path.lstat()
+    if path.is_dir() and not path.is_symlink():
+        if not params.recursive:
+            raise ToolFailure(
+                "is_directory", f"`{path}` is a folder: add `recursive: true` to delete all of it", path=str(path)
+            )
+        # An empty variable in a path must not cost the author the folder of the document.
+        if Path(os.path.realpath(call.folder)).is_relative_to(os.path.realpath(path)):
+            raise ToolFailure("parameters", f"`{path}` has this document in it and is not deleted")
+    file_changes.delete(path)
+    return {"path": str(path), "deleted": True}
+
+
+def _mkdir(params: FilesParams, path: Path, call: Call) -> JsonMap:
+    created = not path.is_dir()
+    path.mkdir(parents=True, exist_ok=True)
+    return {"path": str(path), "created": created}
+
+
+def _exists(params: FilesParams, path: Path, call: Call) -> JsonMap:
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return {"path": str(path), "data": False}
+    return {"path": str(path), "data": True}
+
+
+def _checksum(params: FilesParams, path: Path, call: Call) -> JsonMap:
+    require_regular(path)
+    name = params.algorithm.lower()
+    if name not in hashlib.algorithms_available or name.startswith("shake"):
+        known = "`, `".join(sorted(each for each in hashlib.algorithms_guaranteed if not each.startswith("shake")))
+        raise ToolFailure("parameters", f"`{params.algorithm}` is not a checksum; there are `{known}`")
+    digest, size = hashlib.new(name, usedforsecurity=False), 0
+    for chunk in file_changes.chunks_of(path):
+        digest.update(chunk)
+        size += len(chunk)
+    return {"path": str(path), "data": digest.hexdigest(), "algorithm": name, "size": size}
+
+
+def _stat(params: FilesParams, path: Path, call: Call) -> JsonMap:
+    return {"path": str(path), "exists": True, **_facts(path)}
+
+
+_ACTIONS: dict[Action, Callable[[FilesParams, Path, Call], JsonMap]] = {
+    "read": _read,
+    "write": _write,
+    "append": _append,
+    "list": _list,
+    "copy": _copy,
+    "move": _move,
+    "delete": _delete,
+    "mkdir": _mkdir,
+    "exists": _exists,
+    "checksum": _checksum,
+    "stat": _stat,
+}

@@ -1,0 +1,370 @@
+"""The `http` tool: one request per task run, with everything that can go wrong given a kind.
+
+Law: one task run gives one outcome, however many requests it took. A status the author did not accept is an error outcome.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import UNSET, Meta
+
+from penstock.kernel.values import Json, JsonMap
+from penstock.tools.base import Call, Success, Tool, ToolFailure
+from penstock.tools.http_request import (
+    Fields,
+    Identity,
+    Scalar,
+    Upload,
+    body_of,
+    check_body,
+    headers_of,
+    identity,
+    pairs,
+)
+from penstock.tools.http_response import form_of, media_type, read_value, stream_to_store, text_of, value_of
+from penstock.tools.network import Resolver, resolve_host
+from penstock.tools.paths import local_path
+
+if TYPE_CHECKING:
+    import httpcore2
+    import httpx2
+
+    from penstock.tools.http_exchange import Exchange
+
+RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
+DEFAULT_MAX_BYTES = 100 * 1024 * 1024
+MAX_RETRY_AFTER = 300.0
+
+
+class HttpParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    url: Annotated[str, Meta(description="Where to: an `http` or `https` URL.")]
+    method: Annotated[str, Meta(description="`GET`, `POST`, `PUT`, `PATCH`, `DELETE`, `HEAD`, `OPTIONS` …")] = "GET"
+    params: Annotated[
+        Fields, Meta(description="Query parameters. A list repeats the name; null leaves the parameter out.")
+    ] = {}
+    headers: Annotated[dict[str, Scalar], Meta(description="Request headers. Null leaves a header out.")] = {}
+    json: Annotated[Any, Meta(description="A body sent as JSON; any value, null included.")] = UNSET
+    form: Annotated[Fields | None, Meta(description="A body sent as form fields, or the fields beside `files`.")] = None
+    body: Annotated[str | None, Meta(description="A body sent as the text it is.")] = None
+    files: Annotated[list[Upload], Meta(description="Files to send as a multipart form.")] = []
+    auth: Annotated[
+        str | dict[str, Any] | None,
+        Meta(
+            description="The name of a keychain entry, or a mapping: `{type: basic, username, password}`, "
+            "`{type: bearer, token}`, `{type: api_key, header or query, value}`; `credential: name` takes what is "
+            "missing from the keychain."
+        ),
+    ] = None
+    follow_redirects: Annotated[
+        bool, Meta(description="Follow up to 10 redirects. Credentials are not sent on to another host.")
+    ] = True
+    verify: Annotated[
+        bool | str, Meta(description="Check the server's certificate; a path names the file of certificates to trust.")
+    ] = True
+    response: Annotated[
+        Literal["auto", "json", "text", "bytes", "stream"],
+        Meta(
+            description="What `data` is: `auto` goes by the content type; `bytes` is base64 text; `stream` puts the "
+            "body into the result store piece by piece and gives a reference to it."
+        ),
+    ] = "auto"
+    max_response_bytes: Annotated[
+        int, Meta(gt=0, description="The largest body accepted, counted after decompression (100 MiB).")
+    ] = DEFAULT_MAX_BYTES
+    ok_status: Annotated[
+        int | str | list[int | str] | None,
+        Meta(description="Statuses that are ok: `404`, `200-299`, `2xx`, or a list of these. Otherwise all below 400."),
+    ] = None
+    idempotency_key: Annotated[
+        bool | str,
+        Meta(
+            description="Send `Idempotency-Key`: true for a key that stays the same over retries, or a text of your own."
+        ),
+    ] = False
+
+
+def _number(value: Json, name: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+        raise ToolFailure("parameters", f"`{name}` is `{value}`: it must be a number of seconds")
+    return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLimits:
+    """Seconds. `total` is for the whole task run, retries and redirects included."""
+
+    connect: float = 10.0
+    read: float = 60.0
+    write: float = 60.0
+    total: float | None = None
+
+    @staticmethod
+    def of(spec: JsonMap) -> TimeLimits:
+        given = spec.get("timeout")
+        if not isinstance(given, dict):
+            return TimeLimits(total=_number(given, "spec.timeout"))
+        known = ("connect", "read", "write", "total")
+        for name in given:
+            if name not in known:
+                raise ToolFailure("parameters", f"`spec.timeout` has no `{name}`; it has `{'`, `'.join(known)}`")
+        found = {name: _number(given.get(name), f"spec.timeout.{name}") for name in known}
+        return TimeLimits(**{name: value for name, value in found.items() if value is not None})
+
+
+@dataclass(frozen=True, slots=True)
+class InnerRetry:
+    """`spec.retry`: trying again inside one task run. Policies, which can see each attempt, are the stronger tool."""
+
+    attempts: int = 1
+    delay: float = 1.0
+    statuses: frozenset[int] = RETRYABLE
+
+    @staticmethod
+    def of(spec: JsonMap) -> InnerRetry:
+        given = spec.get("retry")
+        if given is None:
+            return InnerRetry()
+        if not isinstance(given, dict) or given.keys() - {"attempts", "delay", "statuses"}:
+            raise ToolFailure("parameters", "`spec.retry` is a mapping of `attempts`, `delay` and `statuses`")
+        attempts, statuses = given.get("attempts", 3), given.get("statuses")
+        if isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1:
+            raise ToolFailure("parameters", f"`spec.retry.attempts` is `{attempts}`: it must be a whole number from 1")
+        if statuses is not None and not isinstance(statuses, list):
+            raise ToolFailure("parameters", "`spec.retry.statuses` must be a list of numbers")
+        delay = _number(given.get("delay"), "spec.retry.delay")
+        chosen = RETRYABLE if statuses is None else frozenset(each for each in statuses if isinstance(each, int))
+        return InnerRetry(attempts, 1.0 if delay is None else delay, chosen)
+
+    def wants(self, failure: ToolFailure) -> bool:
+        if failure.kind == "http_status":
+            return failure.detail.get("status") in self.statuses
+        return failure.retryable
+
+    def pause(self, failure: ToolFailure) -> float:
+        """`delay`, or longer when the server says in `Retry-After` how long it wants to be left alone."""
+        headers = failure.helpers.get("http", {}).get("headers")
+        after = str(headers.get("retry-after", "")) if isinstance(headers, dict) else ""
+        return max(self.delay, min(float(after), MAX_RETRY_AFTER)) if after.isdigit() else self.delay
+
+
+def accepts(wanted: int | str | list[int | str] | None, status: int) -> bool:
+    """Is this status an ok outcome?"""
+    if wanted is None:
+        return status < 400
+    return any(_matches(each, status) for each in (wanted if isinstance(wanted, list) else [wanted]))
+
+
+def _matches(wanted: int | str, status: int) -> bool:
+    text = str(wanted).strip().lower()
+    if text.isdigit():
+        return int(text) == status
+    if len(text) == 3 and text[0].isdigit() and text[1:] == "xx":
+        return int(text[0]) == status // 100
+    low, dash, high = text.partition("-")
+    if dash and low.strip().isdigit() and high.strip().isdigit():
+        return int(low) <= status <= int(high)
+    raise ToolFailure("parameters", f"`ok_status`: `{wanted}` is not a status; write `404`, `200-299` or `2xx`")
+
+
+@asynccontextmanager
+async def within(seconds: float | None, what: str) -> AsyncIterator[None]:
+    """The block, or a `timeout` failure."""
+    scope = asyncio.timeout(seconds)
+    try:
+        async with scope:
+            yield
+    except TimeoutError as error:
+        if not scope.expired():
+            raise
+        raise ToolFailure(
+            "timeout", f"{what}: not done within {seconds:g} s", retryable=True, seconds=seconds
+        ) from error
+
+
+class HttpTool(Tool[HttpParams]):
+    """Sends one HTTP request and gives the answer.
+
+    The result is `{data, status, headers, url, elapsed_ms}`: `data` is the body, decoded by its content type (see
+    `response`); header names are in lower case, and `set-cookie` is left out because the result is kept in the log.
+    Policies see `outcome.http.status` and `outcome.http.headers`, after failures too.
+
+    A status of 400 or more is an error of kind `http_status`, unless `ok_status` says otherwise; `outcome.error.data` then
+    has the beginning of the body (up to 64 KiB). It is retryable for 408, 425, 429, 500, 502, 503 and 504. Other kinds:
+    `connect`, `timeout`, `dns`, `tls`, `protocol`, `decode`, `redirects`, `too_large`, `address_refused`,
+    `unsupported_scheme`, `parameters`.
+
+    Time limits stand in `spec.timeout`: a number of seconds for all of it, or `{connect, read, write, total}`. Without them a
+    connection may take 10 s, and the server may stay silent for 60 s. `spec.retry: {attempts, delay, statuses}` tries again
+    inside the same task run, and waits longer when the server asks for it with `Retry-After`.
+
+    Connections are shared by all tasks of a run; cookies are not, they last for the redirects of one request. Proxies from
+    the environment (`HTTPS_PROXY`, `NO_PROXY` …) are used. Where the operator has closed the private network, only public
+    addresses can be reached, redirects included, and directly, without a proxy.
+    """
+
+    kind: ClassVar[str] = "http"
+    Params = HttpParams
+    defaults: ClassVar[JsonMap] = {"timeout": {"connect": 10, "read": 60, "write": 60}}
+    example: ClassVar[str] = """\
+- name: fetch
+  kind: http
+  method: GET
+  url: "https://api.example.com/orders"
+  params: { status: [open, late], page: 1 }
+  auth: orders_api
+  spec:
+    timeout: { connect: 5, read: 30 }
+    policy:
+      rules:
+        - when: "{{ outcome.status == 'error' and outcome.http.status in [429, 503] }}"
+          then: { do: retry, attempts: 5, backoff: exponential, delay: 1 }
+        - when: "{{ outcome.status == 'error' }}"
+          then: { do: fail }
+        - else:
+          then: { do: continue }
+"""
+
+    def __init__(self, resolve: Resolver = resolve_host, backend: httpcore2.AsyncNetworkBackend | None = None) -> None:
+        """`resolve` and `backend` are how names are looked up and sockets opened where the private network is closed."""
+        self._resolve = resolve
+        self._backend = backend
+
+    async def run(self, params: HttpParams, call: Call) -> Success:
+        limits, retry = TimeLimits.of(call.spec), InnerRetry.of(call.spec)
+        check_body(params)
+        accepts(params.ok_status, 0)
+        started = call.clock.now()
+        async with within(limits.total, f"{params.method.upper()} request"):
+            client = await self._client(params, call)
+            for number in range(1, retry.attempts + 1):
+                try:
+                    return await self._once(client, params, call, limits, started, number)
+                except ToolFailure as failure:
+                    failure.helpers.setdefault("http", {})["requests"] = number
+                    if number == retry.attempts or not retry.wants(failure):
+                        raise
+                    call.say(f"request {number} of {retry.attempts}: {failure.message}")
+                    await call.clock.sleep(retry.pause(failure))
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _client(self, params: HttpParams, call: Call) -> httpx2.AsyncClient:
+        verify = str(local_path(params.verify, call)) if isinstance(params.verify, str) else params.verify
+        resolve = None if call.settings.allow_private_network else self._resolve
+
+        def load() -> Any:
+            from penstock.tools.http_exchange import open_client
+
+            return open_client(verify, resolve, self._backend)
+
+        async def make() -> Any:
+            return await call.threads.run(load)
+
+        client: httpx2.AsyncClient = await call.resources.get(("http", verify, resolve is not None), make)
+        return client
+
+    def exchange_for(self, params: HttpParams, known: Identity) -> Exchange:
+        """How the request and its redirects are handled, and what of them is shown."""
+        from penstock.tools.http_exchange import Exchange
+
+        return Exchange(params.follow_redirects, frozenset(known.headers), next(iter(known.query), None))
+
+    async def _once(
+        self,
+        client: httpx2.AsyncClient,
+        params: HttpParams,
+        call: Call,
+        limits: TimeLimits,
+        started: float,
+        number: int,
+    ) -> Success:
+        from penstock.tools.http_exchange import recorded_headers
+
+        known = identity(params.auth, call)
+        exchange = self.exchange_for(params, known)
+        with ExitStack() as opened:
+            body = (
+                await call.threads.run(body_of, params, call, opened) if params.files else body_of(params, call, opened)
+            )
+            request = _request(client, params, call, known, limits, body)
+            async with exchange.send(client, request) as response:
+                about: JsonMap = {
+                    "status": response.status_code,
+                    "headers": recorded_headers(response),
+                    "requests": number,
+                }
+                try:
+                    data = await _data(response, params, call, exchange)
+                except ToolFailure as failure:
+                    failure.helpers.setdefault("http", about)
+                    raise
+                result: JsonMap = {
+                    "data": data,
+                    "status": response.status_code,
+                    "headers": about["headers"],
+                    "url": exchange.shown(response.request.url),
+                    "elapsed_ms": round((call.clock.now() - started) * 1000),
+                }
+                return Success(result, {"http": about})
+
+
+def _request(
+    client: httpx2.AsyncClient,
+    params: HttpParams,
+    call: Call,
+    known: Identity,
+    limits: TimeLimits,
+    body: dict[str, Any],
+) -> httpx2.Request:
+    import httpx2
+
+    try:
+        url = httpx2.URL(params.url.strip())
+        query = httpx2.QueryParams([*pairs(params.params), *known.query.items()])
+        return client.build_request(
+            params.method.strip().upper(),
+            url.copy_merge_params(query) if query else url,
+            headers={"user-agent": "penstock"} | headers_of(params, call, known),
+            timeout=httpx2.Timeout(connect=limits.connect, read=limits.read, write=limits.write, pool=None),
+            **body,
+        )
+    except (httpx2.InvalidURL, ValueError, TypeError) as error:
+        raise ToolFailure("parameters", f"this is not a request that can be sent: {error}") from error
+
+
+async def _data(response: httpx2.Response, params: HttpParams, call: Call, exchange: Exchange) -> Json:
+    url = exchange.shown(response.request.url)
+    if not accepts(params.ok_status, response.status_code):
+        raise await _status_failure(response, url)
+    with exchange.failures(response.request):
+        if params.response == "stream":
+            return await stream_to_store(response, call, params.max_response_bytes, url)
+        return await read_value(response, call, params.response, params.max_response_bytes, url)
+
+
+async def _status_failure(response: httpx2.Response, url: str) -> ToolFailure:
+    import httpx2
+
+    from penstock.tools.http_exchange import excerpt
+
+    status = response.status_code
+    try:
+        body = await excerpt(response)
+    except httpx2.HTTPError:
+        body = b""
+    try:
+        data = value_of(body, response, "auto")
+    except ToolFailure:
+        # Cut off in the middle, or mislabelled: the text still says more than nothing.
+        data = text_of(body, response.charset_encoding)
+    if form_of(media_type(response)) == "bytes":
+        data = None
+    named = f"{response.request.method} {url} answered {status} {response.reason_phrase}".rstrip()
+    return ToolFailure("http_status", named, retryable=status in RETRYABLE, status=status, url=url, data=data)

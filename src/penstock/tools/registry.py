@@ -1,0 +1,198 @@
+"""Which tools there are. Nothing is imported before it is asked for.
+
+Built-in kinds are a table; what code registers comes next; installed packages offer more through the entry-point group
+`penstock.tools` (name = kind, value = the class), which is looked at only for a kind that is neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from msgspec import inspect as types
+
+from penstock.kernel.errors import Refused
+from penstock.kernel.values import JsonMap
+from penstock.ports.plugins import ParamInfo, ToolDescription
+from penstock.tools.base import Tool
+from penstock.tools.parameters import bare, choices_of, convert, similar
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "penstock.tools"
+
+BUILT_IN = {
+    "http": "penstock.tools.http:HttpTool",
+    "python": "penstock.tools.python:PythonTool",
+    "postgres": "penstock.tools.sql.postgres:PostgresTool",
+    "mysql": "penstock.tools.sql.mysql:MysqlTool",
+    "sqlite": "penstock.tools.sql.sqlite:SqliteTool",
+    "duckdb": "penstock.tools.sql.duckdb:DuckdbTool",
+    "shell": "penstock.tools.shell:ShellTool",
+    "transfer": "penstock.tools.transfer:TransferTool",
+    "files": "penstock.tools.files:FilesTool",
+    "playbook": "penstock.tools.playbook:PlaybookTool",
+    "noop": "penstock.tools.small:NoopTool",
+    "sleep": "penstock.tools.small:SleepTool",
+    "log": "penstock.tools.small:LogTool",
+    "notify": "penstock.tools.notify:NotifyTool",
+}
+
+_JSON_TYPES: dict[Any, str] = {
+    types.StrType: "string",
+    types.IntType: "integer",
+    types.FloatType: "number",
+    types.BoolType: "boolean",
+    types.NoneType: "null",
+    types.ListType: "array",
+    types.DictType: "object",
+    types.StructType: "object",
+}
+
+_registered: dict[str, type[Tool[Any]]] = {}
+T = TypeVar("T", bound=type[Tool[Any]])
+
+
+def register(tool_class: T) -> T:
+    """Make a tool known to this process, for code and notebooks. The same kind again replaces the earlier one."""
+    _checked(tool_class, f"`{getattr(tool_class, '__name__', tool_class)}`")
+    if tool_class.kind in BUILT_IN:
+        raise Refused(f"the kind `{tool_class.kind}` is built in", "give the tool a kind of its own")
+    _registered[tool_class.kind] = tool_class
+    return tool_class
+
+
+class Registry:
+    """The tools of one process, each made once. Answers `penstock.ports.plugins.ToolCatalog`."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Tool[Any]] = {}
+        self._offered: dict[str, EntryPoint] | None = None
+
+    def get(self, kind: str) -> Tool[Any]:
+        """Raises Refused when there is no such kind, or its plug-in is broken."""
+        made = self._made.get(kind)
+        if made is None or (kind in _registered and type(made) is not _registered[kind]):
+            tool_class = self._find(kind)
+            if tool_class is None:
+                known = self.kinds()
+                hint = "the kinds are " + ", ".join(f"`{each}`" for each in known)
+                raise Refused(f"there is no tool of kind `{kind}`{similar(kind, known)}", hint)
+            made = self._made[kind] = tool_class()
+        return made
+
+    def kinds(self) -> list[str]:
+        """Built-in ones first, then the others by name."""
+        return [*BUILT_IN, *sorted({*_registered, *self._offers()} - {*BUILT_IN})]
+
+    def convert(self, kind: str, values: Mapping[str, Any]) -> msgspec.Struct:
+        """Rendered values as the tool's parameters. Raises ToolFailure of kind `parameters` that lists all mistakes."""
+        return convert(kind, type(self.get(kind)).Params, values)
+
+    def describe(self, kind: str) -> ToolDescription | None:
+        tool_class = self._find(kind)
+        return None if tool_class is None else describe(tool_class)
+
+    def _find(self, kind: str) -> type[Tool[Any]] | None:
+        if kind in BUILT_IN:
+            return _built_in(kind)
+        if kind in _registered:
+            return _registered[kind]
+        offer = self._offers().get(kind)
+        return None if offer is None else _plugged_in(offer)
+
+    def _offers(self) -> dict[str, EntryPoint]:
+        if self._offered is None:
+            from importlib.metadata import entry_points
+
+            self._offered = {offer.name: offer for offer in entry_points(group=GROUP)}
+        return self._offered
+
+
+def _built_in(kind: str) -> type[Tool[Any]]:
+    module, _, name = BUILT_IN[kind].partition(":")
+    try:
+        found: type[Tool[Any]] = getattr(import_module(module), name)
+    except ImportError as error:
+        raise Refused(
+            f"the tool `{kind}` cannot be loaded: {error}", "install penstock again; a package is missing"
+        ) from error
+    return found
+
+
+def _plugged_in(offer: EntryPoint) -> type[Tool[Any]]:
+    package = f"the package `{offer.dist.name}`" if offer.dist is not None else f"`{offer.value}`"
+    hint = "fix or uninstall that package"
+    try:
+        tool_class = offer.load()
+    except Exception as error:  # another author's module may raise anything while it is imported
+        reason = f"{type(error).__name__}: {error}"
+        raise Refused(f"the tool `{offer.name}` of {package} cannot be loaded: {reason}", hint) from error
+    _checked(tool_class, f"`{offer.value}` of {package}")
+    if tool_class.kind != offer.name:
+        raise Refused(
+            f"`{offer.value}` of {package} is offered as `{offer.name}`, and its kind is `{tool_class.kind}`", hint
+        )
+    found: type[Tool[Any]] = tool_class
+    return found
+
+
+def _checked(tool_class: Any, whose: str) -> None:
+    """A class that would fail later, in the middle of a run, is refused here."""
+    if not (isinstance(tool_class, type) and issubclass(tool_class, Tool)):
+        raise Refused(f"{whose} is not a tool", "a tool is a subclass of `Tool`, or a function under `@tool`")
+    if not isinstance(getattr(tool_class, "kind", None), str) or not tool_class.kind:
+        raise Refused(f"{whose} has no `kind`")
+    params = getattr(tool_class, "Params", None)
+    if not (isinstance(params, type) and issubclass(params, msgspec.Struct)):
+        raise Refused(f"{whose} has no `Params`", "`Params` is a subclass of `msgspec.Struct`")
+    try:
+        types.type_info(params)
+    except (TypeError, NameError) as error:
+        raise Refused(f"the `Params` of {whose} cannot be used: {error}") from error
+
+
+def describe(tool_class: type[Tool[Any]]) -> ToolDescription:
+    """What a document is checked against, the reference page shows and an editor offers."""
+    info = types.type_info(tool_class.Params)
+    assert isinstance(info, types.StructType)
+    summary = " ".join((tool_class.__doc__ or "").strip().partition("\n\n")[0].split())
+    return ToolDescription(
+        kind=tool_class.kind,
+        summary=summary,
+        params={field.encode_name: _param(field) for field in info.fields},
+        schema=_schema(tool_class.Params),
+        defaults=dict(tool_class.defaults),
+    )
+
+
+def _param(field: types.Field) -> ParamInfo:
+    extra = getattr(field.type, "extra_json_schema", None) or {}
+    return ParamInfo(
+        name=field.encode_name,
+        required=field.required,
+        types=_json_types(field.type),
+        enum=choices_of(field.type),
+        description=str(extra.get("description", "")),
+    )
+
+
+def _json_types(type_: types.Type) -> tuple[str, ...]:
+    type_ = bare(type_)
+    if isinstance(type_, types.UnionType):
+        members = [name for member in type_.types for name in _json_types(member)]
+        return ("any",) if "any" in members else tuple(dict.fromkeys(members))
+    if isinstance(type_, types.LiteralType):
+        return ("string",) if all(isinstance(value, str) for value in type_.values) else ("any",)
+    return (_JSON_TYPES.get(type(type_), "any"),)
+
+
+def _schema(model: type[msgspec.Struct]) -> JsonMap:
+    """The model's schema as one object, with only what it refers to left under `$defs`."""
+    schema = msgspec.json.schema(model)
+    definitions = dict(schema.get("$defs", {}))
+    root = definitions.pop(str(schema.get("$ref", "")).rpartition("/")[2], schema)
+    return {**root, "$defs": definitions} if definitions else dict(root)

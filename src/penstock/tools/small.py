@@ -1,0 +1,87 @@
+"""Tools too small for a file of their own: `noop`, `sleep`, `log`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta
+
+from penstock.tools.base import Call, Tool
+
+
+class NoopParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    value: Annotated[Any, Meta(description="Becomes the result.")] = None
+
+
+class NoopTool(Tool[NoopParams]):
+    """Do nothing, successfully. The result is `value`: handy where a policy or a route needs a task to hang on."""
+
+    kind: ClassVar[str] = "noop"
+    Params: ClassVar[type[msgspec.Struct]] = NoopParams
+    inline: ClassVar[bool] = True
+    needs_secrets: ClassVar[bool] = False
+    example: ClassVar[str] = """\
+- name: nothing
+  kind: noop
+"""
+
+    def run_inline(self, params: NoopParams, call: Call) -> object:
+        return params.value
+
+
+class SleepParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    seconds: Annotated[float, Meta(ge=0, description="How long to wait; fractions are allowed.")]
+
+
+class SleepTool(Tool[SleepParams]):
+    """Wait. The result is `{slept}`, in seconds."""
+
+    kind: ClassVar[str] = "sleep"
+    Params: ClassVar[type[msgspec.Struct]] = SleepParams
+    needs_secrets: ClassVar[bool] = False
+    example: ClassVar[str] = """\
+- name: breathe
+  kind: sleep
+  seconds: 0.01
+"""
+
+    async def run(self, params: SleepParams, call: Call) -> object:
+        await call.clock.sleep(params.seconds)
+        return {"slept": params.seconds}
+
+
+class LogParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    message: Annotated[Any, Meta(description="Text; anything else is shown as JSON.")]
+    level: Annotated[
+        Literal["debug", "info", "warning", "error"], Meta(description="Shown in front, except `info`.")
+    ] = "info"
+    data: Annotated[Any, Meta(description="Shown after the message as JSON.")] = None
+
+
+class LogTool(Tool[LogParams]):
+    """Write a line into the run's log. The result is the message."""
+
+    kind: ClassVar[str] = "log"
+    Params: ClassVar[type[msgspec.Struct]] = LogParams
+    inline: ClassVar[bool] = True
+    example: ClassVar[str] = """\
+- name: tell
+  kind: log
+  message: all rows are in
+  data: { rows: 3 }
+"""
+
+    def run_inline(self, params: LogParams, call: Call) -> object:
+        text = params.message if isinstance(params.message, str) else _json(params.message)
+        if params.level != "info":
+            text = f"{params.level}: {text}"
+        if params.data is not None:
+            text = f"{text} {_json(params.data)}"
+        for line in text.split("\n"):
+            call.say(line)
+        return params.message
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,182 @@
+"""Blocking drivers in threads, with a way to stop them: a cancelled or overdue task interrupts its statement.
+
+Law: when `interruptible` ends, the thread no longer touches the connection, or it was given up after GRACE seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+from penstock.tools.base import Call, ToolFailure
+from penstock.tools.sql.binding import Bound
+from penstock.tools.sql.failures import Place
+from penstock.tools.sql.plan import Command, Step, Upsert, check_rows
+from penstock.tools.sql.results import Table
+
+T = TypeVar("T")
+GRACE = 10.0
+
+
+class Stopped(Exception):
+    """The task was told to stop while nothing could be interrupted; raised inside the thread, never seen outside."""
+
+
+class Stop:
+    """How the event loop tells a thread to stop: a flag the thread looks at, and the interrupt of what is running now."""
+
+    def __init__(self) -> None:
+        self._flag = threading.Event()
+        self._lock = threading.Lock()
+        self._interrupts: list[Callable[[], None]] = []
+
+    def on_stop(self, interrupt: Callable[[], None]) -> Callable[[], None]:
+        """`interrupt` is called on the event loop, perhaps several times: it must not block.
+
+        Gives the function that takes it back: after that the connection can be closed, or lent to another task.
+        """
+        with self._lock:
+            self._interrupts.append(interrupt)
+
+        def forget() -> None:
+            with self._lock:
+                if interrupt in self._interrupts:
+                    self._interrupts.remove(interrupt)
+
+        return forget
+
+    def check(self) -> None:
+        if self._flag.is_set():
+            raise Stopped
+
+    @property
+    def is_set(self) -> bool:
+        return self._flag.is_set()
+
+    def now(self) -> None:
+        self._flag.set()
+        with self._lock:
+            for interrupt in self._interrupts:
+                interrupt()
+
+
+def in_a_thread(work: Callable[[], object]) -> Callable[[], None]:
+    """An interrupt that blocks, made into one that does not: it is carried out in a thread, one at a time."""
+    threads: list[threading.Thread] = []
+
+    def interrupt() -> None:
+        if not threads or not threads[-1].is_alive():
+            threads[:] = [threading.Thread(target=work, daemon=True)]
+            threads[0].start()
+
+    return interrupt
+
+
+async def _wind_up(running: asyncio.Future[Any], stop: Stop) -> None:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + GRACE
+    # An interrupt that comes between two statements is lost, so it is repeated until the thread is done.
+    while not running.done() and loop.time() < deadline:
+        stop.now()
+        await asyncio.wait({running}, timeout=0.05)
+    # How it took that is of no interest, but asyncio complains of errors that nobody looked at.
+    running.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    running.cancel()
+
+
+def _ended_well(running: asyncio.Future[Any]) -> bool:
+    """Work that was over before it could be stopped counts: it has been committed."""
+    return running.done() and not running.cancelled() and running.exception() is None
+
+
+async def interruptible(call: Call, work: Callable[[Stop], T]) -> T:
+    """Run `work` in a thread. On cancellation and on time-out it is stopped before this returns."""
+    stop = Stop()
+    limit = call.timeout()
+
+    def whole() -> T:
+        stop.check()
+        return work(stop)
+
+    running = asyncio.ensure_future(call.threads.run(whole))
+    try:
+        done, _ = await asyncio.wait({running}, timeout=limit)
+    except asyncio.CancelledError:
+        await _wind_up(running, stop)
+        raise
+    if not done:
+        await _wind_up(running, stop)
+    if done or _ended_well(running):
+        result: T = running.result()
+        return result
+    raise ToolFailure("timeout", f"the task took longer than its time limit of {limit:g} s", retryable=True)
+
+
+class Session(Protocol):
+    """One connection of a blocking driver, for the time of one task."""
+
+    errors: tuple[type[Exception], ...]
+    """What the driver raises; `failure` makes outcomes of them."""
+
+    def begin(self, *, writing: bool) -> None: ...
+
+    def commit(self) -> None: ...
+
+    def rollback(self) -> None: ...
+
+    def execute(self, statement: Bound) -> Table: ...
+
+    def upsert(self, step: Upsert) -> Table: ...
+
+    def failure(self, error: Exception, place: Place) -> ToolFailure: ...
+
+
+@contextmanager
+def told(session: Session, place: Place) -> Iterator[None]:
+    """The driver's errors become outcomes that name the place."""
+    try:
+        yield
+    except session.errors as error:
+        raise session.failure(error, place) from None
+
+
+def run_steps(session: Session, steps: list[Step], stop: Stop, *, transaction: bool) -> list[Table]:
+    """All steps, in one transaction unless each statement is to commit by itself."""
+    total = len(steps)
+    committed = not transaction
+    try:
+        if transaction:
+            with told(session, Place(0, total, "BEGIN")):
+                session.begin(writing=any(_writes(step) for step in steps))
+        tables = [_run_step(session, step, stop, Place(index, total)) for index, step in enumerate(steps)]
+        stop.check()
+        if transaction:
+            with told(session, Place(total - 1, total, "COMMIT")):
+                session.commit()
+        committed = True
+    finally:
+        if not committed:
+            session.rollback()
+    return tables
+
+
+def _writes(step: Step) -> bool:
+    return not isinstance(step, Command) or any(statement.writes for statement in step.statements)
+
+
+def _run_step(session: Session, step: Step, stop: Stop, place: Place) -> Table:
+    if isinstance(step, Upsert):
+        stop.check()
+        with told(session, place.at(step.excerpt)):
+            return session.upsert(step)
+    assert isinstance(step, Command)
+    table = Table()
+    for statement in step.statements:
+        stop.check()
+        with told(session, place.at(statement.excerpt)):
+            table = session.execute(statement)
+    check_rows(step, table, place)
+    return table

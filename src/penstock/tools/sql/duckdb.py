@@ -1,0 +1,298 @@
+"""DuckDB: a file, or a database in memory that all tasks of one execution share; each task works on a cursor of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from penstock.kernel.values import Json, JsonMap
+from penstock.tools.base import Call, Success, Tool, ToolFailure
+from penstock.tools.paths import local_path
+from penstock.tools.sql.binding import Bound
+from penstock.tools.sql.blocking import Stop, interruptible, run_steps
+from penstock.tools.sql.connection import entry_of
+from penstock.tools.sql.failures import Place, failure
+from penstock.tools.sql.lexer import Dialect
+from penstock.tools.sql.names import insert_into, on_conflict, quote
+from penstock.tools.sql.plan import Planner, SqlParams, Upsert, make_plan, off_the_loop
+from penstock.tools.sql.results import Table, too_large, whole
+from penstock.tools.sql.values import as_json_text, distinct, parsed, to_json
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+MEMORY = ":memory:"
+_BATCH = 1000
+_ROWS_AT_ONCE = 5000
+ZONED = "TIMESTAMP WITH TIME ZONE"
+
+
+class DuckdbParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
+    path: Annotated[
+        str | None,
+        Meta(description="The database file, relative to the document's folder; in memory when left out."),
+    ] = None
+    auth: Annotated[
+        str | dict[str, Any] | None, Meta(description="Name of a keychain entry with a `path`, instead of `path`.")
+    ] = None
+    read_only: Annotated[bool, Meta(description="Open the file for reading only.")] = False
+    autocommit: Annotated[
+        bool, Meta(description="Each statement commits by itself; otherwise the task is one transaction.")
+    ] = False
+
+
+def path_of(path: str | None, auth: str | dict[str, Any] | None, call: Call) -> str:
+    if path is None and auth is not None:
+        entry = entry_of(auth, call)
+        path = next((str(entry[key]) for key in ("path", "database", "url", "value") if entry.get(key)), None)
+    path = (path or MEMORY).removeprefix("duckdb:///")
+    return MEMORY if path == MEMORY else str(local_path(path, call))
+
+
+def connect(path: str, *, read_only: bool = False) -> DuckDBPyConnection:
+    import duckdb
+
+    # Without this, a table that is not there is looked for among the variables of this very program.
+    config: dict[str, Any] = {"python_enable_replacements": "false"}
+    try:
+        return duckdb.connect(path, read_only=read_only and path != MEMORY, config=config)
+    except duckdb.Error as error:
+        locked = "lock" in str(error)
+        helpers: dict[str, JsonMap] = {"duckdb": {"code": type(error).__name__}}
+        message = f"`{path}` cannot be opened: {_first_paragraph(error)}"
+        raise ToolFailure("connect", message, retryable=locked, helpers=helpers) from None
+
+
+def _first_paragraph(error: Exception) -> str:
+    return " ".join(str(error).split("\n\n")[0].split())
+
+
+_KINDS = {
+    "ParserException": ("syntax", False),
+    "SyntaxException": ("syntax", False),
+    "CatalogException": ("not_found", False),
+    "BinderException": ("not_found", False),
+    "ConstraintException": ("constraint", False),
+    "TransactionException": ("serialization", True),
+    "PermissionException": ("permission", False),
+    "InterruptException": ("timeout", True),
+    "IOException": ("io", False),
+    "HTTPException": ("connect", True),
+    "ConnectionException": ("connect", True),
+}
+
+
+def failure_of(error: Exception, place: Place | None) -> ToolFailure:
+    code = type(error).__name__
+    message = _first_paragraph(error)
+    if "'pytz'" in message:
+        message = (
+            "a timestamp with a zone is given back only by a query; hint: cast it, as in `RETURNING created::VARCHAR`"
+        )
+    kind, retryable = _KINDS.get(code, ("database", False))
+    if kind == "not_found" and not any(words in message for words in ("does not exist", "not found", "not in scope")):
+        kind = "database"
+    if "No files found" in message or "No such file" in message:
+        kind = "not_found"
+    return failure(kind, message, place, {"duckdb": {"code": code}}, retryable=retryable)
+
+
+def as_text(value: Any) -> str | None:
+    """A value as DuckDB reads it when it casts text to a column's type."""
+    match value:
+        case None | str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case bytes() | bytearray() | memoryview():
+            return "".join(f"\\x{byte:02X}" for byte in bytes(value))
+        case dict() | list():
+            return as_json_text(value)
+        case _:
+            return str(value)
+
+
+def insert_rows(
+    connection: DuckDBPyConnection, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], tail: str = ""
+) -> int:
+    """Rows go over as one list of texts and are cast by the table: an order of magnitude faster than row by row."""
+    written = 0
+    cells = ", ".join(f"r[{index + 1}]" for index in range(len(columns)))
+    head = insert_into(table, columns, Dialect.DUCKDB)
+    text = f"{head} SELECT {cells} FROM (SELECT unnest($rows::VARCHAR[][]) AS r) {tail}"
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        batch = [[as_text(value) for value in row] for row in rows[start : start + _ROWS_AT_ONCE]]
+        found = connection.execute(text, {"rows": batch}).fetchone()
+        written += int(found[0]) if found else 0
+    return written
+
+
+def last_of_each_key(step: Upsert) -> list[list[Any]]:
+    """One statement may not touch a row twice, so of rows with the same key only the last is sent: it would win anyway."""
+    places = [step.columns.index(key) for key in step.keys]
+    kept: dict[Any, list[Any]] = {}
+    for index, row in enumerate(step.rows):
+        key = tuple(as_text(row[place]) for place in places)
+        kept[index if None in key else key] = row
+    return list(kept.values())
+
+
+class DuckdbSession:
+    def __init__(self, connection: DuckDBPyConnection, max_rows: int) -> None:
+        import duckdb
+
+        self.connection = connection
+        self.max_rows = max_rows
+        self.errors: tuple[type[Exception], ...] = (duckdb.Error,)
+
+    def begin(self, *, writing: bool) -> None:
+        self.connection.begin()
+
+    def commit(self) -> None:
+        self.connection.commit()
+
+    def rollback(self) -> None:
+        with suppress(*self.errors):
+            self.connection.rollback()
+
+    def execute(self, statement: Bound) -> Table:
+        args = statement.args if isinstance(statement.args, dict) else None
+        text = zone_free(statement, args, self.connection)
+        cursor = self.connection.execute(text, args) if args else self.connection.execute(text)
+        description = cursor.description or []
+        names = [column[0] for column in description]
+        if names == ["Count"] and statement.writes and "returning" not in statement.words:
+            found = cursor.fetchone()
+            return Table(row_count=int(found[0]) if found else 0)
+        if not description or (names == ["Success"] and statement.writes):
+            return Table()
+        columns = distinct(names)
+        convert = [parsed if str(column[1]) == "JSON" else to_json for column in description]
+        rows: list[Json] = []
+        while batch := cursor.fetchmany(_BATCH):
+            if len(rows) + len(batch) > self.max_rows:
+                raise too_large(self.max_rows)
+            rows.extend(
+                {name: change(value) for name, change, value in zip(columns, convert, row, strict=True)}
+                for row in batch
+            )
+        return Table(columns, rows, len(rows), gives_rows=True)
+
+    def upsert(self, step: Upsert) -> Table:
+        tail = on_conflict(step.keys, step.update, Dialect.DUCKDB)
+        return Table(row_count=insert_rows(self.connection, step.table, step.columns, last_of_each_key(step), tail))
+
+    def failure(self, error: Exception, place: Place) -> ToolFailure:
+        return failure_of(error, place)
+
+
+def described(statement: Bound, args: dict[str, Any] | None, connection: DuckDBPyConnection) -> list[tuple[str, str]]:
+    """Names and types of the columns a query would give."""
+    question = f"DESCRIBE {statement.text}"
+    answer = connection.execute(question, args) if args else connection.execute(question)
+    return [(str(row[0]), str(row[1])) for row in answer.fetchall()]
+
+
+def zone_free(statement: Bound, args: dict[str, Any] | None, connection: DuckDBPyConnection) -> str:
+    """DuckDB's driver wants another package for timestamps with a zone; said as ISO 8601 in SQL, none is needed."""
+    if statement.verb not in {"select", "with", "from", "values", "table"} or statement.writes:
+        return statement.text
+    types = described(statement, args, connection)
+    if not any(ZONED in kind for _, kind in types):
+        return statement.text
+    # Columns go by number inside, since two of them may have the same name.
+    inner = ", ".join(f"c{index}" for index in range(len(types)))
+    outer = [
+        f"{_zone_free_column(f'c{index}', kind)} AS {quote(name, Dialect.DUCKDB)}"
+        for index, (name, kind) in enumerate(types)
+    ]
+    return f"SELECT {', '.join(outer)} FROM ({statement.text}\n) AS q({inner})"
+
+
+def _zone_free_column(column: str, kind: str) -> str:
+    if kind == ZONED:
+        return f"strftime({column} AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%f+00:00')"
+    return f"to_json({column})" if ZONED in kind else column
+
+
+class SharedDuckdb:
+    """One database of an execution, opened in a thread when the first task needs it."""
+
+    def __init__(self, path: str, *, read_only: bool) -> None:
+        self._path = path
+        self._read_only = read_only
+        self._lock = threading.Lock()
+        self._root: DuckDBPyConnection | None = None
+
+    def cursor(self, folder: str) -> DuckDBPyConnection:
+        """A connection of the caller's own, which looks for files in the document's folder first."""
+        with self._lock:
+            if self._root is None:
+                self._root = connect(self._path, read_only=self._read_only)
+            cursor = self._root.cursor()
+        if "," not in folder:  # a comma is what separates the folders of this setting, and it cannot be quoted
+            cursor.execute("SET file_search_path = $folder", {"folder": folder})
+        return cursor
+
+    async def close(self) -> None:
+        with self._lock:
+            if self._root is not None:
+                self._root.close()
+
+
+class DuckdbTool(Tool[DuckdbParams]):
+    """Run SQL in DuckDB: in a file, or in memory, where all tasks of an execution share one database.
+
+    Files are read straight from SQL (`SELECT * FROM 'orders.csv'`); a relative name is looked for in the document's folder
+    first. The commands of a task are one transaction. Values in `params` are bound, never pasted: `:name` or `$name` with
+    a mapping, `?` or `$1` with a list.
+    The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` …
+    `upsert` writes rows by their keys and can be run again without harm.
+    On an error `outcome.duckdb.code` has DuckDB's name for it, such as `ConstraintException`.
+    What SQL itself writes (`COPY … TO 'file'`) goes to the process's working directory unless the path is absolute.
+    """
+
+    kind: ClassVar[str] = "duckdb"
+    Params: ClassVar[type[msgspec.Struct]] = DuckdbParams
+    example: ClassVar[str] = """\
+- name: totals
+  kind: duckdb
+  query: |
+    SELECT customer, sum(amount) AS total
+    FROM (VALUES ('ada', 12.5), ('ada', 7.5), ('bob', 3)) AS orders(customer, amount)
+    GROUP BY customer HAVING sum(amount) > :least ORDER BY customer
+  params: {least: 5}
+"""
+
+    async def run(self, params: DuckdbParams, call: Call) -> object:
+        path = path_of(params.path, params.auth, call)
+        planner = Planner(Dialect.DUCKDB, call, own_transactions=params.autocommit)
+        steps = await off_the_loop(params, call, lambda: make_plan(params, planner))
+        shared = await shared_database(path, call, read_only=params.read_only)
+
+        def work(stop: Stop) -> list[Table]:
+            connection = shared.cursor(str(call.folder))
+            forget = stop.on_stop(connection.interrupt)
+            try:
+                session = DuckdbSession(connection, params.max_rows)
+                return run_steps(session, steps, stop, transaction=not params.autocommit)
+            finally:
+                forget()
+                connection.close()
+
+        tables = await interruptible(call, work)
+        return Success(whole(tables), {"duckdb": {"code": "OK"}})
+
+
+async def shared_database(path: str, call: Call, *, read_only: bool = False) -> SharedDuckdb:
+    async def make() -> tuple[SharedDuckdb, Callable[[], Awaitable[None]]]:
+        shared = SharedDuckdb(path, read_only=read_only)
+        return shared, shared.close
+
+    shared: SharedDuckdb = await call.resources.get(("duckdb", path, read_only), make)
+    return shared

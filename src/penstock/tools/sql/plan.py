@@ -1,0 +1,289 @@
+"""What a SQL task asks for, as a list of steps that its driver runs in order and in one transaction.
+
+command / commands / query / upsert        what the author wrote
+    └── Command | Upsert (| the tool's own, such as postgres's copy)      one result each
+            └── Bound                      one statement, ready for the driver
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from penstock.ports.blobs import ResultRef, is_ref
+from penstock.tools.base import Call, ToolFailure
+from penstock.tools.sql.binding import Bound, bind
+from penstock.tools.sql.failures import Place, failure
+from penstock.tools.sql.lexer import Dialect, Statement, split
+from penstock.tools.sql.results import Table
+
+Bindings = dict[str, Any] | list[Any] | None
+DEFAULT_MAX_ROWS = 100_000
+_SHORT = 20_000
+
+
+class UpsertRows(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Rows to write so that doing it twice changes nothing: new keys are inserted, known ones updated."""
+
+    table: Annotated[
+        str, Meta(description="The table, spelled as the database keeps it; `schema.table` is understood.")
+    ]
+    rows: Annotated[Any, Meta(description="The rows: a list of mappings from column to value.")]
+    keys: Annotated[
+        list[str],
+        Meta(description="Columns that identify a row; the table needs a unique constraint on them.", min_length=1),
+    ]
+    columns: Annotated[list[str] | None, Meta(description="Columns to write; every key of the rows when left out.")] = (
+        None
+    )
+    update: Annotated[
+        list[str] | None,
+        Meta(
+            description="Columns to change in a row that is there already; all but the keys when left out, none when empty."
+        ),
+    ] = None
+
+
+class CommandItem(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One entry of `commands`."""
+
+    command: Annotated[str | None, Meta(description="SQL text.")] = None
+    params: Annotated[Bindings, Meta(description="Values for this command; the task's own `params` when left out.")] = (
+        None
+    )
+    upsert: Annotated[UpsertRows | None, Meta(description="Rows to insert or update instead of a command.")] = None
+
+
+class CommonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What all SQL tools are told in the same words."""
+
+    command: Annotated[
+        str | list[str] | None,
+        Meta(description="SQL to run; several statements are separated by `;` or given as a list."),
+    ] = None
+    query: Annotated[str | None, Meta(description="SQL that must give rows; otherwise the same as `command`.")] = None
+    params: Annotated[
+        Bindings,
+        Meta(description="Values to bind, never pasted: a mapping for `:name` or `%(name)s`, a list for `%s` or `$1`."),
+    ] = None
+    args: Annotated[
+        dict[str, Any] | None, Meta(description="More values for `:name`, as tasks of all kinds can be given them.")
+    ] = None
+    upsert: Annotated[
+        UpsertRows | None, Meta(description="Rows to insert or update by their keys: safe to run again.")
+    ] = None
+    max_rows: Annotated[
+        int, Meta(description="More rows than this in one result are an error of kind `too_large`.", ge=1)
+    ] = DEFAULT_MAX_ROWS
+
+
+class SqlParams(CommonParams, kw_only=True, forbid_unknown_fields=True):
+    """The parameters of a SQL tool that has no kinds of step of its own."""
+
+    commands: Annotated[
+        list[str | CommandItem] | None,
+        Meta(
+            description="Several commands, run in order in one transaction: SQL text, `{command, params}` or `{upsert}`."
+        ),
+    ] = None
+
+
+class Step:
+    """One thing to do that has a result of its own."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Command(Step):
+    """Statements that give one result: that of the last."""
+
+    statements: tuple[Bound, ...]
+    must_give_rows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Upsert(Step):
+    table: str
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+    update: tuple[str, ...]
+    rows: list[list[Any]]
+
+    @property
+    def excerpt(self) -> str:
+        return f"upsert into {self.table}"
+
+
+def check_rows(step: Command, table: Table, place: Place) -> None:
+    if step.must_give_rows and not table.gives_rows:
+        message = "`query` must give rows, and this statement gives none; hint: use `command`"
+        raise failure("no_rows", message, place.at(step.statements[-1].excerpt), {})
+
+
+def rows_of(given: Any, call: Call, what: str) -> list[Any]:
+    """Rows from a parameter: a list, or a reference to one in the result store."""
+    if is_ref(given):
+        given = call.load(ResultRef.from_json(given))
+    if not isinstance(given, list):
+        raise ToolFailure("parameters", f"{what} takes a list of rows, not {_article(given)}")
+    return given
+
+
+def _article(value: Any) -> str:
+    names = {
+        dict: "a mapping",
+        str: "text",
+        int: "a number",
+        float: "a number",
+        bool: "a boolean",
+        type(None): "nothing",
+    }
+    return names.get(type(value), type(value).__name__)
+
+
+def columns_of(rows: Sequence[Any], what: str) -> list[str]:
+    """All keys of the rows, in the order in which they first appear."""
+    seen: dict[str, None] = {}
+    for index, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise ToolFailure(
+                "parameters", f"{what}: row {index} is {_article(row)}; a row is a mapping from column to value"
+            )
+        seen.update(dict.fromkeys(row))
+    return list(seen)
+
+
+def upsert_step(wanted: UpsertRows, call: Call) -> Upsert:
+    rows = rows_of(wanted.rows, call, "`upsert.rows`")
+    found = columns_of(rows, "`upsert.rows`")
+    columns = wanted.columns or found or list(wanted.keys)
+    missing = [key for key in wanted.keys if key not in columns]
+    if missing:
+        raise ToolFailure(
+            "parameters", f"the key `{missing[0]}` of `upsert` is not among the columns {_listed(columns)}"
+        )
+    update = wanted.update
+    if update is None:
+        update = [column for column in columns if column not in wanted.keys]
+    strange = [column for column in update if column not in columns]
+    if strange:
+        raise ToolFailure(
+            "parameters", f"`upsert.update` names `{strange[0]}`, which is not among the columns {_listed(columns)}"
+        )
+    values = [[row.get(column) for column in columns] for row in rows]
+    return Upsert(wanted.table, tuple(wanted.keys), tuple(columns), tuple(update), values)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+_TRANSACTION_VERBS = {"begin", "commit", "rollback", "end", "abort"}
+
+
+def _refuse_own_transaction(statements: Sequence[Statement]) -> None:
+    """A COMMIT in the middle would break the promise that a task's commands count together or not at all."""
+    for statement in statements:
+        starts = statement.verb == "start" and "transaction" in statement.words
+        back_to_savepoint = statement.verb == "rollback" and "to" in statement.words
+        if (statement.verb in _TRANSACTION_VERBS or starts) and not back_to_savepoint:
+            word = statement.text.split()[0].rstrip(";").upper()
+            raise ToolFailure(
+                "parameters",
+                f"`{word}` in the command: a task is one transaction already; remove it, or set `autocommit: true`",
+            )
+
+
+class Planner:
+    """Turns the shared parameters into steps. `own_transactions`: may the text hold BEGIN and COMMIT?"""
+
+    def __init__(self, dialect: Dialect, call: Call, *, own_transactions: bool = False) -> None:
+        self.dialect = dialect
+        self.call = call
+        self.own_transactions = own_transactions
+
+    def plan(self, params: CommonParams, commands: Sequence[str | CommandItem] | None) -> list[Step]:
+        if params.upsert is not None:
+            return [upsert_step(params.upsert, self.call)]
+        values = values_of(params)
+        # `params` is there to be used; `args` may be there for other reasons.
+        bound = self.text if params.params else self._shared
+        if params.query is not None:
+            *before, last = bound(params.query, values)
+            return [*(Command((statement,)) for statement in before), Command((last,), must_give_rows=True)]
+        items = [params.command] if isinstance(params.command, str) else params.command or commands or []
+        if not items:
+            raise ToolFailure("parameters", "the list of commands is empty")
+        if len(items) == 1 and isinstance(items[0], str):
+            # A text by itself: each of its statements gives a result.
+            return [Command((statement,)) for statement in bound(items[0], values)]
+        return [self.item(item, values) for item in items]
+
+    def text(self, text: str, params: Bindings) -> list[Bound]:
+        bound = self._shared(text, params)
+        if params and all(statement.args is None for statement in bound):
+            name = next(iter(params)) if isinstance(params, dict) else "name"
+            raise ToolFailure("parameters", f"`params` is given, but the command has no placeholder such as `:{name}`")
+        return bound
+
+    def item(self, item: str | CommandItem, params: Bindings) -> Step:
+        if isinstance(item, str):
+            return Command(tuple(self._shared(item, params)))
+        if item.upsert is not None and item.command is None:
+            return upsert_step(item.upsert, self.call)
+        if item.command is None or item.upsert is not None:
+            raise ToolFailure("parameters", "an entry of `commands` has exactly one of `command` and `upsert`")
+        if item.params is not None:
+            return Command(tuple(self.text(item.command, item.params)))
+        return Command(tuple(self._shared(item.command, params)))
+
+    def _shared(self, text: str, params: Bindings) -> list[Bound]:
+        """With the task's own `params`, of which a command need not use every one."""
+        statements = split(text, self.dialect)
+        if not statements:
+            raise ToolFailure("parameters", "the command is empty: it has no SQL, or only comments")
+        if not self.own_transactions:
+            _refuse_own_transaction(statements)
+        if isinstance(params, list) and params and len(statements) > 1:
+            raise ToolFailure(
+                "parameters",
+                f"a list in `params` goes with one statement, and the command has {len(statements)}; "
+                "hint: name the values (`:name`), or give each command its own `params`",
+            )
+        return [bind(statement, params, self.dialect) for statement in statements]
+
+
+def values_of(params: CommonParams) -> Bindings:
+    if not params.args:
+        return params.params
+    if isinstance(params.params, list):
+        raise ToolFailure(
+            "parameters", "a list in `params` and a mapping in `args` cannot both be bound; use one of them"
+        )
+    return {**params.args, **(params.params or {})}
+
+
+def exactly_one(params: msgspec.Struct, names: Sequence[str]) -> None:
+    given = [name for name in names if getattr(params, name) is not None]
+    if len(given) != 1:
+        found = f"this one has {' and '.join(f'`{name}`' for name in given)}" if given else "this one has none"
+        raise ToolFailure("parameters", f"a SQL task has exactly one of {_listed(names)}; {found}")
+
+
+def make_plan(params: SqlParams, planner: Planner) -> list[Step]:
+    exactly_one(params, ("command", "commands", "query", "upsert"))
+    return planner.plan(params, params.commands)
+
+
+async def off_the_loop(params: CommonParams, call: Call, make: Callable[[], list[Step]]) -> list[Step]:
+    """The plan, made in a thread unless it is quickly done: megabytes of SQL or rows take their time to go through."""
+    texts = params.command if isinstance(params.command, list) else [params.command or params.query or ""]
+    if any(texts) and sum(map(len, texts)) < _SHORT:
+        return make()
+    steps: list[Step] = await call.threads.run(make)
+    return steps

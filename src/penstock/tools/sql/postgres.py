@@ -1,0 +1,324 @@
+"""PostgreSQL: one task, one transaction, on a connection that the execution keeps for the next one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta
+
+from penstock.kernel.values import Json
+from penstock.tools.base import Call, Success, Tool, ToolFailure
+from penstock.tools.sql.binding import Bound
+from penstock.tools.sql.connection import (
+    Auth,
+    Database,
+    Host,
+    Password,
+    Port,
+    SslMode,
+    Url,
+    User,
+    address_of,
+)
+from penstock.tools.sql.failures import Place
+from penstock.tools.sql.lexer import Dialect
+from penstock.tools.sql.names import insert_into, on_conflict
+from penstock.tools.sql.plan import (
+    Bindings,
+    Command,
+    CommandItem,
+    CommonParams,
+    Planner,
+    Step,
+    Upsert,
+    check_rows,
+    exactly_one,
+    off_the_loop,
+    values_of,
+)
+from penstock.tools.sql.postgres_connection import Lease, argument, arguments, pool_for
+from penstock.tools.sql.postgres_copy import CopyData, CopyIn, CopyOut, copy_in, copy_out, copy_step
+from penstock.tools.sql.postgres_errors import OK, failure_of
+from penstock.tools.sql.results import Table, too_large, whole
+from penstock.tools.sql.values import distinct, to_json
+
+if TYPE_CHECKING:
+    from psycopg import AsyncCursor, Column
+    from psycopg.errors import Diagnostic
+
+_BATCH = 1000
+_RECORDS = {2249, 2287}
+
+
+class PostgresItem(CommandItem, kw_only=True, forbid_unknown_fields=True):
+    """One entry of `commands`."""
+
+    copy: Annotated[CopyData | None, Meta(description="COPY in or out instead of a command.")] = None
+
+
+class PostgresParams(CommonParams, kw_only=True, forbid_unknown_fields=True):
+    commands: Annotated[
+        list[str | PostgresItem] | None,
+        Meta(description="Several commands in one transaction: SQL text, `{command, params}`, `{upsert}` or `{copy}`."),
+    ] = None
+    copy: Annotated[CopyData | None, Meta(description="COPY rows in or out.")] = None
+    auth: Auth = None
+    url: Url = None
+    host: Host = None
+    port: Port = None
+    user: User = None
+    password: Password = None
+    database: Database = None
+    sslmode: SslMode = None
+    isolation: Annotated[
+        Literal["read committed", "repeatable read", "serializable"] | None,
+        Meta(description="Isolation level of the task's transaction; the database's default when left out."),
+    ] = None
+    autocommit: Annotated[
+        bool,
+        Meta(description="Each statement commits by itself, as `VACUUM` needs; otherwise the task is one transaction."),
+    ] = False
+
+
+class PostgresPlanner(Planner):
+    def item(self, item: str | CommandItem, params: Bindings) -> Step:
+        if not isinstance(item, PostgresItem) or item.copy is None:
+            return super().item(item, params)
+        if item.command is not None or item.upsert is not None:
+            raise ToolFailure("parameters", "an entry of `commands` has exactly one of `command`, `upsert` and `copy`")
+        return copy_step(item.copy, params if item.params is None else item.params, self)
+
+
+def make_plan(params: PostgresParams, planner: Planner) -> list[Step]:
+    exactly_one(params, ("command", "commands", "query", "upsert", "copy"))
+    if params.copy is not None:
+        return [copy_step(params.copy, values_of(params), planner)]
+    return planner.plan(params, params.commands)
+
+
+# Statements of these kinds leave nothing behind in the session; after any other it is reset before it is used again.
+_LEAVES_NO_TRACE = {"select", "insert", "update", "delete", "with", "merge", "values", "table", "explain", "truncate"}
+
+
+def touches_session(step: Step) -> bool:
+    return isinstance(step, Command) and any(statement.verb not in _LEAVES_NO_TRACE for statement in step.statements)
+
+
+def is_streamed(statement: Bound) -> bool:
+    """Does it surely give rows? Then they are read as they come, and reading stops at the limit."""
+    plain = statement.verb in {"select", "values", "table"} and "into" not in statement.words
+    return plain or (statement.verb == "with" and not {"insert", "update", "delete", "merge"} & statement.words)
+
+
+def stands_alone(steps: Sequence[Step]) -> bool:
+    """Is it one statement that is a transaction by itself, with no rows for us to object to once it is done?"""
+    if len(steps) != 1 or not isinstance(steps[0], Command) or len(steps[0].statements) != 1:
+        return False
+    (statement,) = steps[0].statements
+    return is_streamed(statement) or not (steps[0].must_give_rows or "returning" in statement.words)
+
+
+class PostgresRun:
+    """The steps of one task on one connection."""
+
+    def __init__(self, lease: Lease, params: PostgresParams, call: Call) -> None:
+        self.lease = lease
+        self.connection = lease.connection
+        self.params = params
+        self.call = call
+
+    async def run(self, steps: Sequence[Step]) -> list[Table]:
+        self.lease.touched = any(touches_session(step) for step in steps)
+        total = len(steps)
+        async with self._transaction(steps):
+            return [await self._step(step, Place(index, total)) for index, step in enumerate(steps)]
+
+    @asynccontextmanager
+    async def _transaction(self, steps: Sequence[Step]) -> AsyncIterator[None]:
+        total = len(steps)
+        before = self._before(steps)
+        if before:
+            async with self._told(Place(0, total, before)):
+                await self.connection.execute(before.encode())
+        if not before.startswith("BEGIN"):
+            yield
+            return
+        try:
+            yield
+            async with self._told(Place(total - 1, total, "COMMIT")):
+                ended = await self.connection.execute("COMMIT")
+        except ToolFailure:
+            # Whatever else ends the block ends the connection with it, and so the transaction: nothing is waited for.
+            if not self.connection.closed:
+                async with self._told(Place(total - 1, total, "ROLLBACK")):
+                    await self.connection.execute("ROLLBACK")
+            raise
+        if ended.statusmessage != "COMMIT":  # how the server says that it rolled back a transaction in error
+            raise ToolFailure("database", "the transaction could not be committed, and nothing was changed")
+
+    def _before(self, steps: Sequence[Step]) -> str:
+        """What is sent first, in one trip: nothing at all for a statement that is a transaction by itself."""
+        limit = self.call.timeout()
+        timeout = "" if limit is None else f"statement_timeout = {max(1, round(limit * 1000))}"
+        if self.params.autocommit:
+            self.lease.touched = self.lease.touched or bool(timeout)
+            return f"SET {timeout}" if timeout else ""
+        if stands_alone(steps) and not timeout and not self.params.isolation:
+            return ""
+        level = f" ISOLATION LEVEL {self.params.isolation}" if self.params.isolation else ""
+        return f"BEGIN{level}" + (f"; SET LOCAL {timeout}" if timeout else "")
+
+    @asynccontextmanager
+    async def _told(self, place: Place) -> AsyncIterator[None]:
+        import psycopg
+
+        try:
+            yield
+        except psycopg.Error as error:
+            raise failure_of(error, place, connection_lost=self.connection.closed) from None
+
+    async def _step(self, step: Step, place: Place) -> Table:
+        match step:
+            case Upsert():
+                async with self._told(place.at(step.excerpt)):
+                    return await self._upsert(step)
+            case CopyIn():
+                async with self._told(place.at(step.excerpt)):
+                    return await copy_in(step, self.connection, self.call)
+            case CopyOut():
+                async with self._told(place.at(step.excerpt)):
+                    return await copy_out(step, self.connection, self.call)
+            case Command():
+                table = Table()
+                for statement in step.statements:
+                    async with self._told(place.at(statement.excerpt)):
+                        table = await self._execute(statement)
+                check_rows(step, table, place)
+                return table
+            case _:
+                raise TypeError(f"unknown step {step!r}")
+
+    async def _execute(self, statement: Bound) -> Table:
+        args = arguments(statement)
+        async with self.connection.cursor() as cursor:
+            if is_streamed(statement):
+                return await self._stream(cursor, statement.text.encode(), args)
+            await cursor.execute(statement.text.encode(), args)
+            if cursor.description is None:
+                return Table(row_count=max(cursor.rowcount, 0))
+            if cursor.rowcount > self.params.max_rows:
+                raise too_large(self.params.max_rows)
+            return _table(cursor.description, await cursor.fetchall())
+
+    async def _stream(self, cursor: AsyncCursor[Any], text: bytes, args: list[Any] | None) -> Table:
+        from psycopg import capabilities
+
+        rows: list[Any] = []
+        stream = cursor.stream(text, args, size=_BATCH if capabilities.has_stream_chunked() else 1)
+        try:
+            async for row in stream:
+                if len(rows) == self.params.max_rows:
+                    raise too_large(self.params.max_rows)
+                rows.append(row)
+        finally:
+            await stream.aclose()  # type: ignore[attr-defined]
+        if rows:
+            return _table(cursor.description or [], rows)
+        return Table(await self.call.threads.run(self._columns, text, args or []), gives_rows=True)
+
+    def _columns(self, text: bytes, args: list[Any]) -> list[str]:
+        """The columns of a query that gave no rows: those come with the first row only, so they are asked for."""
+        from psycopg.adapt import PyFormat, Transformer
+        from psycopg.pq import ExecStatus
+
+        transformer = Transformer(self.connection)
+        transformer.dump_sequence(args, [PyFormat.AUTO] * len(args))
+        # With the types it ran with a moment ago it cannot fail to parse, which would spoil the transaction.
+        prepared = self.connection.pgconn.prepare(b"", text, transformer.types or [])
+        if prepared.status != ExecStatus.COMMAND_OK:
+            return []
+        described = self.connection.pgconn.describe_prepared(b"")
+        return distinct([(described.fname(index) or b"").decode() for index in range(described.nfields)])
+
+    async def _upsert(self, step: Upsert) -> Table:
+        if not step.rows:
+            return Table()
+        values = ", ".join(f"${index + 1}" for index in range(len(step.columns)))
+        head = insert_into(step.table, step.columns, Dialect.POSTGRES)
+        tail = on_conflict(step.keys, step.update, Dialect.POSTGRES)
+        async with self.connection.cursor() as cursor:
+            rows = ([argument(value) for value in row] for row in step.rows)
+            await cursor.executemany(f"{head} VALUES ({values}) {tail}".encode(), rows)
+            return Table(row_count=max(cursor.rowcount, 0))
+
+
+def _table(description: Sequence[Column], rows: Sequence[Sequence[Any]]) -> Table:
+    columns = distinct([column.name for column in description])
+    # Records are the only values that the adapters cannot put into JSON's words by themselves.
+    if any(column.type_code in _RECORDS for column in description):
+        rows = [[to_json(value) for value in row] for row in rows]
+    objects: list[Json] = [dict(zip(columns, row, strict=True)) for row in rows]
+    return Table(columns, objects, len(objects), gives_rows=True)
+
+
+@asynccontextmanager
+async def _notices(lease: Lease, call: Call) -> AsyncIterator[None]:
+    """What the server remarks, `RAISE NOTICE` above all, belongs to the run's log."""
+
+    def say(diagnosis: Diagnostic) -> None:
+        call.say(f"{diagnosis.severity or 'NOTICE'}: {diagnosis.message_primary or ''}")
+
+    lease.connection.add_notice_handler(say)
+    try:
+        yield
+    finally:
+        lease.connection.remove_notice_handler(say)
+
+
+class PostgresTool(Tool[PostgresParams]):
+    """Run SQL in PostgreSQL.
+
+    `auth` names a keychain entry with the connection. The commands of a task are one transaction: all of them count or none
+    does; `autocommit: true` is for statements that cannot be in one. Values in `params` are bound, never pasted: `:name` or
+    `%(name)s` with a mapping, `%s` or `$1` with a list. A list of like values is an array (`= ANY(:ids)`), any other list or
+    mapping is jsonb; `:value::jsonb` makes jsonb of whatever it is. Inside quotes and comments nothing is replaced.
+    The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` … Numbers of type numeric
+    are numbers when that is exact and text otherwise, times are ISO 8601, bytea is base64.
+    `upsert` writes rows by their keys and can be run again without harm. `copy` moves rows to and from files with COPY.
+    `outcome.pg.code` (and `sqlstate`) is `00000` or says what went wrong: `40001` and `40P01` are worth a retry.
+    The task's time limit (`spec.timeout`) is also the server's `statement_timeout`; `spec.pool.max_size` bounds connections.
+    """
+
+    kind: ClassVar[str] = "postgres"
+    Params: ClassVar[type[msgspec.Struct]] = PostgresParams
+    example: ClassVar[str] = """\
+- name: save_order
+  kind: postgres
+  auth: warehouse
+  command: |
+    INSERT INTO orders (id, customer, lines) VALUES (:id, :customer, :lines)
+    ON CONFLICT (id) DO UPDATE SET customer = excluded.customer
+    RETURNING id, customer
+  params: {id: 7, customer: ada, lines: [{sku: A1, quantity: 2}]}
+  spec:
+    timeout: 10
+    policy:
+      rules:
+        - when: "{{ outcome.status == 'error' and outcome.pg.code in ['40001', '40P01'] }}"
+          then: {do: retry, attempts: 5, backoff: exponential, delay: 0.5}
+        - when: "{{ outcome.status == 'error' }}"
+          then: {do: fail}
+        - else:
+            then: {do: continue}
+"""
+
+    async def run(self, params: PostgresParams, call: Call) -> object:
+        planner = PostgresPlanner(Dialect.POSTGRES, call, own_transactions=params.autocommit)
+        steps = await off_the_loop(params, call, lambda: make_plan(params, planner))
+        pool = await pool_for(address_of(params, call), call)
+        async with pool.lease() as lease, _notices(lease, call):
+            tables = await PostgresRun(lease, params, call).run(steps)
+        return Success(whole(tables), OK)

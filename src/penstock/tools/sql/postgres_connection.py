@@ -1,0 +1,299 @@
+"""Connections to PostgreSQL: how they are described, how values cross them, and the pool an execution keeps of them."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import select
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import astuple, dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from penstock.kernel.values import Json
+from penstock.tools.base import Call, ToolFailure
+from penstock.tools.sql.binding import Bound
+from penstock.tools.sql.connection import Address, connect_timeout, pool_size
+from penstock.tools.sql.postgres_errors import NOT_UNDERSTOOD, connect_failure
+from penstock.tools.sql.values import from_bytes, from_decimal, from_float
+
+if TYPE_CHECKING:
+    from psycopg import AsyncConnection, Connection
+    from psycopg.abc import AdaptContext
+
+_DATE_TIME = re.compile(r"(\d{4,}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)([+-]\d\d(?::\d\d)*)?")
+# Kept in the words of the database: Python's own types for them lose something or refuse some values.
+_AS_TEXT = ["date", "time", "timetz", "interval", "uuid", "inet", "cidr"]
+_AS_TEXT += [
+    f"{base}{kind}" for base in ("int4", "int8", "num", "date", "ts", "tstz") for kind in ("range", "multirange")
+]
+
+
+def conninfo(address: Address, call: Call) -> str:
+    """What libpq reads. Its own complaints quote the text they are about, so they are not passed on."""
+    import psycopg
+    from psycopg.conninfo import make_conninfo
+
+    known = {option.keyword.decode() for option in psycopg.pq.Conninfo.get_defaults()}
+    named: dict[str, Any] = {key: value for key, value in address.options.items() if key in known}
+    named |= {"host": address.host, "port": address.port, "user": address.user}
+    named |= {"password": address.password, "dbname": address.database}
+    url = address.url or ""
+    scheme = urlsplit(url).scheme if "://" in url else ""
+    if scheme and not scheme.startswith(("postgres", "cockroach")):
+        raise ToolFailure("parameters", f"a PostgreSQL URL begins with `postgresql://`, not with `{scheme}://`")
+    if scheme:
+        url = "postgresql" + url[len(scheme) :]
+    # Without keepalives a server that vanished would be waited for for hours.
+    defaults = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}
+    defaults |= {"connect_timeout": str(max(2, round(connect_timeout(call)))), "application_name": "penstock"}
+    try:
+        said = _keywords(url)
+        # An `@` or `/` in a password that is not written as %40 or %2F moves part of it into the host or port.
+        ports = str(said.get("port", "")).replace(",", "")
+        if scheme and ("@" in str(said.get("host", "")) or not (ports.isdigit() or not ports)):
+            raise ToolFailure("parameters", NOT_UNDERSTOOD)
+        return make_conninfo("", **{**defaults, **said, **_given(named)})
+    except psycopg.Error:
+        raise ToolFailure("parameters", NOT_UNDERSTOOD) from None
+
+
+def _keywords(url: str) -> dict[str, Any]:
+    from psycopg.conninfo import conninfo_to_dict
+
+    return dict(conninfo_to_dict(url))
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def iso(text: str) -> str:
+    """PostgreSQL's timestamp as ISO 8601: a `T` in the middle, minutes in the offset. Other spellings stay as they are."""
+    match = _DATE_TIME.fullmatch(text)
+    if match is None:
+        return text
+    zone = match[3] or ""
+    return f"{match[1]}T{match[2]}{zone}" + (":00" if len(zone) == 3 else "")
+
+
+@cache
+def json_adapters() -> Any:
+    """Adapters under which rows come out as JSON can say them, and mappings go in as jsonb."""
+    from decimal import Decimal
+
+    from psycopg import adapters
+    from psycopg.adapt import AdaptersMap, Buffer, Loader
+    from psycopg.types.json import JsonbDumper
+    from psycopg.types.string import ByteaLoader, TextLoader
+
+    class Timestamp(Loader):
+        def load(self, data: Buffer) -> str:
+            return iso(bytes(data).decode())
+
+    class Number(Loader):
+        def load(self, data: Buffer) -> Json:
+            return from_decimal(Decimal(bytes(data).decode()))
+
+    class Float(Loader):
+        def load(self, data: Buffer) -> Json:
+            return from_float(float(bytes(data)))
+
+    class Bytes(ByteaLoader):
+        def load(self, data: Buffer) -> Any:
+            return from_bytes(super().load(bytes(data)))
+
+    made = AdaptersMap(adapters)
+    for name in _AS_TEXT:
+        made.register_loader(name, TextLoader)
+    made.register_loader("timestamp", Timestamp)
+    made.register_loader("timestamptz", Timestamp)
+    made.register_loader("numeric", Number)
+    made.register_loader("float4", Float)
+    made.register_loader("float8", Float)
+    made.register_loader("bytea", Bytes)
+    made.register_dumper(dict, JsonbDumper)
+    return made
+
+
+def argument(value: Any, *, as_json: bool = False) -> Any:
+    """A parameter as psycopg takes it: a list of like things is an array, any other list or mapping is jsonb."""
+    from psycopg.types.json import Jsonb
+
+    if as_json and value is not None and not isinstance(value, str):
+        return Jsonb(value)
+    if isinstance(value, dict):
+        return Jsonb(value)
+    if isinstance(value, list):
+        kinds = {type(item) for item in value if item is not None}
+        if kinds <= {int, float} and len(kinds) == 2:
+            return [None if item is None else float(item) for item in value]
+        return value if len(kinds) <= 1 and not kinds & {dict, list} else Jsonb(value)
+    return value
+
+
+def arguments(statement: Bound) -> list[Any] | None:
+    if not isinstance(statement.args, dict):
+        return None
+    return [argument(value, as_json=name in statement.as_json) for name, value in statement.args.items()]
+
+
+@dataclass(slots=True)
+class Lease:
+    """A connection for the time of one task."""
+
+    connection: AsyncConnection[Any]
+    touched: bool = False
+    """Did the task change the session itself, beyond the rows of tables?"""
+
+
+class Pool:
+    """Connections of one execution to one database: opened when needed, at most `size`, kept for the next task.
+
+    The first error of a connection attempt is the one the task shows; a pool that tries again by itself would hide it.
+    """
+
+    def __init__(self, conninfo: str, size: int, secrets: list[str | None]) -> None:
+        self._conninfo = conninfo
+        self._slots = asyncio.Semaphore(size)
+        self._secrets = secrets
+        self._idle: list[AsyncConnection[Any]] = []
+        self._closed = False
+
+    @asynccontextmanager
+    async def lease(self) -> AsyncIterator[Lease]:
+        """A connection in autocommit mode. It goes back only if the work ended well or with an orderly failure."""
+        async with self._slots:
+            lease = Lease(await self._take())
+            kept = False
+            try:
+                try:
+                    yield lease
+                except ToolFailure:
+                    kept = await _is_fresh(lease)
+                    raise
+                kept = await _is_fresh(lease)
+            finally:
+                if kept and not self._closed:
+                    self._idle.append(lease.connection)
+                else:
+                    await lease.connection.close()
+
+    async def _take(self) -> AsyncConnection[Any]:
+        while self._idle:
+            connection = self._idle.pop()
+            if not _has_news(connection):
+                return connection
+            await connection.close()
+        return await self._connect()
+
+    async def _connect(self) -> AsyncConnection[Any]:
+        import psycopg
+
+        context: AdaptContext = _Context(json_adapters())
+        try:
+            return await psycopg.AsyncConnection.connect(
+                self._conninfo, autocommit=True, context=context, cursor_factory=psycopg.AsyncRawCursor
+            )
+        except psycopg.Error as error:
+            raise connect_failure(error, self._secrets) from None
+
+    async def close(self) -> None:
+        self._closed = True
+        while self._idle:
+            await self._idle.pop().close()
+
+
+@cache
+def plain_adapters() -> Any:
+    """Adapters under which rows can be handed on to another database: Python's types, and text where those fail."""
+    from psycopg import adapters
+    from psycopg.adapt import AdaptersMap, Buffer
+    from psycopg.errors import DataError
+    from psycopg.types.datetime import DateLoader, TimestampLoader, TimestamptzLoader
+    from psycopg.types.json import JsonbDumper
+    from psycopg.types.string import TextLoader
+
+    made = AdaptersMap(adapters)
+    for name in (*(name for name in _AS_TEXT if name not in ("date", "time", "uuid")), "json", "jsonb"):
+        made.register_loader(name, TextLoader)
+    for name, loader in {"date": DateLoader, "timestamp": TimestampLoader, "timestamptz": TimestamptzLoader}.items():
+
+        def load(self: Any, data: Buffer, base: Any = loader) -> Any:
+            try:
+                return base.load(self, data)
+            except DataError:  # `infinity`, and years that Python does not have
+                return bytes(data).decode()
+
+        made.register_loader(name, type(loader.__name__, (loader,), {"load": load}))
+    made.register_dumper(dict, JsonbDumper)
+    return made
+
+
+def connect_blocking(conninfo: str, secrets: list[str | None]) -> Connection[Any]:
+    """A connection for the threads of a transfer, outside the pool: it holds two of them at once, and for long."""
+    import psycopg
+
+    context: AdaptContext = _Context(plain_adapters())
+    try:
+        return psycopg.connect(conninfo, context=context, cursor_factory=psycopg.RawCursor)
+    except psycopg.Error as error:
+        raise connect_failure(error, secrets) from None
+
+
+def cancel(connection: Connection[Any]) -> None:
+    """Stop what it is running; when nothing is, or the server cannot be asked, that is as good."""
+    import psycopg
+
+    with suppress(psycopg.Error):
+        connection.cancel()
+
+
+class _Context:
+    """Lends its adapters to a connection."""
+
+    connection = None
+
+    def __init__(self, adapters: Any) -> None:
+        self.adapters = adapters
+
+
+async def _is_fresh(lease: Lease) -> bool:
+    """Is the connection as good as new? Settings and temporary tables of one task must not show up in another."""
+    import psycopg
+    from psycopg.pq import TransactionStatus
+
+    connection = lease.connection
+    if connection.closed or connection.info.transaction_status != TransactionStatus.IDLE:
+        return False
+    if not lease.touched:
+        return True
+    try:
+        await connection.execute("DISCARD ALL")
+    except psycopg.Error:
+        return False
+    return True
+
+
+def _has_news(connection: AsyncConnection[Any]) -> bool:
+    """An idle server says nothing, unless it is hanging up: something to read means the connection is stale."""
+    if connection.closed:
+        return True
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
+
+
+async def pool_for(address: Address, call: Call) -> Pool:
+    async def make() -> tuple[Pool, Any]:
+        pool = Pool(conninfo(address, call), pool_size(call), address.secrets)
+        return pool, pool.close
+
+    # The key is a digest: keys of shared resources may be shown, passwords may not.
+    key = ("postgres", hashlib.sha256(repr(astuple(address)).encode()).hexdigest())
+
+    pool: Pool = await call.resources.get(key, make)
+    return pool

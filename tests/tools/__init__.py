@@ -1,0 +1,1 @@
+"""Tests of the tools: each against real servers, files and processes."""

@@ -1,0 +1,256 @@
+"""What the http tool sends: the query, the body, credentials, and where redirects may take them."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.tools.http import HttpTool
+
+from .fetching import failed, fetch, sent
+from .support import Reply, Request, SharedResources, make_call, run_async, serve
+
+# ---- the request
+
+
+def test_query_parameters_repeat_lists_and_leave_null_out(tmp_path: Path) -> None:
+    params = {"a": 1, "b": ["x", "y z", None], "c": None, "d": True, "e": 1.5, "f": "&="}
+    assert sent(tmp_path, {"params": params}).query == {
+        "a": ["1"],
+        "b": ["x", "y z"],
+        "d": ["true"],
+        "e": ["1.5"],
+        "f": ["&="],
+    }
+
+
+def test_query_parameters_join_those_of_the_url(tmp_path: Path) -> None:
+    with serve(lambda request: Reply()) as server:
+        fetch(tmp_path, {"url": f"{server.url}/x?a=1&b=2", "params": {"b": 3}})
+        assert server.requests[0].query == {"a": ["1"], "b": ["3"]}
+
+
+def test_json_is_sent_with_its_content_type_and_null_is_a_body_too(tmp_path: Path) -> None:
+    request = sent(tmp_path, {"method": "post", "json": {"é": [1, None]}})
+    assert (request.method, request.json) == ("POST", {"é": [1, None]})
+    assert request.headers["content-type"] == "application/json"
+    assert sent(tmp_path, {"method": "PUT", "json": None}).body == b"null"
+    assert sent(tmp_path, {"method": "PUT"}).body == b""
+
+
+def test_a_form_is_urlencoded(tmp_path: Path) -> None:
+    request = sent(tmp_path, {"method": "POST", "form": {"a": ["1", 2], "b": "x&y", "c": None, "d": False}})
+    assert request.headers["content-type"] == "application/x-www-form-urlencoded"
+    assert request.body == b"a=1&a=2&b=x%26y&d=false"
+
+
+def test_a_text_body_is_sent_as_it_is(tmp_path: Path) -> None:
+    request = sent(tmp_path, {"method": "POST", "body": "grüße"})
+    assert request.body == "grüße".encode()
+    assert request.headers["content-type"] == "text/plain; charset=utf-8"
+    typed = sent(tmp_path, {"method": "POST", "body": "<a/>", "headers": {"Content-Type": "text/xml"}})
+    assert typed.headers["content-type"] == "text/xml"
+
+
+def test_files_are_sent_as_a_multipart_form_with_fields(tmp_path: Path) -> None:
+    (tmp_path / "report.csv").write_text("a,b\n1,2\n")
+    upload = {"name": "file", "path": "report.csv", "filename": "r.csv", "content_type": "text/x-csv"}
+    request = sent(tmp_path, {"method": "POST", "form": {"kind": "weekly"}, "files": [upload]})
+    assert request.headers["content-type"].startswith("multipart/form-data; boundary=")
+    assert b'name="kind"\r\n\r\nweekly' in request.body
+    assert b'name="file"; filename="r.csv"\r\nContent-Type: text/x-csv\r\n\r\na,b\n1,2\n' in request.body
+
+
+def test_a_file_that_is_not_there_is_told_by_its_path(tmp_path: Path) -> None:
+    with serve(lambda request: Reply()) as server:
+        failure = failed(tmp_path, {"url": server.url, "method": "POST", "files": [{"name": "f", "path": "no.csv"}]})
+        assert server.requests == []
+    assert failure.kind == "not_found"
+    assert str(tmp_path / "no.csv") in failure.message
+
+
+@pytest.mark.parametrize(
+    "bodies",
+    [{"json": {}, "body": "x"}, {"form": {}, "json": None}, {"files": [{"name": "a", "path": "b"}], "body": "x"}],
+)
+def test_a_request_has_one_body(tmp_path: Path, bodies: dict[str, Any]) -> None:
+    failure = failed(tmp_path, {"url": "http://127.0.0.1:1", "method": "POST", **bodies})
+    assert failure.kind == "parameters"
+    assert "cannot stand together" in failure.message
+
+
+@pytest.mark.parametrize(
+    ("key", "header"), [(True, "key-1"), ("mine", "mine"), (False, None)], ids=["of the task", "given", "none"]
+)
+def test_the_idempotency_key_is_sent_when_asked_for(tmp_path: Path, key: bool | str, header: str | None) -> None:
+    assert sent(tmp_path, {"method": "POST", "idempotency_key": key}).headers.get("idempotency-key") == header
+
+
+@pytest.mark.parametrize("headers", [{"X-A": "one\r\nX-B: two"}, {"bad name": "x"}, {"X-A": "ключ"}])
+def test_a_header_that_cannot_be_sent_is_a_failure_and_sends_nothing(tmp_path: Path, headers: dict[str, str]) -> None:
+    with serve(lambda request: Reply()) as server:
+        failure = failed(tmp_path, {"url": server.url, "headers": headers})
+        assert server.requests == []
+    assert (failure.kind, failure.retryable) == ("parameters", False)
+    assert not any(value in failure.message for value in headers.values())
+
+
+def test_a_token_with_a_line_break_at_its_end_is_sent_without_it(tmp_path: Path) -> None:
+    request = sent(tmp_path, {"auth": "token"}, credentials={"token": {"value": "abc\n"}})
+    assert request.headers["authorization"] == "Bearer abc"
+
+
+# ---- auth
+
+
+BASIC = "Basic " + base64.b64encode("ann:pä:ss".encode()).decode()
+
+
+@pytest.mark.parametrize(
+    ("auth", "expected"),
+    [
+        ("user", BASIC),
+        ("token", "Bearer t-1"),
+        ("oauth", "Bearer t-2"),
+        ("scalar", "Bearer t-3"),
+        ({"type": "basic", "username": "ann", "password": "pä:ss"}, BASIC),
+        ({"type": "bearer", "token": "t-4"}, "Bearer t-4"),
+        ({"type": "bearer", "credential": "scalar"}, "Bearer t-3"),
+    ],
+)
+def test_auth_is_a_keychain_entry_or_a_mapping(tmp_path: Path, auth: Any, expected: str) -> None:
+    credentials = {
+        "user": {"username": "ann", "password": "pä:ss"},
+        "token": {"token": "t-1"},
+        "oauth": {"access_token": "t-2", "expires_in": 60},
+        "scalar": {"value": "t-3"},
+    }
+    assert sent(tmp_path, {"auth": auth}, credentials=credentials).headers["authorization"] == expected
+
+
+def test_an_api_key_goes_into_a_header(tmp_path: Path) -> None:
+    by_name = sent(tmp_path, {"auth": "key"}, credentials={"key": {"header": "X-Key", "value": "k"}})
+    assert by_name.headers["x-key"] == "k"
+    inline = {"type": "api_key", "header": "X-Key", "credential": "plain"}
+    assert sent(tmp_path, {"auth": inline}, credentials={"plain": {"value": "v"}}).headers["x-key"] == "v"
+
+
+def test_an_api_key_in_the_query_is_in_no_result_and_no_message(tmp_path: Path) -> None:
+    auth = {"type": "api_key", "query": "key", "value": "s3cret"}
+    with serve(lambda request: Reply(200 if request.path == "/ok" else 500)) as server:
+        outcome = fetch(tmp_path, {"url": f"{server.url}/ok?a=1", "auth": auth})
+        failure = failed(tmp_path, {"url": f"{server.url}/no", "auth": auth})
+        assert server.requests[0].query == {"a": ["1"], "key": ["s3cret"]}
+    assert outcome.result["url"] == f"{server.url}/ok?a=1&key=%2A%2A%2A"
+    assert "s3cret" not in f"{failure.message} {failure.detail}"
+
+
+def test_user_and_password_in_the_url_are_sent_as_basic_and_not_recorded(tmp_path: Path) -> None:
+    with serve(lambda request: Reply()) as server:
+        outcome = fetch(tmp_path, {"url": f"http://ann:s3cret@127.0.0.1:{server.port}/"})
+        assert server.requests[0].headers["authorization"].startswith("Basic ")
+    assert outcome.result["url"] == f"{server.url}/"
+
+
+@pytest.mark.parametrize(
+    ("auth", "words"),
+    [
+        ("nobody", "`nobody`"),
+        ({"type": "digest", "username": "a"}, "`digest`"),
+        ({"type": "bearer"}, "`token`"),
+        ({}, "`username`"),
+    ],
+)
+def test_auth_that_cannot_be_used_says_what_is_missing(tmp_path: Path, auth: Any, words: str) -> None:
+    assert words in failed(tmp_path, {"url": "http://127.0.0.1:1", "auth": auth}).message
+
+
+# ---- redirects
+
+
+def test_redirects_are_followed_and_the_last_url_is_recorded(tmp_path: Path) -> None:
+    def answer(request: Request) -> Reply:
+        return Reply(302, b"", {"Location": "/new"}) if request.path == "/old" else Reply(200, "here")
+
+    with serve(answer) as server:
+        outcome = fetch(tmp_path, {"url": f"{server.url}/old", "method": "POST", "json": {"a": 1}})
+        assert [request.method for request in server.requests] == ["POST", "GET"]
+    assert (outcome.result["data"], outcome.result["url"]) == ("here", f"{server.url}/new")
+
+
+def test_a_307_sends_the_same_file_again(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("content")
+
+    def answer(request: Request) -> Reply:
+        return Reply(307, b"", {"Location": "/new"}) if request.path == "/old" else Reply(200, "ok")
+
+    with serve(answer) as server:
+        upload = [{"name": "f", "path": "a.txt"}]
+        fetch(tmp_path, {"url": f"{server.url}/old", "method": "POST", "files": upload})
+        first, second = server.requests
+    assert b"content" in first.body
+    assert first.body == second.body
+
+
+def test_redirects_can_be_left_to_the_author(tmp_path: Path) -> None:
+    with serve(lambda request: Reply(301, b"", {"Location": "/new"})) as server:
+        outcome = fetch(tmp_path, {"url": server.url, "follow_redirects": False})
+    assert (outcome.result["status"], outcome.result["headers"]["location"]) == (301, "/new")
+
+
+def test_a_circle_of_redirects_ends_after_ten(tmp_path: Path) -> None:
+    with serve(lambda request: Reply(302, b"", {"Location": "/again"})) as server:
+        failure = failed(tmp_path, {"url": server.url})
+        assert len(server.requests) == 11
+    assert (failure.kind, failure.retryable) == ("redirects", False)
+
+
+def test_credentials_do_not_travel_to_another_host(tmp_path: Path) -> None:
+    with (
+        serve(lambda request: Reply(200, "there")) as other,
+        serve(lambda request: Reply(302, b"", {"Location": f"{other.url}/"})) as server,
+    ):
+        for auth in ({"type": "bearer", "token": "t"}, {"type": "api_key", "header": "X-Mine", "value": "t"}):
+            fetch(tmp_path, {"url": server.url, "auth": auth, "headers": {"X-Api-Key": "t", "X-Plain": "p"}})
+    assert len(other.requests) == 2
+    for request in other.requests:
+        assert request.headers["x-plain"] == "p"
+        assert not {"authorization", "x-mine", "x-api-key"} & request.headers.keys()
+
+
+def test_credentials_stay_on_the_same_host(tmp_path: Path) -> None:
+    def answer(request: Request) -> Reply:
+        return Reply(302, b"", {"Location": "/in"}) if request.path == "/" else Reply()
+
+    with serve(answer) as server:
+        fetch(tmp_path, {"url": f"{server.url}/", "auth": {"type": "bearer", "token": "t"}})
+        assert server.requests[1].headers["authorization"] == "Bearer t"
+
+
+def test_cookies_last_for_the_redirects_of_one_request_and_no_longer(tmp_path: Path) -> None:
+    def answer(request: Request) -> Reply:
+        if request.path == "/login":
+            return Reply(303, b"", {"Location": "/home", "Set-Cookie": "sid=1; Path=/"})
+        return Reply()
+
+    async def both() -> None:
+        call = make_call(tmp_path)
+        assert isinstance(call.resources, SharedResources)
+        await run_async(HttpTool(), {"url": f"{server.url}/login", "method": "POST"}, call)
+        await run_async(HttpTool(), {"url": f"{server.url}/other"}, call)
+        await call.resources.close()
+
+    with serve(answer) as server:
+        asyncio.run(both())
+        assert [request.headers.get("cookie") for request in server.requests] == [None, "sid=1", None]
+
+
+@pytest.mark.parametrize("target", ["ftp://127.0.0.1/x", "file:///etc/passwd", "gopher://127.0.0.1:1/"])
+def test_a_redirect_leads_to_http_only(tmp_path: Path, target: str) -> None:
+    with serve(lambda request: Reply(302, b"", {"Location": target})) as server:
+        failure = failed(tmp_path, {"url": server.url})
+    assert failure.kind == "unsupported_scheme"
