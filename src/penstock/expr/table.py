@@ -46,10 +46,7 @@ class Entry(Struct, frozen=True):
         defaults = (self.run.__defaults__ or ())[-(len(names) - required) :] if len(names) > required else ()
         parts = [*names[:required]]
         for name, value in zip(names[required:], defaults, strict=True):
-            written = (
-                {None: "none", True: "true", False: "false"}.get(value, repr(value)) if value is not MISSING else "…"
-            )
-            parts.append(f"{name}={written}")
+            parts.append(f"{name}={_written(value)}")
         parts += ["…"] if more or named else []
         return f"{self.name}({', '.join(parts)})" if parts or self.kind in ("function", "method") else self.name
 
@@ -91,3 +88,11 @@ def call(entry: Entry, frame: Frame, arguments: list[Any], named: dict[str, Any]
     if not entry.cheap and type(result) in (str, list, dict):
         frame.spend(cost_of(result))
     return result
+
+
+def _written(value: object) -> str:
+    if value is MISSING:
+        return "…"
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return repr(value)

@@ -6,14 +6,14 @@ workload, then among the results of this pipeline's tasks and of the steps befor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from penstock.expr.scope import MISSING
 
 
 class ResultMapping(dict[str, Any]):
-    """A task's or step's result under its name: `.data` is the result's own `data` if it has one, else the result itself (D48)."""
+    """A result under its task's or step's name: `.data` is its own `data` if it has one, else the result itself (D48)."""
 
     __slots__ = ()
 
@@ -37,6 +37,13 @@ def named_result(value: Any) -> Any:
     if type(value) is list:
         return ResultList(value)
     return value
+
+
+def bare_args(args: Mapping[str, Any], joins: Collection[str]) -> Mapping[str, Any]:
+    """The args that bare names see. A joined step whose arc passed nothing on leaves its name to the step's result."""
+    if not joins:
+        return args
+    return {name: value for name, value in args.items() if value or name not in joins}
 
 
 class Visible:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from decimal import Decimal
@@ -70,7 +71,7 @@ def check_keys(target: TableTarget, columns: Sequence[str]) -> None:
         raise ToolFailure("parameters", f"the target's column `{missing[0]}` is not among those moved: {known}")
 
 
-class TableWriter:
+class TableWriter(ABC):
     """What all databases do alike. `emptied` is how a table is emptied inside a transaction."""
 
     dialect: Dialect
@@ -81,14 +82,14 @@ class TableWriter:
         self.target = target
         self.shape = Shape([], [], "sql")
 
-    def failure(self, error: Exception) -> ToolFailure:
-        raise NotImplementedError
+    @abstractmethod
+    def failure(self, error: Exception) -> ToolFailure: ...
 
-    def execute(self, text: str) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def execute(self, text: str) -> None: ...
 
-    def begin(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def begin(self) -> None: ...
 
     def start(self, shape: Shape) -> None:
         self.shape = shape
@@ -113,7 +114,8 @@ class TableWriter:
         return " " + on_conflict(self.target.keys, update, self.dialect)
 
     def finish(self) -> None:
-        """Committed already."""
+        """Committed already, unless the database says otherwise."""
+        return
 
 
 class PostgresWriter(TableWriter):

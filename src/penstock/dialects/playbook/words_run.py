@@ -112,7 +112,7 @@ _KEYCHAIN_COMMON = {
     "kind": Word("How the secret is found.", TEXT, required=True),
 }
 _PROVIDED = {
-    "provider": Word("The provider of secrets, such as `env`, `local` or `vault`.", TEXT),
+    "provider": Word("The provider of secrets, such as `environment`, `local` or `vault`.", TEXT),
     "key": Word("The secret's name there; otherwise the entry's own name.", TEXT),
     "field": Word("One field of a structured secret.", TEXT),
 }
