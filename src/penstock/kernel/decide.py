@@ -103,17 +103,25 @@ class Decider:
         self._mark(facts.ExecutionInterrupted(reason))
 
     def resume(self, restarted: list[str]) -> None:
-        """Go on after a crash, an interruption or a failure. What has settled stays settled; failed runs are reopened."""
-        reopen = [one for one in self.state.unhandled if one.run is not None]
+        """Go on after a crash, an interruption or a failure. What has settled stays settled.
+
+        Only a run that came to its end as failed has its failed steps reopened: one that was merely stopped on the way goes
+        on as if it had not been, and so to the end it would have had.
+        """
         if self.state.status in ("completed", "cancelled"):
             raise Refused(f"the run is {self.state.status}; there is nothing to resume")
-        if self.state.status == "failed" and not reopen:
+        has_failed = self.state.status == "failed"
+        reopened = [one.run.place.id for one in self.state.unhandled if one.run is not None and has_failed]
+        if has_failed and not reopened:
             raise Refused(
                 "the run failed for a reason that would come again: " + _message(self.state.error),
                 hint="correct the document and start a new run",
             )
-        self._mark(facts.ExecutionResumed(restarted, [one.run.place.id for one in reopen if one.run is not None]))
-        self.reopen()
+        self._mark(facts.ExecutionResumed(restarted, reopened))
+        if reopened:
+            self.reopen()
+        else:
+            self.react()
 
     def reopen(self) -> None:
         """Give every unhandled failed run another one that continues it."""
@@ -145,8 +153,9 @@ class Decider:
         if end is None:
             raise Bug(f"`{run.place.id}` has no end to route")
         node = self.net.nodes[run.step]
-        stopping = self.state.cancelling or self.state.aborting
-        selection = Selection() if stopping else self.judge.select(node, run, end)
+        # What another step's failure stopped is not the arcs' business; what came to its own end is, or a resume would lose it.
+        stopped = self.state.cancelling or (self.state.aborting and end.given_up)
+        selection = Selection() if stopped else self.judge.select(node, run, end)
         failed = end.status == "failed"
         unhandled = failed and not selection.fired
         cause = event_name(run.place.id, run.counter - 1)
@@ -256,7 +265,8 @@ class Decider:
     # ---- the end
 
     def _end(self) -> None:
-        stranded = [] if self.state.cancelling else self._strand()
+        # Tokens that only wait because the run is being stopped are not stranded.
+        stranded = [] if self.state.cancelling or self.state.aborting else self._strand()
         error: Json = None
         status = "completed"
         if self.state.cancelling:
@@ -321,6 +331,12 @@ def _first_error(unhandled: list[Unhandled], stranded: list[JsonMap]) -> Json:
     if others:
         error["others"] = others
     return error
+
+
+def stopped(step: str, why: str) -> JsonMap:
+    """The failure of a run that did not end by itself: the execution was cancelled, or another step failed."""
+    reason = "the run was cancelled" if why == "cancel" else "another step failed and the run is fail_fast"
+    return {"kind": "cancelled", "message": f"step `{step}` was stopped: {reason}", "retryable": True}
 
 
 def _too_many_visits(step: str, visits: int) -> JsonMap:

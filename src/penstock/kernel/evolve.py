@@ -10,9 +10,10 @@ from penstock.kernel import facts
 from penstock.kernel.errors import Bug
 from penstock.kernel.facts import Fact
 from penstock.kernel.patches import Staged
-from penstock.kernel.places import child_place, iteration_place, run_place
+from penstock.kernel.places import Place, child_place, run_place
 from penstock.kernel.state import (
     KEPT_FAILURES,
+    NOT_OPENED,
     ExecutionState,
     LoopState,
     PipelineState,
@@ -33,7 +34,7 @@ class Execution:
     """Run place id -> the execution state it belongs to."""
     runs: dict[str, RunState] = field(default_factory=dict)
     iterations: dict[str, tuple[RunState, PipelineState]] = field(default_factory=dict)
-    on_iteration_closed: Callable[[RunState, int, PipelineState], None] | None = None
+    on_iteration_closed: Callable[[RunState, facts.IterationEnded, PipelineState], None] | None = None
 
     def __post_init__(self) -> None:
         self.executions.setdefault("", self.root)
@@ -100,7 +101,8 @@ def _resumed(tree: Execution, fact: Fact, body: facts.ExecutionResumed, ts: floa
     state = _execution(tree, fact.scope)
     _bump(state)
     state.status, state.error, state.ended_at = "running", None, None
-    state.aborting = False
+    if body.reopened:
+        state.aborting = False
 
 
 def _cancel_asked(tree: Execution, fact: Fact, body: facts.CancelAsked, ts: float) -> None:
@@ -168,7 +170,7 @@ def _inherit(state: ExecutionState, run: RunState, continued: str) -> None:
             break
     else:
         raise Bug(f"`{run.place.id}` continues `{continued}`, which did not fail")
-    run.ctx = failed.ctx
+    run.ctx, run.continued = failed.ctx, failed.path
     if failed.pipeline is not None:
         run.pipeline = _reopened(failed.pipeline, run)
     if failed.loop is not None:
@@ -198,6 +200,7 @@ def _reopen_loop(old: LoopState, run: RunState) -> None:
     old.failed_open.update(old.open)
     old.open.clear()
     old.first_error, old.first_failed = None, None
+    old.opened_at = NOT_OPENED
     run.loop = old
 
 
@@ -219,7 +222,7 @@ def _run_ended(tree: Execution, fact: Fact, body: facts.RunEnded, ts: float) -> 
     run.counter = _last(fact) + 1
     run.ended = body
     state.ending[fact.scope] = run
-    state.ctx.merge(body.writes, run.path)
+    state.ctx.merge(body.writes, run.path, run.continued)
     if body.status == "done":
         state.results[body.step] = body.result
         if run.path >= state.result_path:
@@ -311,14 +314,9 @@ def _close_child(tree: Execution, task_run_id: str) -> None:
 def task_ended(pipeline: PipelineState, body: facts.TaskEnded, ts: float) -> None:
     pipeline.counter += 1
     pipeline.under_way = None
-    outcome = body.outcome
-    if outcome.get("status") == "ok":
-        pipeline.prev = pipeline.results[body.task] = outcome.get("result")
-    else:
-        pipeline.prev = None
-        pipeline.results.pop(body.task, None)
     if body.writes:
         _write(pipeline, body.writes)
+    # The same task is to run again, now or after a resume: it must find `_prev` and the results as it found them before.
     if body.do == "retry":
         pipeline.attempt += 1
         pipeline.due = ts + body.delay if body.delay else None
@@ -326,11 +324,26 @@ def task_ended(pipeline: PipelineState, body: facts.TaskEnded, ts: float) -> Non
     if body.do == "fail":
         pipeline.ended, pipeline.error = "failed", body.error
         return
+    _keep_result(pipeline, result_name(body.task), body.outcome)
     pipeline.attempt = 1
     if body.next < 0:
         pipeline.ended = "done"
     else:
         pipeline.cursor = body.next
+
+
+def _keep_result(pipeline: PipelineState, name: str, outcome: JsonMap) -> None:
+    if outcome.get("status") == "ok":
+        pipeline.prev = pipeline.results[name] = outcome.get("result")
+    else:
+        pipeline.prev = None
+        pipeline.results.pop(name, None)
+
+
+def result_name(label: str) -> str:
+    """The name under which a result is found. A generated label is dotted; of one with an odd number of parts the author wrote
+    the last (`pages.do.fetch`), and means the result by it."""
+    return label if label.count(".") % 2 else label.rpartition(".")[2]
 
 
 def _write(pipeline: PipelineState, writes: JsonMap) -> None:
@@ -364,14 +377,13 @@ def loop_started(run: RunState, body: facts.LoopStarted, counter: int) -> None:
 def _iteration_started(tree: Execution, fact: Fact, body: facts.IterationStarted, ts: float) -> None:
     run_id = fact.scope.rpartition("[")[0]
     run = tree.runs[run_id]
-    pipeline = iteration_started(run, body.index)
+    pipeline = iteration_started(run, body.index, Place(fact.scope, fact.clock[:-1]))
     tree.iterations[fact.scope] = (run, pipeline)
 
 
-def iteration_started(run: RunState, index: int) -> PipelineState:
+def iteration_started(run: RunState, index: int, place: Place) -> PipelineState:
     loop = run.loop
     assert loop is not None
-    place = iteration_place(run.place, loop.opened_at, index)
     before = loop.failed_open.pop(index, None)
     if before is None:
         pipeline = PipelineState(place=place, ctx=loop.ctx)
@@ -388,7 +400,7 @@ def _iteration_ended(tree: Execution, fact: Fact, body: facts.IterationEnded, ts
     run, _ = tree.iterations.pop(fact.scope)
     pipeline = iteration_ended(run, body)
     if tree.on_iteration_closed is not None:
-        tree.on_iteration_closed(run, body.index, pipeline)
+        tree.on_iteration_closed(run, body, pipeline)
 
 
 def iteration_ended(run: RunState, body: facts.IterationEnded) -> PipelineState:
@@ -405,11 +417,13 @@ def iteration_ended(run: RunState, body: facts.IterationEnded) -> PipelineState:
         if loop.first_failed is None or body.index < loop.first_failed:
             loop.first_failed, loop.first_error = body.index, body.error
     if body.writes:
-        loop.staged.add(body.writes)
+        again = loop.staged.gather(body.index, body.writes)
         written = body.writes.get("ctx")
         for key in written if isinstance(written, dict) else ():
             loop.writers.setdefault(key, body.index)
-        if not loop.parallel:
+        if not loop.parallel and again:
+            loop.ctx = loop.staged.applied_to(run.ctx)
+        elif not loop.parallel:
             patch = Staged()
             patch.add(body.writes)
             loop.ctx = patch.applied_to(loop.ctx)

@@ -6,14 +6,15 @@ facts into state needs neither the document nor an expression, and a log of any 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, NamedTuple, TypeAlias
 
+from penstock.kernel.frozen import frozen
 from penstock.kernel.places import LogicalClock
 from penstock.kernel.values import Json, JsonMap
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExecutionStarted:
     name: str
     digest: str
@@ -25,12 +26,12 @@ class ExecutionStarted:
     continues: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExecutionInterrupted:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExecutionResumed:
     """`restarted` task runs were under way when the run stopped; `reopened` step runs had failed and get another run."""
 
@@ -38,18 +39,18 @@ class ExecutionResumed:
     reopened: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CancelAsked:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExecutionEnded:
     status: Literal["completed", "failed", "cancelled"]
     error: Json = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenCreated:
     step: str
     path: list[int]
@@ -59,7 +60,7 @@ class TokenCreated:
     arc: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenRefused:
     step: str
     path: list[int]
@@ -67,7 +68,7 @@ class TokenRefused:
     error: Json = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenStranded:
     step: str
     path: list[int]
@@ -75,7 +76,7 @@ class TokenStranded:
     present: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunScheduled:
     step: str
     path: list[int]
@@ -86,12 +87,12 @@ class RunScheduled:
     continues: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunStarted:
     step: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArcsSelected:
     """`unhandled`: the run failed and no arc took the failure. `abort`: the execution stops its other runs because of that."""
 
@@ -104,21 +105,21 @@ class ArcsSelected:
     error: Json = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArcEnqueued:
     step: str
     token: list[int]
     arc: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskStarted:
     task: str
     kind: str
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskEnded:
     """`next` is where the cursor goes; -1 ends the pipeline. `writes` has the keys iter, ctx and append, each optional."""
 
@@ -134,20 +135,20 @@ class TaskEnded:
     given_up: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoopStarted:
     total: int
     mode: str
     max_in_flight: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IterationStarted:
     index: int
     item: Json = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IterationEnded:
     index: int
     status: Literal["done", "failed"]
@@ -155,7 +156,7 @@ class IterationEnded:
     writes: JsonMap = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunEnded:
     """The end of a step run, and the moment its writes to ctx become everyone's.
 

@@ -27,12 +27,19 @@ def closing(loop: LoopState, index: int, pipeline: PipelineState) -> IterationEn
     return IterationEnded(index, "done", None, writes)
 
 
+def given_up(loop: LoopState, index: int, pipeline: PipelineState, failure: JsonMap) -> IterationEnded:
+    """The fact that ends an iteration whose step run is being given up; it may have ended and only not been closed yet."""
+    if pipeline.ended is not None:
+        return closing(loop, index, pipeline)
+    return IterationEnded(index, "failed", failure, pipeline.staged.as_writes())
+
+
 def _conflict(loop: LoopState, index: int, pipeline: PipelineState) -> JsonMap | None:
     if not loop.parallel:
         return None
     for key, value in pipeline.staged.ctx.items():
-        if key in loop.writers and loop.staged.ctx.get(key) != value:
-            first = loop.writers[key]
+        first = loop.writers.get(key, index)
+        if first != index and loop.staged.ctx.get(key) != value:
             return {
                 "kind": "ctx_conflict",
                 "message": f"iterations {first} and {index} of a parallel loop write different values to `ctx.{key}`",

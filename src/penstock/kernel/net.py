@@ -70,6 +70,8 @@ class Then:
     max_delay: float = 300.0
     jitter: float = 0.0
     to: str | None = None
+    message: str = ""
+    """With FAIL after an ok outcome: what the failure says, where the author's document implies it."""
     writes: Writes = field(default_factory=Writes)
 
 

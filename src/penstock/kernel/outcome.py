@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from penstock.kernel.frozen import frozen
 from penstock.kernel.values import Json, JsonMap
 
 
@@ -31,7 +32,7 @@ class Failure:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """Exactly one per task run. `helpers` are the tool family's own fields: `http`, `pg`, `py` …"""
 

@@ -7,7 +7,7 @@ later wall clock.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 
 from penstock.kernel.places import Path
@@ -68,6 +68,33 @@ class Staged:
         return writes
 
 
+@dataclass(slots=True)
+class Gathered(Staged):
+    """The writes of a loop's iterations. Appends stand in the order of the index, whichever iteration closed first (D9)."""
+
+    indexes: dict[str, list[int]] = field(default_factory=dict)
+
+    def gather(self, index: int, writes: JsonMap) -> bool:
+        """Take in what iteration `index` wrote. True when it takes the place of what a failed run of that iteration had left."""
+        self.add({"ctx": writes.get("ctx", {})})
+        was_there = False
+        for key, values in _mapping(writes, "append").items():
+            added: list[Json] = values if isinstance(values, list) else [values]
+            was_there |= self._place(key, index, added)
+        return was_there
+
+    def _place(self, key: str, index: int, added: list[Json]) -> bool:
+        items, indexes = self.append.setdefault(key, []), self.indexes.setdefault(key, [])
+        if not indexes or indexes[-1] < index:
+            items.extend(added)
+            indexes.extend([index] * len(added))
+            return False
+        start, end = bisect_left(indexes, index), bisect_right(indexes, index)
+        items[start:end] = added
+        indexes[start:end] = [index] * len(added)
+        return end > start
+
+
 def applied(ctx: JsonMap, writes: JsonMap) -> JsonMap:
     """`ctx` with one patch applied; the argument is left alone."""
     staged = Staged()
@@ -83,7 +110,8 @@ class SharedContext:
     written_at: dict[str, Path] = field(default_factory=dict)
     appended_at: dict[str, list[Path]] = field(default_factory=dict)
 
-    def merge(self, writes: JsonMap, path: Path) -> None:
+    def merge(self, writes: JsonMap, path: Path, continued: Path | None = None) -> None:
+        """`continued`: the place of a failed run which the run at `path` went on from, and whose appends are among its own."""
         if not writes:
             return
         values = dict(self.values)
@@ -93,15 +121,18 @@ class SharedContext:
                 self.written_at[key] = path
                 self.appended_at.pop(key, None)
         for key, added in _mapping(writes, "append").items():
-            self._append(values, key, added if isinstance(added, list) else [added], path)
+            self._append(values, key, added if isinstance(added, list) else [added], path, continued)
         self.values = values
 
-    def _append(self, values: JsonMap, key: str, added: list[Json], path: Path) -> None:
+    def _append(self, values: JsonMap, key: str, added: list[Json], path: Path, continued: Path | None) -> None:
         present = values.get(key)
         items: list[Json] = list(present) if isinstance(present, list) else ([] if present is None else [present])
         places = self.appended_at.get(key)
         if places is None or len(places) != len(items):
             places = [()] * len(items)
+        if continued is not None:
+            start, end = bisect_left(places, continued), bisect_right(places, continued)
+            del items[start:end], places[start:end]
         at = bisect_right(places, path)
         items[at:at] = added
         places[at:at] = [path] * len(added)

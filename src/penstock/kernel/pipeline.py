@@ -10,8 +10,7 @@ break                done          fail    failed
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from penstock.kernel.frozen import frozen
 from penstock.kernel.net import Backoff, Do
 from penstock.kernel.values import Json, JsonMap
 
@@ -19,7 +18,7 @@ DEFAULT_ATTEMPTS = 3
 END = -1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """The rule that matched, with its fields rendered. `rule` is None when rules exist and none matched."""
 
@@ -31,9 +30,10 @@ class Verdict:
     max_delay: float = 300.0
     jitter: float = 0.0
     to: int = END
+    message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Directive:
     do: Do
     next: int = END
@@ -41,12 +41,16 @@ class Directive:
     error: Json = None
 
 
+# What becomes of a task without a policy.
+_GO_ON, _GIVE_UP = Verdict(do=Do.CONTINUE), Verdict(do=Do.FAIL)
+
+
 def advance(
     cursor: int, length: int, attempt: int, error: JsonMap | None, verdict: Verdict | None, draw: float = 0.5
 ) -> Directive:
     """`error` is the outcome's error or None; `verdict` is None when the task has no policy; `draw` in 0..1 is for jitter."""
     if verdict is None:
-        verdict = Verdict(do=Do.CONTINUE if error is None else Do.FAIL)
+        verdict = _GO_ON if error is None else _GIVE_UP
     following = cursor + 1 if cursor + 1 < length else END
     match verdict.do:
         case Do.CONTINUE:
@@ -56,7 +60,7 @@ def advance(
         case Do.BREAK:
             return Directive(Do.BREAK, END)
         case Do.FAIL:
-            return Directive(Do.FAIL, END, error=error or _failed_by_rule(verdict.rule))
+            return Directive(Do.FAIL, END, error=error or _failed_by_rule(verdict))
         case Do.RETRY if attempt < verdict.attempts:
             return Directive(Do.RETRY, cursor, retry_delay(verdict, attempt, draw))
         case Do.RETRY:
@@ -76,9 +80,10 @@ def retry_delay(verdict: Verdict, attempt: int, draw: float) -> float:
     return max(0.0, min(delay, verdict.max_delay) + spread * (2 * draw - 1))
 
 
-def _failed_by_rule(rule: int | None) -> JsonMap:
-    number = "else" if rule is None else f"rule {rule + 1}"
-    return {"kind": "policy", "message": f"the task ended ok and its policy ({number}) says fail", "retryable": False}
+def _failed_by_rule(verdict: Verdict) -> JsonMap:
+    number = "else" if verdict.rule is None else f"rule {verdict.rule + 1}"
+    message = verdict.message or f"the task ended ok and its policy ({number}) says fail"
+    return {"kind": "policy", "message": message, "retryable": False}
 
 
 def _exhausted(attempt: int) -> JsonMap:

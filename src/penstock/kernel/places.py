@@ -14,8 +14,9 @@ So a straight chain of any length has one number, a run always sorts after the r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from penstock.kernel.frozen import frozen
 
 Path: TypeAlias = "tuple[int, ...]"
 
@@ -23,7 +24,7 @@ Path: TypeAlias = "tuple[int, ...]"
 LogicalClock: TypeAlias = "tuple[Path | int, ...]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     id: str
     clock: LogicalClock

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from penstock.kernel.facts import RunEnded
-from penstock.kernel.patches import SharedContext, Staged
+from penstock.kernel.patches import Gathered, SharedContext, Staged
 from penstock.kernel.places import ROOT, Path, Place
 from penstock.kernel.values import Json, JsonMap
 
@@ -55,8 +55,14 @@ class Bitmap:
         if byte >= len(self.bits):
             self.bits.extend(bytes(max(byte + 1 - len(self.bits), 1024)))
         self.bits[byte] |= 1 << (index & 7)
-        while self.low in self:
-            self.low += 1
+        if index == self.low:
+            self._find_low()
+
+    def _find_low(self) -> None:
+        bits, low, end = self.bits, self.low + 1, len(self.bits) << 3
+        while low < end and bits[low >> 3] & (1 << (low & 7)):
+            low += 1
+        self.low = low
 
     def discard(self, index: int) -> None:
         if index in self:
@@ -71,6 +77,7 @@ class Bitmap:
 @dataclass(slots=True)
 class LoopState:
     opened_at: int
+    """The counter of the `loop.started` of this run; NOT_OPENED in a reopened run that has not recorded its own yet."""
     total: int
     parallel: bool
     next_index: int = 0
@@ -83,8 +90,10 @@ class LoopState:
     first_error: Json = None
     first_failed: int | None = None
     ctx: JsonMap = field(default_factory=dict)
-    staged: Staged = field(default_factory=Staged)
+    staged: Gathered = field(default_factory=Gathered)
     writers: dict[str, int] = field(default_factory=dict)
+    results: object = field(default=None, compare=False, repr=False)
+    """What a worker has gathered of the iterations' results. No state of the kernel's: it only lives and moves with the loop."""
 
 
 @dataclass(slots=True)
@@ -103,6 +112,8 @@ class RunState:
     ended: RunEnded | None = None
     awaiting: int = 0
     """Fired arcs whose tokens have not been recorded yet."""
+    continued: Path | None = None
+    """The path of the failed run that this one goes on from: its writes include, and take the place of, what that one wrote."""
 
 
 @dataclass(slots=True)
@@ -163,3 +174,4 @@ class Counts:
 
 
 KEPT_FAILURES = 10_000
+NOT_OPENED = -1

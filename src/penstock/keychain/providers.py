@@ -68,7 +68,12 @@ def _vault() -> SecretProvider:
     return Vault()
 
 
-_BUILT_IN: dict[str, Callable[[], SecretProvider]] = {"environment": Environment, "local": Local, "vault": _vault}
+_BUILT_IN: dict[str, Callable[[], SecretProvider]] = {
+    "environment": Environment,
+    "env": Environment,
+    "local": Local,
+    "vault": _vault,
+}
 _UNLESS_TOLD = ("local", "environment")
 
 

@@ -77,6 +77,10 @@ class Reports(Protocol):
         """Hand all that was recorded over for writing, without waiting."""
         ...
 
+    def gathered_enough(self) -> bool:
+        """Is enough recorded that handing it over is worth while?"""
+        ...
+
     async def durable(self) -> None: ...
 
     @property
@@ -121,6 +125,10 @@ class Memory(Protocol):
     def started(self, task_run_id: str) -> bool: ...
 
     def iterated(self, scope: str) -> bool: ...
+
+    def opened(self, scope: str) -> bool:
+        """Did an execution start at `scope`?"""
+        ...
 
     def given_up(self, scope: str) -> JsonMap | None:
         """Why the step run at `scope` was given up, if it was."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any, cast
+
+import msgspec
 
 from penstock.kernel.errors import Unavailable
 from penstock.kernel.facts import CLASSES, WORKER_TYPES, Body, Fact, event_type
@@ -17,30 +19,29 @@ from penstock.ports.results import Load, decode, encode, thawed
 
 REF_BYTES = b'"$ref"'
 
+# `Entry(…)` without the names of its fields, and so in half the time: one is made for every event.
+_entry = cast("Callable[[tuple[object, ...]], Entry]", partial(tuple.__new__, Entry))
+
 
 def to_entry(fact: Fact, seq: int, ts: float, worker: str) -> Entry:
-    kind = event_type(fact.body)
-    by_worker = kind in WORKER_TYPES
-    return Entry(
-        seq,
-        ts,
-        kind,
-        fact.scope,
-        fact.task,
-        encode(fact.clock).decode(),
-        fact.cause,
-        "worker" if by_worker else "server",
-        worker if by_worker else None,
-        encode(fact.body),
-    )
+    scope, clock, body, cause, task = fact
+    kind = event_type(body)
+    text = encode(clock).decode()
+    if kind in WORKER_TYPES:
+        return _entry((seq, ts, kind, scope, task, text, cause, "worker", worker, encode(body)))
+    return _entry((seq, ts, kind, scope, task, text, cause, "server", None, encode(body)))
 
 
 def to_fact(entry: Entry, load: Load | None) -> Fact:
-    data = decode(entry.payload)
-    if load is not None and REF_BYTES in entry.payload:
+    _, _, kind, scope, task, clock, cause, _, _, payload = entry
+    data = decode(payload)
+    if load is not None and REF_BYTES in payload:
         data = thawed(data, load)
-    clock = to_clock(decode(entry.clock.encode()))
-    return Fact(entry.scope, clock, _body(entry.type, cast(JsonMap, data)), entry.cause, entry.task)
+    return Fact(scope, read_clock(clock), _body(kind, cast(JsonMap, data)), cause, task)
+
+
+# An entry's clock from its text, straight into tuples.
+read_clock: Callable[[str], LogicalClock] = msgspec.json.Decoder(tuple[int | tuple[int, ...], ...]).decode
 
 
 def to_clock(value: Json) -> LogicalClock:

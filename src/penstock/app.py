@@ -1,0 +1,119 @@
+"""The composition root: the only place that picks adapters and puts the house together."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.adapters.file_blobs import FileBlobs
+from penstock.adapters.sqlite_log import SqliteLog
+from penstock.expr.scope import Names
+from penstock.expr.template import render_lenient
+from penstock.kernel.net import Net
+from penstock.keychain import Redaction, resolve
+from penstock.ports.ambient import Clock, SystemClock
+from penstock.ports.blobs import BlobStore
+from penstock.ports.leases import Keys
+from penstock.ports.log import EventLog
+from penstock.server.documents import Documents, Pinned
+from penstock.server.runs import LocalForce, RunUnderWay, World
+from penstock.server.stream import Observer
+from penstock.tools.base import Settings
+from penstock.tools.registry import Registry
+from penstock.worker.desk import Desk
+from penstock.worker.line_log import LineLog, LineObserver
+from penstock.worker.resources import SharedResources
+from penstock.worker.threads import DaemonThreads
+from penstock.worker.workforce import LocalWorkforce
+
+if TYPE_CHECKING:
+    from penstock.server.replay import Difference
+
+
+@dataclass(slots=True)
+class Embedded:
+    """One process, no services: SQLite, local files, in-process workers."""
+
+    home: Path
+    log: EventLog
+    blobs: BlobStore
+    tools: Registry
+    clock: Clock = field(default_factory=SystemClock)
+    settings: Settings = field(default_factory=Settings)
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    strict: bool = False
+    observers: list[Observer] = field(default_factory=list)
+    line_observers: list[LineObserver] = field(default_factory=list)
+    _lines: dict[int, LineLog] = field(default_factory=dict)
+
+    def run(self, execution_id: str) -> RunUnderWay:
+        return RunUnderWay(self._world(), execution_id)
+
+    async def replay(self, execution_id: str) -> Difference | None:
+        """Decide a recorded run again from its outcomes: the first decision that differs, or None."""
+        from penstock.replaying import replay  # Only a replay needs its machinery.
+
+        return await replay(self.log, self.blobs, self.tools, self.settings, execution_id)
+
+    async def close(self) -> None:
+        await self.log.close()
+
+    def _world(self) -> World:
+        return World(
+            self.log,
+            self.blobs,
+            self.clock,
+            Documents(self.tools, strict=self.strict),
+            f"{socket.gethostname()}:{os.getpid()}",
+            partial(self._unlock, Redaction()),
+            self._employ,
+            self._dismiss,
+            self.observers,
+        )
+
+    async def _unlock(self, redaction: Redaction, net: Net, workload: Any, document: Pinned) -> Keys:
+        """One redaction serves the whole run: a secret of a sub-playbook is hidden everywhere."""
+        entries: Any = render_lenient(list(net.keychain), Names({"workload": workload, **workload}))
+        return await resolve(
+            entries,
+            folder=document.folder,
+            home=self.home,
+            environ=self.environ,
+            clock=self.clock,
+            redaction=redaction,
+        )
+
+    def _employ(self, execution_id: str, hide: Any) -> LocalForce:
+        threads = DaemonThreads()
+        lines = LineLog(self.home / "logs" / f"{execution_id}.ndjson", self.clock, hide, self.line_observers)
+        desk = Desk(
+            self.tools,
+            self.clock,
+            self.blobs,
+            SharedResources(),
+            threads,
+            self.settings,
+            lines.say,
+        )
+        force = LocalWorkforce(desk)
+        self._lines[id(force)] = lines
+        return force
+
+    async def _dismiss(self, force: LocalForce) -> None:
+        assert isinstance(force, LocalWorkforce)
+        self._lines.pop(id(force)).close()
+        resources = force.desk.resources
+        assert isinstance(resources, SharedResources)
+        await resources.close()
+        threads = force.desk.threads
+        assert isinstance(threads, DaemonThreads)
+        threads.close()
+
+
+def embedded(home: Path, **more: Any) -> Embedded:
+    return Embedded(home, SqliteLog(home), FileBlobs(home / "blobs"), Registry(), **more)

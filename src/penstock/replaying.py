@@ -1,0 +1,72 @@
+"""Replay, put together: a recorded run is decided again in memory, with its outcomes for tools and time standing still."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from penstock.adapters.memory_log import MemoryLog
+from penstock.kernel.errors import Refused
+from penstock.kernel.net import Net
+from penstock.keychain import resolve
+from penstock.ports.blobs import BlobStore
+from penstock.ports.leases import Keys
+from penstock.ports.log import Entry, EventLog, Header
+from penstock.ports.results import loader
+from penstock.ports.wire import to_fact
+from penstock.projections.canonical import canonical
+from penstock.server.documents import Documents, Pinned
+from penstock.server.replay import Difference, Record, ReplayHost, decide_again, first_difference
+from penstock.server.stream import Stream
+from penstock.tools.base import Settings
+from penstock.tools.registry import Registry
+from penstock.worker.desk import Desk
+from penstock.worker.resources import SharedResources
+from penstock.worker.threads import DaemonThreads
+from penstock.worker.workforce import LocalWorkforce
+
+
+async def replay(
+    source: EventLog, blobs: BlobStore, tools: Registry, settings: Settings, execution_id: str
+) -> Difference | None:
+    if source.header(execution_id) is None:
+        raise Refused(f"there is no run `{execution_id}`")
+
+    load = loader(blobs)
+    entries, record = list(source.read(execution_id)), Record()
+    for entry in entries:
+        record.add(to_fact(entry, load), entry.ts)
+    if not record.opened(""):
+        raise Refused(f"run `{execution_id}` was registered and never started")
+    document = Pinned.from_bytes(source.document(execution_id))
+    desk = Desk(tools, StillClock(), blobs, SharedResources(), DaemonThreads(), settings, lambda *_: None, record)
+    again = await _decide_again(desk, Documents(tools), execution_id, document)
+    return first_difference(canonical(entries, execution_id), canonical(again, execution_id))
+
+
+async def _decide_again(desk: Desk, documents: Documents, execution_id: str, document: Pinned) -> list[Entry]:
+    log = MemoryLog()
+    header = Header(execution_id, "playbook", "replay", document.file, "", "running", 0.0)
+    await log.create(header, document.to_bytes())
+    stream = Stream(log, desk.clock, execution_id, await log.claim(execution_id, "replay"), "replay")
+    record = desk.memory
+    assert isinstance(record, Record)
+    host = ReplayHost(record, execution_id, stream, LocalWorkforce(desk), documents, desk.blobs, _no_keys)
+    await decide_again(host, document, record)
+    await stream.durable()
+    return list(log.read(execution_id))
+
+
+class StillClock:
+    """Nothing waits and nothing times out."""
+
+    def now(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+
+
+async def _no_keys(net: Net, workload: Any, document: Pinned) -> Keys:
+    """A replay calls no tool, so it needs no secret."""
+    return await resolve([], folder=document.folder, home=document.folder, environ={}, clock=StillClock())

@@ -1,0 +1,361 @@
+"""Executions under way. The server side of one: it decides, makes the decision durable, and only then lets anything follow.
+
+A `ScopeDriver` drives one execution scope, the root or a sub-playbook; an `ExecutionHost` owns the stream they share. Nothing a
+run depends on may be lost, so a run is dispatched only when the facts that scheduled it are on disk; and one append carries a
+whole decision, so a crash leaves either all of it or none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from penstock.kernel.decide import Decider, opening
+from penstock.kernel.errors import Bug, PenstockError, Refused
+from penstock.kernel.facts import Fact, RunEnded
+from penstock.kernel.net import Net
+from penstock.kernel.places import ROOT, Place, child_place
+from penstock.kernel.state import ExecutionState, PipelineState, RunState
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.blobs import BlobStore
+from penstock.ports.leases import Keys, Lease, Setting, Workforce
+from penstock.ports.log import Status
+from penstock.ports.results import loader, view
+from penstock.server.abandon import give_up
+from penstock.server.documents import Documents, Pinned
+from penstock.server.judge import TemplateJudge
+from penstock.server.stream import Stream
+
+MAX_DEPTH = 32
+FINAL: dict[str, Status] = {"completed": "completed", "failed": "failed", "cancelled": "cancelled"}
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """How a sub-playbook ended, for the task that asked for it."""
+
+    status: str
+    result: Any = None
+    error: Json = None
+
+
+class ScopeDriver:
+    def __init__(self, host: ExecutionHost, decider: Decider, setting: Setting) -> None:
+        self.host = host
+        self.decider = decider
+        self.setting = setting
+        self.leases: dict[str, Lease] = {}
+        self.finished = asyncio.Event()
+        self._stopping = False
+
+    @property
+    def state(self) -> ExecutionState:
+        return self.decider.state
+
+    async def begin(self) -> None:
+        self.decider.begin()
+        await self.advance()
+
+    async def go_on(self) -> None:
+        """Take up a scope whose state was folded from the log. One that was being stopped is ended; no tool is called for it."""
+        self.decider.react()
+        if self.state.status == "running" and (self.state.cancelling or self.state.aborting):
+            give_up(self.decider, self.host.net_of)
+        await self.advance()
+
+    async def end(self, lease: Lease, body: RunEnded, counter: int) -> None:
+        scope = lease.run.place.id
+        self.leases.pop(scope, None)
+        self.decider.end_run(scope, body, counter)
+        await self.advance()
+
+    async def advance(self) -> None:
+        """Make what was decided durable, then let it take effect."""
+        fresh = [run for run in self.state.runs.values() if run.place.id not in self.leases]
+        granted = [self._grant(run) for run in fresh]
+        is_root = self.setting.depth == 0
+        self.host.stream.flush(FINAL.get(self.state.status) if is_root else None)
+        await self.host.durable()
+        if self.host.halted:
+            return
+        for lease in granted:
+            self.host.workforce.start(lease, self.host)
+        is_to_stop = (self.state.aborting or self.state.cancelling) and self.host.stops_holders
+        if is_to_stop and self.leases and not self._stopping:
+            self._stopping = True
+            self.host.background(self._stop_leases("cancel" if self.state.cancelling else "abort"))
+        if self.state.status in FINAL:
+            self.finished.set()
+
+    def _grant(self, run: RunState) -> Lease:
+        lease = Lease(self.setting, self.decider.net.nodes[run.step], run)
+        self.leases[run.place.id] = lease
+        return lease
+
+    async def _stop_leases(self, reason: str, grace_s: float = 0.0) -> None:
+        held = list(self.leases.values())
+        await asyncio.gather(*(self.host.workforce.stop(lease, reason, grace_s) for lease in held))
+        self._stopping = False
+
+    async def cancel(self, reason: str) -> None:
+        if self.state.status == "running" and not self.state.cancelling:
+            self.decider.cancel(reason)
+            await self.advance()
+
+    async def halt(self, grace_s: float) -> None:
+        """Stop where we are, recording nothing: what is under way will be taken up by a resume."""
+        await self._stop_leases("interrupt", grace_s)
+
+
+class ExecutionHost:
+    """One execution tree under way, and what its lease holders report to."""
+
+    stops_holders = True
+    """Are holders told to stop when the execution is cancelled or aborted?"""
+
+    def __init__(
+        self,
+        execution_id: str,
+        stream: Stream,
+        workforce: Workforce,
+        documents: Documents,
+        blobs: BlobStore,
+        unlock: Callable[[Net, Any, Pinned], Awaitable[Keys]],
+    ) -> None:
+        self.execution_id = execution_id
+        self.stream = stream
+        self.workforce = workforce
+        self.documents = documents
+        self.blobs = blobs
+        self.halted = False
+        self.error: BaseException | None = None
+        self._unlock = unlock
+        self._drivers: dict[str, ScopeDriver] = {}
+        self._keychains: list[Keys] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._over = asyncio.Event()
+
+    # ---- opening
+
+    async def begin_root(self, document: Pinned, workload: JsonMap, trace_id: str | None = None) -> ScopeDriver:
+        net, _ = self.documents.compile(document)
+        keys = await self._unlock(net, workload, document)
+        workload = self._hidden(workload, keys)
+        self.record(opening(net, ROOT, workload, trace_id=trace_id))
+        root = self._driver(document, net, workload, keys, self.stream.tree.root, None, 0)
+        await root.begin()
+        return root
+
+    async def take_up_root(self, document: Pinned) -> ScopeDriver:
+        """The root of an execution whose state was folded from the log."""
+        net, _ = self.documents.compile(document)
+        state = self.stream.tree.root
+        keys = await self._unlock(net, state.workload, document)
+        return self._driver(document, net, state.workload, keys, state, None, 0)
+
+    def _driver(
+        self, document: Pinned, net: Net, workload: Any, keys: Keys, state: ExecutionState, iter_parent: Any, depth: int
+    ) -> ScopeDriver:
+        _, compiled = self.documents.compile(document)
+        self._keychains.append(keys)
+        setting = Setting(
+            self.execution_id,
+            net,
+            state,
+            workload,
+            keys,
+            document.folder,
+            document.file,
+            compiled.places.lines,
+            iter_parent,
+            depth,
+        )
+        decider = Decider(self.stream.tree, state, net, TemplateJudge(setting), self.stream.record)
+        driver = ScopeDriver(self, decider, setting)
+        self._drivers[state.place.id] = driver
+        return driver
+
+    def net_of(self, document: Json) -> Net:
+        return self.documents.compile(Pinned.from_mapping(document))[0]
+
+    def _hidden(self, workload: Any, keys: Keys) -> Any:
+        """Inputs are recorded as they are, so a secret among them is taken out before anything sees them."""
+        for known in [*self._keychains, keys]:
+            workload = known.hide_tree(workload)
+        return workload
+
+    def hide(self, text: str) -> str:
+        for keys in self._keychains:
+            text = keys.hide(text)
+        return text
+
+    # ---- running
+
+    async def until_over(self, driver: ScopeDriver) -> None:
+        """Wait for the root's end, an interruption, or an error of the engine, which is raised here."""
+        waiting = {asyncio.ensure_future(driver.finished.wait()), asyncio.ensure_future(self._over.wait())}
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waiting:
+                one.cancel()
+        if self.error is not None:
+            raise self.error
+
+    def background(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._settled)
+
+    def _settled(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self.broke(cast(BaseException, task.exception()))
+
+    def broke(self, error: BaseException) -> None:
+        """The engine cannot go on: the first reason counts, and everything under way is let go."""
+        if self.error is None:
+            self.error = error
+        self.halted = True
+        self._over.set()
+
+    async def interrupt(self, reason: str, grace_s: float) -> None:
+        if self.halted:
+            return
+        self.halted = True
+        root = self._drivers[""]
+        await asyncio.gather(*(driver.halt(grace_s) for driver in list(self._drivers.values())))
+        if root.state.status == "running":
+            root.decider.interrupt(reason)
+            self.stream.flush("interrupted")
+            await self.stream.durable()
+        self._over.set()
+
+    async def let_go(self) -> None:
+        """After an error of the engine: stop all holders without recording anything."""
+        self.halted = True
+        await asyncio.gather(*(driver.halt(0.0) for driver in list(self._drivers.values())))
+
+    # ---- Reports
+
+    def record(self, fact: Fact) -> None:
+        self.stream.record(fact)
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+    async def durable(self) -> None:
+        """What cannot be made durable stops the whole execution, whoever it was that waited for it."""
+        try:
+            await self.stream.durable()
+        except PenstockError as error:
+            self.broke(error)
+            raise
+
+    @property
+    def backlog(self) -> int:
+        return self.stream.backlog
+
+    def gathered_enough(self) -> bool:
+        return self.stream.gathered_enough()
+
+    def now(self) -> float:
+        return self.stream.now()
+
+    async def end(self, lease: Lease, body: RunEnded, counter: int) -> None:
+        driver = self._drivers[lease.setting.scope.place.id]
+        await driver.end(lease, body, counter)
+
+    async def play(
+        self,
+        lease: Lease,
+        pipeline: PipelineState,
+        iteration: Any,
+        path: str,
+        workload: JsonMap,
+        return_step: str | None,
+    ) -> Played:
+        driver, is_new = await self._child(lease, pipeline, iteration, path, workload)
+        try:
+            await (driver.begin() if is_new else driver.go_on())
+            await driver.finished.wait()
+        except asyncio.CancelledError:
+            await asyncio.shield(self._let_child_go(lease, driver))
+            raise
+        finally:
+            self._drivers.pop(driver.state.place.id, None)
+        state = driver.state
+        if state.status != "completed":
+            return Played(state.status, error=state.error)
+        if return_step is not None:
+            return Played("completed", state.results.get(return_step))
+        return Played("completed", state.result)
+
+    async def _child(
+        self, lease: Lease, pipeline: PipelineState, iteration: Any, path: str, workload: JsonMap
+    ) -> tuple[ScopeDriver, bool]:
+        """The child scope of the task under way, and whether it is new: a resume may find it in any state, ended too."""
+        depth = lease.setting.depth + 1
+        if depth > MAX_DEPTH:
+            raise Refused(f"playbooks are nested deeper than {MAX_DEPTH}", hint="does this playbook call itself?")
+        task_run_id = pipeline.under_way
+        if task_run_id is None:
+            raise Bug("a sub-playbook was asked for while no task is under way")
+        place = child_place(task_run_id, (*pipeline.place.clock, pipeline.counter - 1))
+        known = self.stream.tree.executions.get(place.id)
+        document = Pinned.from_mapping(known.document) if known else self._document(place, path, lease.setting.folder)
+        net, _ = self.documents.compile(document)
+        values = known.workload if known else merge_deeply(net.workload, workload)
+        keys = await self._unlock(net, values, document)
+        if known is None:
+            values = self._hidden(values, keys)
+            pinned = self.blobs.put([document.to_bytes()], schema_hint={"type": "object"})
+            kept = cast(Json, view(pinned, loader(self.blobs)))
+            failed = next((name for name, child in pipeline.children.items() if child.unhandled), None)
+            self.record(opening(net, place, values, parent=task_run_id, document=kept, continues=failed))
+        state = self.stream.tree.executions[place.id]
+        return self._driver(document, net, values, keys, state, iteration, depth), known is None
+
+    def _document(self, place: Place, path: str, folder: Path) -> Pinned:
+        """The document that a sub-playbook is pinned to when it starts."""
+        return self.documents.find(path, folder)
+
+    async def _let_child_go(self, lease: Lease, driver: ScopeDriver) -> None:
+        if self.halted or lease.stop_reason == "interrupt":
+            await driver.halt(0.0)
+            return
+        try:
+            await driver.cancel(f"the task that runs it was stopped ({lease.stop_reason or 'time-out'})")
+            await driver.finished.wait()
+        except PenstockError:
+            await driver.halt(0.0)
+
+
+def merge_deeply(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`over` wins; mappings merge, everything else replaces."""
+    merged = dict(base)
+    for key, value in over.items():
+        below = merged.get(key)
+        if isinstance(below, Mapping) and isinstance(value, Mapping):
+            merged[key] = merge_deeply(below, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def restarted(state: ExecutionState) -> list[str]:
+    """Task runs that were under way, in this scope and below."""
+    found: list[str] = []
+    for run in state.runs.values():
+        pipelines = list(run.loop.open.values()) if run.loop is not None else []
+        if run.pipeline is not None:
+            pipelines.append(run.pipeline)
+        for pipeline in pipelines:
+            if pipeline.under_way is not None:
+                found.append(pipeline.under_way)
+            for child in pipeline.children.values():
+                found.extend(restarted(child))
+    return found

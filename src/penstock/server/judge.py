@@ -1,0 +1,116 @@
+"""The judge: evaluates admission rules and arc guards over what the server knows. No pipeline locals are visible here (P4.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.expr.template import ExpressionError, render_lenient, truth
+from penstock.expr.visible import Visible, bare_args
+from penstock.kernel.decide import Admission, FiredArc, Selection
+from penstock.kernel.facts import RunEnded, boundary
+from penstock.kernel.net import Edge, Node
+from penstock.kernel.state import RunState, Token
+from penstock.kernel.values import JsonMap
+from penstock.ports.leases import Setting
+
+
+class TemplateJudge:
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+
+    def admit(self, node: Node, token: Token) -> Admission:
+        event: JsonMap = {"name": "token.created", "step": token.origin, "args": token.args}
+        scope = self._visible(event, token.args, node)
+        for index, rule in enumerate(node.admit or ()):
+            try:
+                if rule.when is None or truth(rule.when, scope):
+                    return Admission(rule.allow, index)
+            except ExpressionError as error:
+                where = f"admission rule {index + 1} of step `{node.name}`"
+                return Admission(False, index, _expression_failure(where, error, node.name))
+        return Admission(False)
+
+    def select(self, node: Node, run: RunState, end: RunEnded) -> Selection:
+        scope = self._visible(_event(run, end), run.args, node)
+        fired: list[FiredArc] = []
+        written: JsonMap = {}
+        for edge in node.edges:
+            try:
+                if not self._fires(edge, end, scope):
+                    continue
+                args = render_lenient(dict(edge.args), scope)
+                assert isinstance(args, dict)
+                fired.append(FiredArc(edge.index, edge.target, args))
+                _gather(written, edge, scope)
+            except ExpressionError as error:
+                where = f"arc {edge.index + 1} of step `{node.name}` (to `{edge.target}`)"
+                return Selection(error=_expression_failure(where, error, node.name))
+            if node.first_only:
+                break
+        return Selection(fired, written)
+
+    def _fires(self, edge: Edge, end: RunEnded, scope: Visible) -> bool:
+        if edge.guard is None:
+            return end.status == "done"
+        return truth(edge.guard, scope)
+
+    def _visible(self, event: JsonMap, args: JsonMap, node: Node) -> Visible:
+        setting = self._setting
+        ctx = setting.scope.ctx.values
+        workload = setting.workload
+        fixed: dict[str, Any] = {
+            "event": event,
+            "ctx": ctx,
+            "workload": workload,
+            "args": args,
+            "execution_id": setting.execution_id,
+            "execution": execution_view(setting),
+        }
+        if setting.iter_parent is not None:
+            fixed["iter"] = {"parent": setting.iter_parent}
+        return Visible(fixed, (bare_args(args, node.joins), ctx, workload), (setting.scope.results,))
+
+
+def execution_view(setting: Setting) -> JsonMap:
+    return {
+        "id": setting.execution_id,
+        "name": setting.net.name,
+        "started_at": setting.scope.started_at,
+        "trace_id": setting.scope.trace_id,
+    }
+
+
+def _event(run: RunState, end: RunEnded) -> JsonMap:
+    name = boundary(end)
+    event: JsonMap = {
+        "name": name,
+        "type": name,
+        "step": run.step,
+        "step_run_id": run.place.id,
+        "status": end.status,
+        "visit": run.visit,
+        "result": end.result,
+        "error": end.error,
+        "args": run.args,
+    }
+    return event
+
+
+def _gather(written: JsonMap, edge: Edge, scope: Visible) -> None:
+    for kind, templates in (("ctx", edge.writes.ctx), ("append", edge.writes.append)):
+        if templates:
+            rendered = render_lenient(dict(templates), scope)
+            into = written.setdefault(kind, {})
+            assert isinstance(into, dict)
+            assert isinstance(rendered, dict)
+            into.update(rendered)
+
+
+def _expression_failure(where: str, error: ExpressionError, step: str) -> JsonMap:
+    return {
+        "kind": "expression",
+        "message": f"{where}: {error}",
+        "retryable": False,
+        "step": step,
+        "expression": error.text,
+    }

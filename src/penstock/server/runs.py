@@ -1,0 +1,253 @@
+"""One run from its first fact to its last: start, resume, interrupt, cancel on request; and what it came to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from penstock.kernel.decide import Decider
+from penstock.kernel.errors import Refused
+from penstock.kernel.facts import IterationEnded
+from penstock.kernel.net import Net
+from penstock.kernel.state import ExecutionState, PipelineState, RunState
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.ambient import Clock
+from penstock.ports.blobs import BlobStore
+from penstock.ports.leases import Keys, Workforce
+from penstock.ports.log import EventLog, Header
+from penstock.ports.results import decode, loader, materialised
+from penstock.server.abandon import NobodyAsked, cancel
+from penstock.server.documents import Documents, Pinned
+from penstock.server.executions import ExecutionHost, ScopeDriver, merge_deeply, restarted
+from penstock.server.stream import Observer, Stream
+
+POLL_S = 0.2
+EXIT_CODES = {"completed": 0, "failed": 1, "cancelled": 1, "interrupted": 3}
+
+
+class LocalForce(Workforce, Protocol):
+    """A workforce that can also take up what a folded log left unfinished."""
+
+    def iteration_closed(self, run: RunState, end: IterationEnded, pipeline: PipelineState) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What a run came to."""
+
+    execution_id: str
+    kind: str
+    name: str
+    status: str
+    error: Json
+    ctx: JsonMap
+    result: Json
+    counts: JsonMap
+    duration_ms: float
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES.get(self.status, 4)
+
+    def as_json(self) -> JsonMap:
+        return {
+            "execution_id": self.execution_id,
+            "kind": self.kind,
+            "name": self.name,
+            "status": self.status,
+            "exit_code": self.exit_code,
+            "error": self.error,
+            "ctx": self.ctx,
+            "result": self.result,
+            "counts": self.counts,
+            "duration_ms": self.duration_ms,
+        }
+
+
+@dataclass(slots=True)
+class World:
+    """What a run needs of the world outside the kernel. The composition root fills it in."""
+
+    log: EventLog
+    blobs: BlobStore
+    clock: Clock
+    documents: Documents
+    worker: str
+    unlock: Callable[[Net, Any, Pinned], Awaitable[Keys]]
+    employ: Callable[[str, Callable[[str], str]], LocalForce]
+    """`employ(execution_id, hide)` gives the workforce of one run; `hide` takes secrets out of what tools say."""
+    dismiss: Callable[[LocalForce], Awaitable[None]]
+    observers: list[Observer] = field(default_factory=list)
+
+
+class RunUnderWay:
+    """One run in this process."""
+
+    def __init__(self, world: World, execution_id: str) -> None:
+        self.world = world
+        self.execution_id = execution_id
+        self.host: ExecutionHost | None = None
+        self.force: LocalForce | None = None
+        self._root: ScopeDriver | None = None
+        self._wanted: tuple[str, float] | None = None
+        self._hide: Callable[[str], str] = lambda text: text
+
+    # ---- the two ways in
+
+    async def start(
+        self, document: Pinned, payload: Mapping[str, Any], *, label: str | None, trace_id: str
+    ) -> RunSummary:
+        world = self.world
+        net, _ = world.documents.compile(document)
+        workload = merge_deeply(net.workload, payload)
+        keys = await world.unlock(net, workload, document)  # A missing secret stops a run before there is one.
+        header = Header(
+            self.execution_id,
+            "playbook",
+            net.name,
+            document.file,
+            net.digest,
+            "running",
+            world.clock.now(),
+            label=label,
+            trace_id=trace_id,
+        )
+        await world.log.create(header, document.to_bytes())
+        stream = await self._claim()
+        try:
+            self._root = await self._host(stream, document, keys).begin_root(document, workload, trace_id)
+            return await self._drive(self._root)
+        finally:
+            await self._leave()
+
+    async def resume(self) -> RunSummary:
+        world = self.world
+        header = world.log.header(self.execution_id)
+        if header is None:
+            raise Refused(f"there is no run `{self.execution_id}`")
+        document = Pinned.from_bytes(world.log.document(self.execution_id))
+        stream = await self._claim()
+        try:
+            self.force = world.employ(self.execution_id, self.hide)
+            stream.tree.on_iteration_closed = self.force.iteration_closed
+            stream.fold(loader(world.blobs))
+            stream.tree.on_iteration_closed = None
+            state = stream.tree.root
+            if stream.seq == 0:
+                raise Refused("the run was registered and never started", hint="start it anew")
+            net, _ = world.documents.compile(document)
+            keys = await world.unlock(net, state.workload, document)
+            self._root = await self._host(stream, document, keys).take_up_root(document)
+            self._root.decider.resume(restarted(state))
+            stream.flush("running")
+            await self._root.go_on()
+            return await self._drive(self._root)
+        finally:
+            await self._leave()
+
+    async def cancel_idle(self, reason: str) -> None:
+        """Cancel a run that nobody works on: take it over, close what was under way, and end it. No secret is needed."""
+        world = self.world
+        document = Pinned.from_bytes(world.log.document(self.execution_id))
+        stream = await self._claim()
+        try:
+            stream.fold(loader(world.blobs))
+            if stream.seq > 0:  # Else it was registered and never started.
+                net, _ = world.documents.compile(document)
+                decider = Decider(stream.tree, stream.tree.root, net, NobodyAsked(), stream.record)
+                cancel(decider, reason, lambda pinned: world.documents.compile(Pinned.from_mapping(pinned))[0])
+            stream.flush("cancelled")
+            await stream.durable()
+        finally:
+            await self._leave()
+
+    async def _claim(self) -> Stream:
+        world = self.world
+        epoch = await world.log.claim(self.execution_id, world.worker)
+        stream = Stream(world.log, world.clock, self.execution_id, epoch, world.worker)
+        stream.observers.extend(world.observers)
+        return stream
+
+    def _host(self, stream: Stream, document: Pinned, keys: Keys) -> ExecutionHost:
+        world = self.world
+        if self.force is None:
+            self.force = world.employ(self.execution_id, self.hide)
+
+        async def unlock(net: Net, values: Any, pinned: Pinned) -> Keys:
+            return keys if pinned == document else await world.unlock(net, values, pinned)
+
+        self.host = ExecutionHost(self.execution_id, stream, self.force, world.documents, world.blobs, unlock)
+        self._hide = self.host.hide
+        return self.host
+
+    def hide(self, text: str) -> str:
+        return self._hide(text)
+
+    # ---- while it runs
+
+    async def _drive(self, root: ScopeDriver) -> RunSummary:
+        host = self.host
+        assert host is not None
+        if self._wanted is not None:
+            await host.interrupt(*self._wanted)
+        watch = asyncio.ensure_future(self._answer_requests(root))
+        try:
+            await host.until_over(root)
+        except BaseException:
+            await host.let_go()
+            raise
+        finally:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+        return summary_of(self.execution_id, root.state, host.stream.counts, host.stream.seq, self.world.clock.now())
+
+    async def _answer_requests(self, root: ScopeDriver) -> None:
+        """Other processes ask through the log; only the owner acts."""
+        log = self.world.log
+        while True:
+            await asyncio.sleep(POLL_S)
+            for request in log.asked(self.execution_id):
+                if request.what == "cancel":
+                    data = decode(request.payload)
+                    reason = data.get("reason") if isinstance(data, dict) else None
+                    await root.cancel(str(reason or "cancelled on request"))
+                log.answered(request.number)
+
+    def interrupt(self, reason: str, grace_s: float = 1.0) -> None:
+        """Stop and leave a run that can be resumed. To be called on the event loop, as a signal handler does."""
+        self._wanted = (reason, grace_s)
+        if self.host is not None and self._root is not None:
+            self.host.background(self.host.interrupt(reason, grace_s))
+
+    async def cancel(self, reason: str) -> None:
+        if self._root is not None:
+            await self._root.cancel(reason)
+
+    async def _leave(self) -> None:
+        if self.force is not None:
+            await self.world.dismiss(self.force)
+        await self.world.log.release(self.execution_id)
+
+
+def summary_of(execution_id: str, state: ExecutionState, counts: Counter[str], events: int, now: float) -> RunSummary:
+    ended = state.ended_at if state.ended_at is not None else now
+    figures: JsonMap = {
+        "steps": counts["step.scheduled"],
+        "tasks": counts["task.done"],
+        "iterations": counts["loop.iteration.done"] + counts["loop.iteration.failed"],
+        "events": events,
+    }
+    return RunSummary(
+        execution_id,
+        "playbook",
+        state.name,
+        state.status,
+        state.error,
+        materialised(state.ctx.values),
+        materialised(state.result),
+        figures,
+        round((ended - state.started_at) * 1000, 3),
+    )

@@ -1,0 +1,69 @@
+"""One execution's stream into the log: every fact is evolved into the state, numbered, encoded and handed over, in that order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TypeAlias
+
+from penstock.kernel.evolve import Execution, evolve
+from penstock.kernel.facts import Fact
+from penstock.ports.ambient import Clock
+from penstock.ports.log import Entry, EventLog, Status
+from penstock.ports.results import Load
+from penstock.ports.wire import to_entry, to_fact
+
+Observer: TypeAlias = Callable[[Entry], None]
+
+# Facts of inline tasks are gathered up to this many before they are handed to the log's writer.
+GATHER = 256
+
+
+class Stream:
+    def __init__(self, log: EventLog, clock: Clock, execution_id: str, epoch: int, worker: str) -> None:
+        self.tree = Execution()
+        self.counts: Counter[str] = Counter()
+        self.seq = 0
+        self.observers: list[Observer] = []
+        self._log = log
+        self.now = clock.now
+        self._execution_id = execution_id
+        self._epoch = epoch
+        self._worker = worker
+        self._gathered: list[Entry] = []
+        self._ticket = 0
+
+    def fold(self, load: Load) -> None:
+        """Rebuild the state from what is in the log."""
+        tree, counts, entry = self.tree, self.counts, None
+        for entry in self._log.read(self._execution_id):
+            evolve(tree, to_fact(entry, load), entry.ts)
+            counts[entry.type] += 1
+        if entry is not None:
+            self.seq = entry.seq
+
+    def record(self, fact: Fact) -> None:
+        ts = self.now()
+        evolve(self.tree, fact, ts)
+        self.seq += 1
+        entry = to_entry(fact, self.seq, ts, self._worker)
+        self.counts[entry.type] += 1
+        self._gathered.append(entry)
+        for observer in self.observers:
+            observer(entry)
+
+    def gathered_enough(self) -> bool:
+        return len(self._gathered) >= GATHER
+
+    def flush(self, status: Status | None = None) -> None:
+        if self._gathered or status is not None:
+            entries, self._gathered = self._gathered, []
+            self._ticket = self._log.append(self._execution_id, self._epoch, entries, status)
+
+    async def durable(self) -> None:
+        self.flush()
+        await self._log.durable(self._ticket)
+
+    @property
+    def backlog(self) -> int:
+        return self._log.backlog

@@ -1,0 +1,78 @@
+"""From what a tool returned to the one outcome of its task run: JSON only, free of secrets, large results by reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from penstock.kernel.outcome import Failure, Outcome
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.blobs import BlobStore, ResultRef
+from penstock.ports.leases import Keys
+from penstock.ports.results import Load, decode, encode, schema_hint, thawed, view
+from penstock.ports.wire import REF_BYTES
+
+PLAIN = (type(None), bool, int)
+
+
+class Normaliser:
+    def __init__(self, blobs: BlobStore, keys: Keys, limit: int, load: Load) -> None:
+        self._blobs = blobs
+        self._keys = keys
+        self._limit = limit
+        self._load = load
+
+    def result(self, value: object) -> Any:
+        """The value as the log will give it back, or a view on it when it is too large for the log. Raises TypeError."""
+        if type(value) in PLAIN:
+            return value
+        if isinstance(value, ResultRef):
+            return view(value, self._load)
+        data = self._keys.hide_bytes(encode(value))
+        if len(data) > self._limit:
+            return self._stored(data, value)
+        plain = decode(data)
+        return thawed(plain, self._load) if REF_BYTES in data else plain
+
+    def _stored(self, data: bytes, value: object) -> Any:
+        reference = self._blobs.put([data], schema_hint=schema_hint(value))
+        return view(reference, self._load)
+
+    def writes(self, writes: JsonMap) -> JsonMap:
+        """Patches obey the same limit, value by value."""
+        return {kind: {key: self.result(value) for key, value in values.items()} for kind, values in _maps(writes)}
+
+    def ok(self, value: object, meta: JsonMap, helpers: dict[str, JsonMap]) -> Outcome:
+        try:
+            return Outcome("ok", self.result(value), None, meta, helpers)
+        except (TypeError, ValueError, msgspec.MsgspecError, RecursionError) as error:
+            failure = Failure("not_serialisable", f"the result cannot be written as JSON: {error}")
+            return Outcome("error", None, failure, meta, helpers)
+
+    def failed(self, failure: Failure, meta: JsonMap, helpers: dict[str, JsonMap]) -> Outcome:
+        """Errors speak in the tool's words, and those may quote a secret."""
+        hidden = Failure(
+            failure.kind,
+            self._keys.hide(failure.message),
+            failure.retryable,
+            self._bounded(failure.detail),
+        )
+        return Outcome("error", None, hidden, meta, {name: self._bounded(fields) for name, fields in helpers.items()})
+
+    def _bounded(self, detail: JsonMap) -> JsonMap:
+        if not detail:
+            return detail
+        try:
+            data = self._keys.hide_bytes(encode(detail))
+        except (TypeError, ValueError, msgspec.MsgspecError, RecursionError):
+            return {"note": "the details could not be written as JSON"}
+        if len(data) > self._limit:
+            return {"note": f"the details were {len(data)} bytes and were left out"}
+        plain = decode(data)
+        assert isinstance(plain, dict)
+        return plain
+
+
+def _maps(writes: JsonMap) -> list[tuple[str, dict[str, Json]]]:
+    return [(kind, values) for kind, values in writes.items() if isinstance(values, dict)]

@@ -1,0 +1,344 @@
+"""Runs one pipeline on a lease: task, outcome, policy, next task; every step of the way reported before the next one is taken."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.expr.template import ExpressionError, render, roots
+from penstock.kernel.errors import PenstockError, Unavailable
+from penstock.kernel.facts import Fact, TaskEnded, TaskStarted
+from penstock.kernel.net import Do, Durability, Task, positions
+from penstock.kernel.outcome import Failure, Outcome
+from penstock.kernel.pipeline import END, advance
+from penstock.kernel.places import event_name
+from penstock.kernel.state import PipelineState
+from penstock.kernel.values import JsonMap
+from penstock.ports.ambient import chance
+from penstock.ports.leases import Lease, LeaseLost, Memory, Reports
+from penstock.ports.results import materialised
+from penstock.tools.base import Call, Source, Success, Tool, ToolFailure
+from penstock.worker.desk import Desk
+from penstock.worker.outcomes import Normaliser
+from penstock.worker.policy import PolicyError, judge, rendered
+from penstock.worker.scopes import LeaseNames, TaskScope
+
+# How many inline tasks may run before the event loop gets a turn, and how far the log's writer may lag behind.
+TURN = 64
+SHARE = 4
+MAX_BACKLOG = 20_000
+
+
+class Prepared:
+    """A task with its tool at hand. Parameters without templates or secrets are converted once for the whole lease."""
+
+    __slots__ = ("constant", "source", "task", "tool")
+
+    def __init__(self, task: Task, tool: Tool[Any], source: Source) -> None:
+        self.task = task
+        self.tool = tool
+        self.source = source
+        self.constant: Any = None
+
+
+class PipelineRunner:
+    def __init__(self, lease: Lease, desk: Desk, reports: Reports) -> None:
+        setting = lease.setting
+        self.lease = lease
+        self.desk = desk
+        self.reports = reports
+        self.names = LeaseNames(lease)
+        self.tasks = lease.node.tasks
+        self.positions = positions(self.tasks)
+        self.normaliser = Normaliser(desk.blobs, setting.keychain, setting.net.limits.max_payload_bytes, desk.load)
+        self._prepared: list[Prepared | None] = [None] * len(self.tasks)
+        self._is_strict = setting.net.durability is Durability.STRICT
+        self._may_need_keys = bool(setting.net.keychain)
+        self._max_task_runs = setting.net.limits.max_task_runs
+        self._trace_id = setting.scope.trace_id
+        self._now = desk.clock.now
+        self._turn = TURN
+        self._turns = 0
+
+    async def run(self, pipeline: PipelineState, element: dict[str, Any] | None = None) -> None:
+        """Drive the pipeline from wherever its cursor stands until it has ended."""
+        scope = TaskScope(self.names, pipeline, element)
+        while pipeline.ended is None and self.tasks:
+            if self.lease.stop_reason is not None:
+                raise asyncio.CancelledError
+            if pipeline.due is not None:
+                await self._wait(pipeline.due)
+            if self.desk.memory is not None:
+                self._check_memory(self.desk.memory, pipeline)
+            await self._task(pipeline, scope)
+
+    def share_turns(self, lanes: int) -> None:
+        """All lanes run before the event loop looks elsewhere, so each takes only its share of a turn, or a cancel would wait
+        for seconds. Not less than a few tasks: a change of lanes costs a tenth of one."""
+        self._turn = max(SHARE, TURN // lanes)
+
+    def _check_memory(self, memory: Memory, pipeline: PipelineState) -> None:
+        """A replay goes as far as the record does, and stops where the recorded run was stopped."""
+        if memory.started(pipeline.next_task_run(self.tasks[pipeline.cursor].label)):
+            return
+        failure = memory.given_up(self.lease.run.place.id)
+        if failure is not None:
+            raise LeaseLost(failure)
+        raise asyncio.CancelledError
+
+    async def _wait(self, due: float) -> None:
+        self.reports.flush()
+        delay = due - self.reports.now()
+        if delay > 0:
+            await self.desk.clock.sleep(delay)
+
+    async def _task(self, pipeline: PipelineState, scope: TaskScope) -> None:
+        task = self.tasks[pipeline.cursor]
+        scope.label, scope.outcome, scope.tool_side = task.label, None, True
+        if pipeline.under_way is None:
+            self._start(pipeline, task)
+        outcome = await self._outcome(pipeline, task, scope)
+        self._conclude(pipeline, task, scope, outcome)
+        if self._is_strict:
+            await self.reports.durable()
+
+    def _start(self, pipeline: PipelineState, task: Task) -> None:
+        body = TaskStarted(task.label, task.kind, pipeline.attempt)
+        self._record(pipeline, body, pipeline.next_task_run(task.label))
+
+    def _record(self, pipeline: PipelineState, body: TaskStarted | TaskEnded, task_run_id: str | None) -> None:
+        """Each event of a pipeline follows from the one before it."""
+        place, counter = pipeline.place, pipeline.counter
+        cause = event_name(place.id, counter - 1)
+        self.reports.record(Fact(place.id, (*place.clock, counter), body, cause, task_run_id))
+
+    # ---- calling the tool
+
+    async def _outcome(self, pipeline: PipelineState, task: Task, scope: TaskScope) -> Outcome:
+        if pipeline.task_runs > self._max_task_runs:
+            failure = _too_many_runs(self._max_task_runs)
+            return self.normaliser.failed(failure, {"attempt": pipeline.attempt}, {})
+        if self.desk.memory is not None:
+            return await self._recalled(self.desk.memory, pipeline, scope)
+        started = self._now()
+        helpers: dict[str, JsonMap] = {}
+        try:
+            prepared = self._prepare(pipeline.cursor)
+            params = prepared.constant
+            if params is None or self._may_need_keys:
+                params = await self._params(prepared, scope)
+            value = await self._call(prepared, params, pipeline, scope)
+            if isinstance(value, Success):
+                return self.normaliser.ok(value.result, self._meta(pipeline, started), value.helpers)
+            return self.normaliser.ok(value, self._meta(pipeline, started), {})
+        except ToolFailure as error:
+            failure = Failure(error.kind, error.message, error.retryable, error.detail)
+            helpers = error.helpers
+        except PenstockError as error:
+            failure = Failure(_whose_fault(error), error.message, isinstance(error, Unavailable), {"hint": error.hint})
+        except ExpressionError as error:
+            failure = Failure("expression", str(error), False, {"expression": error.text, "variable": error.name})
+        except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+            raise
+        except (
+            BaseException
+        ) as error:  # A tool may raise anything, `SystemExit` too; the task fails and the engine goes on.
+            failure = Failure("exception", f"{type(error).__name__}: {error}", False, {"type": type(error).__name__})
+        return self.normaliser.failed(failure, self._meta(pipeline, started), helpers)
+
+    async def _recalled(self, memory: Memory, pipeline: PipelineState, scope: TaskScope) -> Outcome:
+        if memory.opened(f"{pipeline.under_way}/"):
+            # The steps of a sub-playbook are decided anew; what came of it is in the record, as for any other task.
+            await self._play(pipeline, scope, "", {}, None)
+        outcome = memory.outcome(pipeline.under_way or "")
+        if outcome is None:
+            raise asyncio.CancelledError
+        return outcome
+
+    def _meta(self, pipeline: PipelineState, started: float) -> JsonMap:
+        ended = self._now()
+        return {
+            "attempt": pipeline.attempt,
+            "started_at": started,
+            "ended_at": ended,
+            "duration_ms": round((ended - started) * 1000, 3),
+            "trace_id": self._trace_id,
+        }
+
+    def _prepare(self, cursor: int) -> Prepared:
+        prepared = self._prepared[cursor]
+        if prepared is None:
+            task = self.tasks[cursor]
+            setting = self.lease.setting
+            lines = setting.lines.get((self.lease.run.step, task.label), {})
+            prepared = Prepared(task, self.desk.tools.get(task.kind), Source(setting.file, dict(lines)))
+            if not roots(task.params):
+                prepared.constant = self.desk.tools.convert(task.kind, materialised(render(task.params, _NOTHING)))
+            self._prepared[cursor] = prepared
+        return prepared
+
+    async def _params(self, prepared: Prepared, scope: TaskScope) -> Any:
+        task, keys = prepared.task, self.lease.setting.keychain
+        if keys.is_stale():
+            await keys.fresh()
+        values = materialised(render(task.params, scope))
+        return self.desk.tools.convert(task.kind, keys.reveal(values))
+
+    async def _call(self, prepared: Prepared, params: Any, pipeline: PipelineState, scope: TaskScope) -> object:
+        tool = prepared.tool
+        call = self._context(prepared, pipeline, scope)
+        if tool.inline:
+            self._turns += 1
+            if self._turns % self._turn == 0:
+                await self._give_way()
+            return tool.run_inline(params, call)
+        self.reports.flush()
+        limit = call.timeout()
+        try:
+            async with asyncio.timeout(limit) as timer:
+                return await tool.run(params, call)
+        except TimeoutError as error:
+            if not timer.expired():
+                raise ToolFailure("timeout", str(error) or "timed out", retryable=True) from error
+            message = f"task `{prepared.task.label}` took longer than its time-out of {limit:g} s"
+            raise ToolFailure("timeout", message, retryable=True) from None
+        except asyncio.CancelledError as error:
+            if _is_being_cancelled():
+                raise
+            raise ToolFailure("cancelled", "the tool was cancelled from within", retryable=True) from error
+
+    async def _give_way(self) -> None:
+        """Inline tasks never wait, so now and then they let others run and the log's writer catch up."""
+        if self.reports.gathered_enough():
+            self.reports.flush()
+            if self.reports.backlog > MAX_BACKLOG:
+                await self.reports.durable()
+        await asyncio.sleep(0)
+
+    def _context(self, prepared: Prepared, pipeline: PipelineState, scope: TaskScope) -> Call:
+        setting, desk, task = self.lease.setting, self.desk, prepared.task
+        task_run_id = pipeline.under_way or ""
+        place = pipeline.place.id
+
+        async def play(path: str, workload: Mapping[str, Any], return_step: str | None = None) -> Any:
+            return _played(path, await self._play(pipeline, scope, path, dict(workload), return_step))
+
+        return Call(
+            task.label,
+            task_run_id,
+            pipeline.attempt,
+            setting.execution_id,
+            f"{setting.execution_id}/{place}/{task.label}",
+            setting.folder,
+            task.spec,
+            desk.clock,
+            desk.blobs,
+            desk.resources,
+            desk.threads,
+            desk.settings,
+            prepared.source,
+            setting.keychain.credential,
+            lambda line: desk.say(place, task_run_id, line),
+            play,
+            desk.load,
+        )
+
+    async def _play(
+        self, pipeline: PipelineState, scope: TaskScope, path: str, workload: JsonMap, return_step: str | None
+    ) -> Any:
+        around = scope.iter() if scope.element is not None else self.lease.setting.iter_parent
+        return await self.reports.play(self.lease, pipeline, around, path, workload, return_step)
+
+    # ---- what becomes of the outcome
+
+    def _conclude(self, pipeline: PipelineState, task: Task, scope: TaskScope, outcome: Outcome) -> None:
+        data = outcome.as_json()
+        scope.outcome, scope.tool_side = data, False
+        error = outcome.error.as_json() if outcome.error is not None else None
+        writes: JsonMap = {}
+        try:
+            if outcome.is_ok and task.on_ok:
+                writes = rendered(task.on_ok, scope)
+            verdict, more = judge(task, self.positions, scope)
+            if more:
+                writes = _joined(writes, more)
+            if writes:
+                writes = self.normaliser.writes(writes)
+            draw = chance(pipeline.under_way or "").random() if verdict is not None and verdict.jitter else 0.5
+            directive = advance(pipeline.cursor, len(self.tasks), pipeline.attempt, error, verdict, draw)
+            rule = verdict.rule if verdict is not None else None
+            body = TaskEnded(
+                task.label,
+                pipeline.attempt,
+                data,
+                directive.do.value,
+                directive.next,
+                rule,
+                directive.delay,
+                writes,
+                directive.error,
+            )
+        except PolicyError as wrong:
+            body = TaskEnded(task.label, pipeline.attempt, data, Do.FAIL.value, END, error=wrong.as_json())
+        except ExpressionError as wrong:
+            failure = PolicyError(f"`set` of task `{task.label}`", wrong).as_json()
+            body = TaskEnded(task.label, pipeline.attempt, data, Do.FAIL.value, END, error=failure)
+        except TypeError as wrong:
+            failure = {
+                "kind": "not_serialisable",
+                "message": f"a write of task `{task.label}`: {wrong}",
+                "retryable": False,
+            }
+            body = TaskEnded(task.label, pipeline.attempt, data, Do.FAIL.value, END, error=failure)
+        self._record(pipeline, body, pipeline.under_way)
+
+    def abandon(self, pipeline: PipelineState, failure: JsonMap) -> None:
+        """The lease is being given up: a task that was under way gets the outcome it never gave."""
+        if pipeline.under_way is None:
+            return
+        task = self.tasks[pipeline.cursor]
+        outcome: JsonMap = {"status": "error", "error": failure, "meta": {"attempt": pipeline.attempt}}
+        body = TaskEnded(task.label, pipeline.attempt, outcome, Do.FAIL.value, END, error=failure, given_up=True)
+        self._record(pipeline, body, pipeline.under_way)
+
+
+def _is_being_cancelled() -> bool:
+    """Did somebody cancel the task that runs us, or does the cancellation come from what it awaits?"""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _whose_fault(error: PenstockError) -> str:
+    return "unavailable" if isinstance(error, Unavailable) else "refused"
+
+
+class _Nothing:
+    def lookup(self, name: str) -> object:
+        raise KeyError(name)
+
+
+_NOTHING = _Nothing()
+
+
+def _joined(first: JsonMap, second: JsonMap) -> JsonMap:
+    joined = dict(first)
+    for kind, values in second.items():
+        below = joined.get(kind)
+        if isinstance(below, dict) and isinstance(values, dict):
+            joined[kind] = {**below, **values}
+        else:
+            joined[kind] = values
+    return joined
+
+
+def _played(path: str, played: Any) -> Any:
+    if played.status == "completed":
+        return played.result
+    error = played.error if isinstance(played.error, dict) else {}
+    message = f"playbook `{path}` {played.status}: {error.get('message', 'no reason given')}"
+    raise ToolFailure("playbook", message, retryable=False, cause=error, status=played.status)
+
+
+def _too_many_runs(limit: int) -> Failure:
+    return Failure("task_run_limit", f"the pipeline ran {limit} tasks, the most that `limits.max_task_runs` allows")

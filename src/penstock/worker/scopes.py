@@ -1,0 +1,96 @@
+"""What the templates of a pipeline see while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.expr.scope import MISSING
+from penstock.expr.visible import bare_args, named_result
+from penstock.kernel.state import PipelineState
+from penstock.ports.leases import Lease
+
+EMPTY: Mapping[str, Any] = {}
+
+
+class LeaseNames:
+    """The names that stay the same for all tasks of one lease."""
+
+    __slots__ = ("args", "fixed", "iter_parent", "keychain", "results", "workload")
+
+    def __init__(self, lease: Lease) -> None:
+        setting = lease.setting
+        self.args = bare_args(lease.run.args, lease.node.joins)
+        self.workload = setting.workload
+        self.results = setting.scope.results
+        self.keychain = setting.keychain.view()
+        self.iter_parent = setting.iter_parent
+        self.fixed: dict[str, Any] = {
+            "args": lease.run.args,
+            "workload": self.workload,
+            "execution_id": setting.execution_id,
+            "execution": {
+                "id": setting.execution_id,
+                "name": setting.net.name,
+                "step": lease.run.step,
+                "step_run_id": lease.run.place.id,
+                "visit": lease.run.visit,
+                "started_at": setting.scope.started_at,
+                "trace_id": setting.scope.trace_id,
+            },
+        }
+
+
+class TaskScope:
+    """The scope of one pipeline. Secrets are visible to tool parameters only; `outcome` to policies only."""
+
+    __slots__ = ("_iter", "_seen_iter", "element", "label", "names", "outcome", "pipeline", "tool_side")
+
+    def __init__(self, names: LeaseNames, pipeline: PipelineState, element: dict[str, Any] | None) -> None:
+        self.names = names
+        self.pipeline = pipeline
+        self.element = element
+        """In a loop: the iterator's name -> its element, and `index`."""
+        self.label = ""
+        self.outcome: dict[str, Any] | None = None
+        self.tool_side = True
+        self._iter: dict[str, Any] = {}
+        self._seen_iter: object = None
+
+    def iter(self) -> dict[str, Any]:
+        written = self.pipeline.iter
+        if self._seen_iter is not written:
+            self._seen_iter = written
+            parent = self.names.iter_parent
+            around = {"parent": parent} if parent is not None else EMPTY
+            self._iter = {**around, **(self.element or EMPTY), **written}
+        return self._iter
+
+    def lookup(self, name: str) -> object:
+        pipeline, names = self.pipeline, self.names
+        if name in names.fixed:
+            return names.fixed[name]
+        match name:
+            case "ctx":
+                return pipeline.ctx
+            case "iter":
+                return self.iter()
+            case "_prev":
+                return pipeline.prev
+            case "_task":
+                return self.label
+            case "_attempt":
+                return pipeline.attempt
+            case "outcome" if self.outcome is not None:
+                return self.outcome
+            case "output" if self.outcome is not None:
+                return {**self.outcome, "data": self.outcome.get("result")}
+            case "keychain" if self.tool_side:
+                return names.keychain
+        for values in (names.args, pipeline.ctx, self.iter(), names.workload):
+            if name in values:
+                return values[name]
+        for values in (pipeline.results, names.results):
+            if name in values:
+                return named_result(values[name])
+        return MISSING

@@ -1,0 +1,165 @@
+"""The workers of one process: each lease is an asyncio task that runs to the end of its step run."""
+
+from __future__ import annotations
+
+import asyncio
+
+from penstock.expr.template import ExpressionError
+from penstock.kernel.decide import stopped
+from penstock.kernel.errors import Refused
+from penstock.kernel.facts import IterationEnded, RunEnded
+from penstock.kernel.net import Node
+from penstock.kernel.patches import Staged
+from penstock.kernel.state import PipelineState, RunState
+from penstock.kernel.values import JsonMap
+from penstock.ports.leases import Lease, LeaseLost, Reports
+from penstock.worker.desk import Desk
+from penstock.worker.loop_results import keep_result
+from penstock.worker.loop_runner import LoopRunner
+from penstock.worker.pipeline_runner import PipelineRunner
+from penstock.worker.policy import PolicyError, rendered
+from penstock.worker.scopes import TaskScope
+
+
+class LocalWorkforce:
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self._held: dict[str, tuple[asyncio.Task[None], _LeaseRun]] = {}
+
+    def start(self, lease: Lease, reports: Reports) -> None:
+        run = _LeaseRun(lease, self.desk, reports)
+        self._held[lease.run.place.id] = (asyncio.ensure_future(self._run(run)), run)
+
+    async def stop(self, lease: Lease, reason: str, grace_s: float = 0.0) -> None:
+        lease.stop_reason = reason
+        held = self._held.get(lease.run.place.id)
+        if held is None:
+            return
+        task, run = held
+        # At least one turn of the loop: a task that is cancelled before its first step could report nothing.
+        await asyncio.wait({task}, timeout=max(0.0, grace_s))
+        if not run.is_reporting:
+            task.cancel()
+        await asyncio.wait({task})
+
+    def iteration_closed(self, run: RunState, body: IterationEnded, pipeline: PipelineState) -> None:
+        """While a log is folded: keep the results of loops, in case one of them is still to be finished."""
+        keep_result(run, body, pipeline)
+
+    async def _run(self, run: _LeaseRun) -> None:
+        lease, reports = run.lease, run.reports
+        try:
+            await run.run()
+        except asyncio.CancelledError:
+            if lease.stop_reason is None and self.desk.memory is None:
+                raise
+        except Refused:
+            return  # The server has given the run up already: a late report changes nothing.
+        except Exception as error:  # Not the task's failure but ours: the whole execution must stop and say so.
+            reports.broke(error)
+        finally:
+            self._held.pop(lease.run.place.id, None)
+
+
+class _LeaseRun:
+    def __init__(self, lease: Lease, desk: Desk, reports: Reports) -> None:
+        self.lease = lease
+        self.desk = desk
+        self.reports = reports
+        self.pipelines = PipelineRunner(lease, desk, reports)
+        node = lease.node
+        self.loop = LoopRunner(self.pipelines, node.fan) if node.fan is not None else None
+        self.is_reporting = False
+        """It has ended and is telling the server, which decides what follows: nothing can stop it any more."""
+
+    async def run(self) -> None:
+        lease, node = self.lease, self.lease.node
+        limit, which = _time_left(lease, self.reports.now()) if self.desk.memory is None else (None, "")
+        try:
+            async with asyncio.timeout(limit) as timer:
+                body = await self._body()
+        except TimeoutError:
+            if not timer.expired():
+                raise
+            body = self._given_up(_out_of_time(node, which))
+        except asyncio.CancelledError:
+            if lease.stop_reason not in ("cancel", "abort"):
+                raise
+            body = self._given_up(stopped(node.name, lease.stop_reason))
+        except LeaseLost as lost:
+            body = self._given_up(lost.failure)
+        self.is_reporting = True
+        await self.reports.end(lease, body, self._counter())
+
+    async def _body(self) -> RunEnded:
+        if self.loop is not None:
+            body = await self.loop.run()
+        else:
+            pipeline = self.lease.run.pipeline
+            assert pipeline is not None
+            await self.pipelines.run(pipeline)
+            body = _ended(self.lease.run.step, pipeline)
+        if body.status == "done" and self.lease.node.on_done:
+            body = self._with_step_writes(body)
+        return body
+
+    def _with_step_writes(self, body: RunEnded) -> RunEnded:
+        """`set` on a step applies when it is done, and sees its result."""
+        run = self.lease.run
+        last = run.pipeline
+        ctx = last.ctx if last else run.loop.ctx if run.loop else run.ctx
+        results = {run.step: body.result, **(last.results if last else {})}
+        pipeline = PipelineState(run.place, ctx, prev=body.result, results=results)
+        scope = TaskScope(self.pipelines.names, pipeline, None)
+        scope.tool_side = False
+        scope.outcome = {"status": "ok", "result": body.result}
+        try:
+            writes = self.pipelines.normaliser.writes(rendered(self.lease.node.on_done, scope))
+        except (ExpressionError, TypeError) as error:
+            failure = PolicyError(
+                f"`set` of step `{run.step}`", error if isinstance(error, ExpressionError) else str(error)
+            )
+            return RunEnded(body.step, "failed", body.result, failure.as_json(), body.writes, body.looped)
+        staged = Staged()
+        staged.add(body.writes)
+        staged.add(writes)
+        return RunEnded(body.step, body.status, body.result, None, staged.as_writes(), body.looped)
+
+    def _given_up(self, failure: JsonMap) -> RunEnded:
+        run = self.lease.run
+        if self.loop is not None:
+            self.loop.abandon(failure)
+            writes = run.loop.staged.as_writes() if run.loop is not None else {}
+            return RunEnded(run.step, "failed", None, failure, writes, looped=True, given_up=True)
+        pipeline = run.pipeline
+        assert pipeline is not None
+        self.pipelines.abandon(pipeline, failure)
+        return RunEnded(run.step, "failed", None, failure, pipeline.staged.as_writes(), given_up=True)
+
+    def _counter(self) -> int:
+        run = self.lease.run
+        return run.counter if run.loop is not None or run.pipeline is None else run.pipeline.counter
+
+
+def _ended(step: str, pipeline: PipelineState) -> RunEnded:
+    writes = pipeline.staged.as_writes()
+    if pipeline.ended == "failed":
+        return RunEnded(step, "failed", None, pipeline.error, writes)
+    return RunEnded(step, "done", pipeline.prev, None, writes)
+
+
+def _time_left(lease: Lease, now: float) -> tuple[float | None, str]:
+    """The tighter of the two limits: `timeout_s` counts from the start of this run, `deadline_s` from its scheduling."""
+    node, run = lease.node, lease.run
+    limits: list[tuple[float, str]] = []
+    if node.timeout_s is not None:
+        limits.append((node.timeout_s, "timeout"))
+    if node.deadline_s is not None:
+        limits.append((max(0.0, run.scheduled_at + node.deadline_s - now), "deadline"))
+    return min(limits) if limits else (None, "")
+
+
+def _out_of_time(node: Node, which: str) -> JsonMap:
+    limit = node.timeout_s if which == "timeout" else node.deadline_s
+    message = f"step `{node.name}` did not end within its `lifecycle.{which}_s` of {limit:g} s"
+    return {"kind": which, "message": message, "retryable": True}
