@@ -1,0 +1,78 @@
+"""Penstock: one event-sourced engine that runs playbooks, with a log that can always say why.
+
+    import penstock
+
+    run = penstock.run("orders.yaml", {"day": "2024-05-01"})
+    run.status, run.result, run.ctx
+
+Names are imported when they are first used, so that `import penstock` costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from penstock.kernel.errors import PenstockError, Refused, Unavailable
+    from penstock.python_api import Run, arun, run, tool
+    from penstock.server.documents import DocumentInvalid
+    from penstock.tools.base import Call, Success, Tool, ToolFailure
+
+    __version__: str
+
+_WHERE = {
+    "Call": "penstock.tools.base",
+    "DocumentInvalid": "penstock.server.documents",
+    "PenstockError": "penstock.kernel.errors",
+    "Refused": "penstock.kernel.errors",
+    "Run": "penstock.python_api",
+    "Success": "penstock.tools.base",
+    "Tool": "penstock.tools.base",
+    "ToolFailure": "penstock.tools.base",
+    "Unavailable": "penstock.kernel.errors",
+    "arun": "penstock.python_api",
+    "run": "penstock.python_api",
+    "tool": "penstock.python_api",
+}
+
+__all__ = [
+    "Call",
+    "DocumentInvalid",
+    "PenstockError",
+    "Refused",
+    "Run",
+    "Success",
+    "Tool",
+    "ToolFailure",
+    "Unavailable",
+    "__version__",
+    "arun",
+    "run",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        value: Any = _version()
+    elif name in _WHERE:
+        from importlib import import_module
+
+        value = getattr(import_module(_WHERE[name]), name)
+    else:
+        raise AttributeError(f"module `penstock` has no attribute `{name}`")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("penstock")
+    except PackageNotFoundError:  # Run from a checkout that was not installed.
+        return "0+unknown"

@@ -1,0 +1,267 @@
+"""What can be typed. Nothing but the standard library is imported here, so that `--help` is there at once.
+
+Only the parser of the command that was typed is built; the commands' own code is imported after it has accepted the line.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+RUN = "the id of a run, a unique beginning of it, its label, or `@last`"
+
+
+class CommandLineError(Exception):
+    """The command line is wrong: exit 2."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises instead of exiting, and says what was probably meant."""
+
+    def error(self, message: str) -> NoReturn:
+        hint = f"`{self.prog} --help` shows what it takes"
+        word = message.rpartition(": ")[2].split(" ")[0]
+        if message.startswith("unrecognized arguments") and word.startswith("-"):
+            known = [option for action in self._actions for option in action.option_strings]
+            message = f"`{self.prog}` has no option `{word.partition('=')[0]}`{_meant(word.partition('=')[0], known)}"
+        elif message.startswith("the following arguments are required"):
+            message = f"`{self.prog}` needs {message.rpartition(': ')[2]}"
+        raise CommandLineError(message, hint)
+
+
+Add = Callable[[Parser], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    summary: str
+    module: str
+    add: Add
+    function: str = "main"
+    more: str = ""
+
+
+def _store(parser: Parser) -> None:
+    parser.add_argument(
+        "--store", metavar="PATH", help="the state folder (default: PENSTOCK_HOME, else `.penstock/` beside the file)"
+    )
+
+
+def _json(parser: Parser, what: str = "print exactly one JSON object") -> None:
+    parser.add_argument("--json", action="store_true", help=what)
+
+
+def _one_run(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help=RUN)
+    _store(parser)
+
+
+def _running(parser: Parser) -> None:
+    parser.add_argument(
+        "--grace",
+        metavar="SECONDS",
+        type=float,
+        default=1.0,
+        help="when interrupted, how long tasks may go on to their end (default 1)",
+    )
+    parser.add_argument("--quiet", "-q", action="store_true", help="no progress, only the result or the error")
+
+
+def _run(parser: Parser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a playbook")
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="a value of the workload; the key may be dotted, the value is read as YAML; may be repeated",
+    )
+    parser.add_argument(
+        "--payload", metavar="JSON|@FILE", help="values of the workload as a JSON object, or a file with one"
+    )
+    parser.add_argument("--name", metavar="LABEL", help="a label for this run, by which it can be called later")
+    parser.add_argument("--strict", action="store_true", help="warnings are errors")
+    _running(parser)
+    _store(parser)
+    _json(parser)
+
+
+def _resume(parser: Parser) -> None:
+    _one_run(parser)
+    _running(parser)
+    _json(parser)
+
+
+def _files(parser: Parser) -> None:
+    parser.add_argument("files", metavar="FILE", nargs="+", help="a playbook")
+    parser.add_argument("--strict", action="store_true", help="warnings are errors")
+    _json(parser)
+
+
+def _plan(parser: Parser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a playbook")
+    _json(parser)
+
+
+def _graph(parser: Parser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a playbook")
+    parser.add_argument(
+        "--format", choices=("mermaid", "dot", "svg"), default=None, help="default: mermaid, or what -o ends in"
+    )
+    parser.add_argument("-o", "--output", metavar="PATH", help="write to a file instead of stdout")
+
+
+def _runs(parser: Parser) -> None:
+    parser.add_argument("--limit", metavar="N", type=int, default=20, help="the newest N (default 20)")
+    _store(parser)
+    _json(parser, "print one JSON object with a list of runs")
+
+
+def _show(parser: Parser) -> None:
+    _one_run(parser)
+    _json(parser)
+
+
+def _events(parser: Parser) -> None:
+    _one_run(parser)
+    parser.add_argument("--json", action="store_true", help="one event envelope a line")
+    parser.add_argument(
+        "--canonical",
+        action="store_true",
+        help="in the order of the logical clock and without wall-clock fields, as JSON lines: equal runs print the same",
+    )
+    parser.add_argument("--hash", action="store_true", help="with --canonical: only one hash of it all")
+    parser.add_argument("--follow", "-f", action="store_true", help="go on until the run is over")
+
+
+def _logs(parser: Parser) -> None:
+    _one_run(parser)
+    parser.add_argument("--follow", "-f", action="store_true", help="go on until the run is over")
+    parser.add_argument("--step", metavar="STEP", help="only lines of this step, or step run")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+
+
+def _explain(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help=RUN)
+    parser.add_argument(
+        "node", metavar="NODE", help="a step, step run, task or iteration: fetch, fetch@2, fetch/save, fetch[5]"
+    )
+    _store(parser)
+    _json(parser)
+
+
+def _cancel(parser: Parser) -> None:
+    _one_run(parser)
+    parser.add_argument("--reason", metavar="TEXT", default="cancelled on request", help="kept in the log")
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=float, default=30.0, help="how long to wait for its end (default 30)"
+    )
+    _json(parser)
+
+
+def _tools(parser: Parser) -> None:
+    parser.add_argument("kind", metavar="KIND", nargs="?", help="one kind of tool, with its parameters and an example")
+    _json(parser)
+
+
+def _new(parser: Parser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the playbook's name; the file is NAME.yaml")
+    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+
+
+def _keychain(parser: Parser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
+    put = actions.add_parser(
+        "set", help="store a secret; the value is asked for, or read from stdin", allow_abbrev=False
+    )
+    put.add_argument("name", metavar="NAME")
+    put.add_argument("--mapping", action="store_true", help="the value is a JSON or YAML mapping, such as a credential")
+    every = actions.add_parser("list", help="names and dates, never values", allow_abbrev=False)
+    remove = actions.add_parser("remove", help="forget a secret", allow_abbrev=False)
+    remove.add_argument("name", metavar="NAME")
+    for one in (put, every, remove):
+        _store(one)
+        _json(one)
+
+
+def _doctor(parser: Parser) -> None:
+    _store(parser)
+    _json(parser)
+
+
+def _nothing(parser: Parser) -> None:
+    return None
+
+
+COMMANDS: dict[str, Command] = {
+    "run": Command("run a playbook", "run", _run),
+    "validate": Command("report every error in a file", "check", _files, "validate"),
+    "lint": Command("report errors, warnings and notes", "check", _files, "lint"),
+    "plan": Command("print the lowered form: what will really run", "plan", _plan),
+    "graph": Command("draw the steps and arcs (Mermaid, DOT, SVG)", "graph", _graph),
+    "new": Command("write a small playbook to start from", "new", _new),
+    "runs": Command("list runs, newest first", "runs", _runs),
+    "show": Command("what a run came to, step by step", "show", _show),
+    "events": Command("the events of a run", "events", _events),
+    "logs": Command("what the tools of a run printed", "logs", _logs),
+    "explain": Command("why a step ran, waits, was skipped, failed or was retried", "explain", _explain),
+    "resume": Command("go on after a crash, an interruption or a failure", "resume", _resume),
+    "replay": Command("decide a run again from its recorded outcomes and compare", "replay", _show),
+    "cancel": Command("stop a run for good", "cancel", _cancel),
+    "tools": Command("the kinds of tools, and their parameters", "tools", _tools),
+    "schema": Command("the JSON Schema of a playbook, for editors", "schema", _nothing),
+    "keychain": Command("store, list and remove secrets of this machine", "keychain", _keychain),
+    "doctor": Command("check this machine and the state folder", "doctor", _doctor),
+}
+
+
+def parser_for(name: str, command: Command) -> Parser:
+    parser = Parser(
+        prog=f"penstock {name}", description=_sentence(command.summary), epilog=command.more, allow_abbrev=False
+    )
+    command.add(parser)
+    return parser
+
+
+def top_help() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: penstock COMMAND …",
+            "",
+            "One event-sourced engine that runs playbooks, with a log that can always say why.",
+            "",
+            *lines,
+            "",
+            "`penstock COMMAND --help` shows what a command takes; `penstock --version` the version.",
+            "",
+        ]
+    )
+
+
+def unknown_command(name: str) -> CommandLineError:
+    if name.startswith("-"):
+        return CommandLineError(f"`penstock` has no option `{name}`", "`penstock --help` lists the commands")
+    meant = _meant(name, list(COMMANDS))
+    if not meant and name.endswith((".yaml", ".yml")):
+        meant = f"; to run that file, write `penstock run {name}`"
+    return CommandLineError(f"there is no command `{name}`{meant}", "`penstock --help` lists the commands")
+
+
+def _meant(word: str, known: list[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, known, 1, 0.5)
+    return f"; did you mean `{close[0]}`?" if close else ""
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "."

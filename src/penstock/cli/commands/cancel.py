@@ -1,0 +1,70 @@
+"""`penstock cancel RUN`: stop it for good, by asking its owner, or by taking it over when it has none."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from penstock.cli.naming import find_run
+from penstock.cli.output import put_json, say
+from penstock.homes import known_home
+from penstock.kernel.errors import Refused, Unavailable
+
+if TYPE_CHECKING:
+    from penstock.app import Embedded
+
+POLL_S = 0.05
+WORD_EVERY_S = 5.0
+
+
+def main(options: Namespace) -> int:
+    return asyncio.run(_cancelled(options))
+
+
+async def _cancelled(options: Namespace) -> int:
+    from penstock.app import embedded
+
+    engine = embedded(known_home(options.store))
+    try:
+        run = find_run(engine.log, options.run).execution_id
+        status = await _stop(engine, run, options.reason, options.timeout)
+    finally:
+        await engine.close()
+    if options.json:
+        put_json({"execution_id": run, "status": status, "exit_code": 0})
+    else:
+        say(f"run {run} is {status}")
+    return 0
+
+
+async def _stop(engine: Embedded, run: str, reason: str, patience_s: float) -> str:
+    from penstock.ports.results import encode
+
+    until = time.monotonic() + patience_s
+    word_at = time.monotonic() + WORD_EVERY_S
+    has_asked = False
+    while True:
+        header = engine.log.header(run)
+        assert header is not None
+        if header.status == "cancelled" or (has_asked and header.status in ("completed", "failed")):
+            return header.status
+        if header.status in ("completed", "failed"):
+            raise Refused(f"run `{run}` is {header.status}; there is nothing to cancel")
+        if not engine.log.has_owner(run):
+            await engine.run(run).cancel_idle(reason)  # Nobody works on it: it is closed here.
+            has_asked = True
+            continue
+        if not has_asked:
+            engine.log.ask(run, "cancel", encode({"reason": reason}))
+            has_asked = True
+        if time.monotonic() > until:
+            raise Unavailable(
+                f"run `{run}` was asked to stop and has not ended within {patience_s:g} s",
+                "a task may be holding it up; `penstock events` shows what it does. It will stop when that ends",
+            )
+        if time.monotonic() > word_at:
+            word_at += WORD_EVERY_S
+            say("waiting for the run to end …")
+        await asyncio.sleep(POLL_S)

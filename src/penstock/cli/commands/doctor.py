@@ -1,0 +1,192 @@
+"""`penstock doctor`: is this machine fit to run playbooks? Exit 0 when it is, 4 when something would fail."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.cli.output import GREEN, RED, YELLOW, painted, put, put_json, safe
+from penstock.homes import home_here
+from penstock.kernel.errors import PenstockError
+
+LEAST_BYTES = 200 * 1024 * 1024
+SLOW_FSYNC_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`state`: ok, warning or error."""
+
+    what: str
+    state: str
+    text: str
+    hint: str = ""
+
+
+def main(options: Namespace) -> int:
+    home = home_here(options.store)
+    findings = [finding for check in CHECKS for finding in check(home)]
+    code = 4 if any(one.state == "error" for one in findings) else 0
+    if options.json:
+        checks = [
+            {"what": one.what, "state": one.state, "text": one.text, "hint": one.hint or None} for one in findings
+        ]
+        put_json({"status": "fit" if code == 0 else "unfit", "exit_code": code, "store": str(home), "checks": checks})
+        return code
+    marks = {"ok": ("ok", GREEN), "warning": ("warning", YELLOW), "error": ("error", RED)}
+    for one in findings:
+        word, paint = marks[one.state]
+        put(f"{painted(f'{word:<7}', paint, sys.stdout)}  {one.what:<14} {safe(one.text)}")
+        if one.hint:
+            put(f"{'':<9}{'':<15}hint: {safe(one.hint)}")
+    return code
+
+
+def _python(home: Path) -> Iterator[Finding]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    is_enough = sys.version_info >= (3, 11)
+    yield Finding(
+        "python",
+        "ok" if is_enough else "error",
+        f"{version} at {sys.executable}",
+        "" if is_enough else "3.11 or newer is needed",
+    )
+
+
+def _sqlite(home: Path) -> Iterator[Finding]:
+    import sqlite3
+
+    is_enough = sqlite3.sqlite_version_info >= (3, 35)
+    yield Finding(
+        "sqlite", "ok" if is_enough else "error", sqlite3.sqlite_version, "" if is_enough else "3.35 or newer is needed"
+    )
+
+
+def _state_folder(home: Path) -> Iterator[Finding]:
+    existing = next(folder for folder in (home, *home.parents) if folder.exists())
+    probe = existing / f".penstock-doctor-{os.getpid()}"
+    try:
+        started = time.perf_counter()
+        handle = os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        try:
+            os.write(handle, b"x" * 4096)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+            probe.unlink()
+        took = time.perf_counter() - started
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        yield Finding(
+            "state folder",
+            "error",
+            f"`{existing}` cannot be written: {reason}",
+            "choose another with `--store` or `PENSTOCK_HOME`",
+        )
+        return
+    there = "writable" if home.exists() else "will be made, its place is writable"
+    yield Finding("state folder", "ok", f"{home}: {there}")
+    slow = took > SLOW_FSYNC_S
+    yield Finding(
+        "fsync",
+        "warning" if slow else "ok",
+        f"{took * 1000:.1f} ms",
+        "every durable step waits for this disk" if slow else "",
+    )
+    free = shutil.disk_usage(existing).free
+    is_enough = free >= LEAST_BYTES
+    yield Finding(
+        "disk",
+        "ok" if is_enough else "warning",
+        f"{free / 1e9:.1f} GB free",
+        "" if is_enough else "make room before long runs",
+    )
+
+
+def _database(home: Path) -> Iterator[Finding]:
+    path = home / "penstock.db"
+    if not path.exists():
+        yield Finding("database", "ok", "none yet")
+        return
+    import asyncio
+
+    from penstock.app import embedded
+
+    try:
+        engine = embedded(home)
+        try:
+            runs = len(engine.log.headers(100_000))
+        finally:
+            asyncio.run(engine.close())
+        yield Finding("database", "ok", f"{path} ({path.stat().st_size / 1e6:.1f} MB, {runs:,} runs)")
+    except PenstockError as error:
+        yield Finding("database", "error", error.message, error.hint or "")
+
+
+def _tools(home: Path) -> Iterator[Finding]:
+    from penstock.tools.registry import Registry
+
+    registry = Registry()
+    broken = []
+    kinds = registry.kinds()
+    for kind in kinds:
+        try:
+            registry.get(kind)
+        except PenstockError as error:
+            broken.append(f"{kind}: {error.message}")
+    if not broken:
+        yield Finding("tools", "ok", f"{len(kinds)} kinds: {', '.join(kinds)}")
+    for line in broken:
+        yield Finding("tools", "error", line, "install penstock again, or the package that offers it")
+
+
+def _keychain(home: Path) -> Iterator[Finding]:
+    from penstock.keychain import LocalStore
+
+    store = LocalStore(home)
+    if not store.exists():
+        yield Finding("keychain", "ok", "no local secrets")
+        return
+    try:
+        count = len(store.names())
+    except PenstockError as error:
+        yield Finding("keychain", "error", error.message, error.hint or "")
+        return
+    if store.key_is_open_to_others():
+        yield Finding("keychain", "warning", f"others can read {store.key_path}", "`chmod 600` it")
+    else:
+        yield Finding("keychain", "ok", f"{count:,} secrets can be opened")
+
+
+def _terminal(home: Path) -> Iterator[Finding]:
+    size = shutil.get_terminal_size()
+    kind = (
+        f"{os.environ.get('TERM', 'no TERM')}, {size.columns} x {size.lines}"
+        if sys.stderr.isatty()
+        else "none: plain lines are printed"
+    )
+    encoding = (sys.stdout.encoding or "ascii").lower()
+    is_fancy = encoding.startswith("utf")
+    yield Finding(
+        "terminal",
+        "ok" if is_fancy else "warning",
+        f"{kind}, {encoding}",
+        "" if is_fancy else "set `PYTHONIOENCODING=utf-8`",
+    )
+
+
+CHECKS: tuple[Callable[[Path], Iterator[Finding]], ...] = (
+    _python,
+    _sqlite,
+    _state_folder,
+    _database,
+    _tools,
+    _keychain,
+    _terminal,
+)

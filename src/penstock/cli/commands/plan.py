@@ -1,0 +1,40 @@
+"""`penstock plan FILE`: the lowered form, which is what really runs."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from penstock.cli.output import put, put_json
+
+
+def main(options: Namespace) -> int:
+    from penstock.dialects.playbook.plan import plan
+    from penstock.server.documents import Documents
+    from penstock.tools.registry import Registry
+
+    documents = Documents(Registry())
+    net, _ = documents.compile(documents.open(Path(options.file)))
+    lowered = plan(net)
+    if options.json:
+        put_json(lowered)
+    else:
+        put(_yaml(lowered))
+    return 0
+
+
+def _yaml(value: Any) -> str:
+    """As YAML, which is what the author reads; code and other long texts as blocks."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    def text(dumper: yaml.SafeDumper, data: str) -> yaml.ScalarNode:
+        style = "|" if "\n" in data else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+
+    Dumper.add_representer(str, text)
+    return yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110)

@@ -1,0 +1,35 @@
+"""`penstock replay RUN`: decide it again from its recorded outcomes."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import Namespace
+
+from penstock.cli.naming import find_run
+from penstock.cli.output import put, put_json, safe, say
+from penstock.homes import known_home
+
+
+def main(options: Namespace) -> int:
+    return asyncio.run(_replayed(options))
+
+
+async def _replayed(options: Namespace) -> int:
+    from penstock.app import embedded
+
+    engine = embedded(known_home(options.store))
+    try:
+        header = find_run(engine.log, options.run)
+        difference = await engine.replay(header.execution_id)
+    finally:
+        await engine.close()
+    described = difference.describe() if difference is not None else None
+    code = 0 if described is None else 1
+    if options.json:
+        status = "same" if described is None else "different"
+        put_json({"execution_id": header.execution_id, "status": status, "exit_code": code, "difference": described})
+    elif described is None:
+        say(f"run {header.execution_id}: {header.last_seq:,} events, and every decision is the same")
+    else:
+        put(safe(described))
+    return code

@@ -1,0 +1,22 @@
+"""`penstock resume RUN`"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from penstock import homes
+from penstock.cli.commands.run import conducted, places
+from penstock.cli.naming import find_run
+
+
+def main(options: Namespace) -> int:
+    from penstock.app import embedded
+    from penstock.server.documents import Pinned
+
+    home = homes.known_home(options.store)
+    engine = embedded(home)
+    homes.remember(home)
+    header = find_run(engine.log, options.run)
+    run = engine.run(header.execution_id)
+    document = Pinned.from_bytes(engine.log.document(header.execution_id))
+    return conducted(engine, run, run.resume, options, home, places(run.world.documents, document))

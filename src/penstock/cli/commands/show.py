@@ -1,0 +1,86 @@
+"""`penstock show RUN`: what a run came to, step by step."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace
+from typing import Any
+
+from penstock.cli.engine import looking_at, status_of
+from penstock.cli.output import BOLD, GREEN, RED, YELLOW, one_line, painted, put, put_json, safe
+from penstock.cli.summary import bounded
+from penstock.ports.results import loader
+from penstock.projections.standing import standing_of
+from penstock.projections.steps import step_runs
+from penstock.projections.wording import counted, error_line, seconds
+from penstock.server.runs import summary_of
+
+MOST_STEPS = 200
+
+
+def main(options: Namespace) -> int:
+    with looking_at(options.store, options.run) as (engine, header):
+        status = status_of(header, engine)
+        standing = standing_of(engine.log.read(header.execution_id), loader(engine.blobs))
+        now = time.time() if status == "running" else standing.history.last_ts or header.started_at
+        counts = standing.history.counts
+        view = summary_of(header.execution_id, standing.state, counts, standing.events, now).as_json()
+        steps = step_runs(standing.history, is_live=status == "running")
+    if status == "crashed" or standing.state.status == "interrupted":
+        view.update(status="interrupted", exit_code=3)
+    elif status == "running":
+        view.update(status="running", exit_code=None)
+    if not standing.events:  # Registered, and its process was gone before the first event.
+        view.update(name=header.name, duration_ms=0.0)
+    if options.json:
+        put_json({**view, "label": header.label, "crashed": status == "crashed", "file": header.path, "steps": steps})
+    else:
+        put(_page({**view, "label": header.label, "file": header.path}, steps, crashed=status == "crashed"))
+    return 0
+
+
+def _page(view: dict[str, Any], steps: list[Any], *, crashed: bool) -> str:
+    paint = {"completed": GREEN, "failed": RED}.get(view["status"], YELLOW)
+    label = f"  label {view['label']}" if view["label"] else ""
+    status = painted(view["status"] + (" (crashed)" if crashed else ""), BOLD + paint, sys.stdout)
+    counts = view["counts"]
+    figures = ", ".join(
+        counted(counts[name], name[:-1]) for name in ("steps", "tasks", "iterations", "events") if counts[name]
+    )
+    lines = [
+        f"run {view['execution_id']}  {safe(view['name'])}{safe(label)}",
+        f"{status} after {seconds(view['duration_ms'] / 1000)}: {figures}",
+        f"file {safe(view['file'])}",
+        "",
+    ]
+    for step in steps[-MOST_STEPS:]:
+        lines += _step(step)
+    if len(steps) > MOST_STEPS:
+        lines.insert(4, f"… {len(steps) - MOST_STEPS:,} earlier step runs; `--json` has them all")
+    if view["error"] is not None:
+        lines += ["", painted("error", BOLD + RED, sys.stdout), f"  {one_line(error_line(view['error']), 2000)}"]
+    for name in ("ctx", "result"):
+        if view[name]:
+            lines += ["", painted(name, BOLD, sys.stdout), bounded(view[name], view["execution_id"])]
+    return "\n".join(lines)
+
+
+def _step(step: dict[str, Any]) -> list[str]:
+    paint = {"done": GREEN, "failed": RED}.get(step["status"], YELLOW)
+    took = "" if step["duration_ms"] is None else f"  {seconds(step['duration_ms'] / 1000)}"
+    visit = f" (visit {step['visit']})" if (step["visit"] or 0) > 1 else ""
+    loop = step["iterations"]
+    turns = f"  {loop['done']:,} of {loop['total']:,} iterations" if loop["total"] else ""
+    failed = f", {loop['failed']:,} failed" if loop["failed"] else ""
+    indent = "  " * (step["step_run_id"].count("/") // 2)
+    status = painted(f"{step['status']:<8}", paint, sys.stdout)
+    lines = [f"{indent}{status} {safe(step['step_run_id'])}{visit}{took}{turns}{failed}"]
+    for task in step["tasks"]:
+        times = f", {task['attempts']} attempts" if task["attempts"] > 1 else ""
+        runs = f", {task['runs']:,} runs" if task["runs"] > task["attempts"] else ""
+        error = f": {one_line(error_line(task['error']))}" if task["error"] is not None else ""
+        lines.append(f"{indent}           {safe(task['name'])} ({task['kind']}) {task['status']}{times}{runs}{error}")
+    if step["error"] is not None and step["status"] == "refused":
+        lines.append(f"{indent}           {one_line(error_line(step['error']))}")
+    return lines

@@ -1,0 +1,66 @@
+"""From errors to words and exit codes: whose fault it is decides."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from penstock.cli.arguments import CommandLineError
+from penstock.cli.output import BOLD, RED, has_colour, painted, put_json, safe, say
+from penstock.kernel.errors import Bug, PenstockError, Refused, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from penstock.dialects.problems import Problem
+
+REPORT = "this is a mistake in penstock itself; `PENSTOCK_DEBUG=1` shows where, please report it"
+
+
+def told(error: Exception, *, as_json: bool) -> int:
+    """Say what went wrong; gives the exit code."""
+    problems = getattr(error, "problems", None)
+    text = getattr(error, "text", None)
+    if isinstance(error, Refused) and isinstance(text, str) and problems:
+        return tell_problems(problems, {str(getattr(error, "file", "")): text}, as_json=as_json)
+    kind, code, message, hint = _sorted_out(error)
+    if as_json:
+        put_json({"status": "error", "exit_code": code, "error": {"kind": kind, "message": message, "hint": hint}})
+        return code
+    say(f"{painted('error:', BOLD + RED)} {safe(message)}")
+    if hint:
+        say(f"{painted('hint:', BOLD)} {safe(hint)}")
+    return code
+
+
+def _sorted_out(error: Exception) -> tuple[str, int, str, str | None]:
+    match error:
+        case CommandLineError():
+            return "command_line", 2, error.message, error.hint
+        case Refused():
+            return "refused", 2, error.message, error.hint
+        case Unavailable():
+            return "unavailable", 4, error.message, error.hint
+        case Bug():
+            return "bug", 4, error.message, error.hint or REPORT
+        case PenstockError():
+            return "error", 4, error.message, error.hint
+        case MemoryError():
+            return "unavailable", 4, "there was no memory left", "resume the run with more memory"
+        case OSError():
+            where = f"`{error.filename}`: " if error.filename else ""
+            return "unavailable", 4, f"{where}{(error.strerror or str(error)).lower()}", None
+    return "bug", 4, f"{type(error).__name__}: {error}", REPORT
+
+
+def tell_problems(problems: Sequence[Problem], sources: Mapping[str, str], *, as_json: bool) -> int:
+    """The problems of a document that cannot run."""
+    from penstock.dialects.report import as_json as flat
+    from penstock.dialects.report import render
+
+    if as_json:
+        body: dict[str, Any] = {"status": "invalid", "exit_code": 2, "problems": flat(problems)}
+        put_json(body)
+    else:
+        sys.stderr.write(render(problems, sources, color=has_colour(sys.stderr)))
+    return 2

@@ -1,0 +1,75 @@
+"""The process door. Whatever happens behind it, a person gets words and a script gets an exit code; never a traceback.
+
+Exit codes (D24): 0 completed · 1 the run failed · 2 the document or the command line is wrong · 3 interrupted and resumable ·
+4 the engine itself failed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from penstock.cli.arguments import COMMANDS, CommandLineError, parser_for, top_help, unknown_command
+
+DEBUG = "PENSTOCK_DEBUG"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    as_json = "--json" in arguments
+    try:
+        return _flushed(_dispatched(arguments))
+    except SystemExit as stop:  # argparse, after it has printed a help text
+        return _flushed(stop.code if isinstance(stop.code, int) else 0)
+    except BrokenPipeError:
+        return _flushed(0)
+    except KeyboardInterrupt:
+        sys.stderr.write("\ninterrupted\n")
+        return 3
+    except Exception as error:  # The process door.
+        if os.environ.get(DEBUG):
+            import traceback
+
+            traceback.print_exc()
+        from penstock.cli.failures import told
+
+        return told(error, as_json=as_json)
+
+
+def _dispatched(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        if len(arguments) > 1 and arguments[0] == "help" and arguments[1] in COMMANDS:
+            return _dispatched([arguments[1], "--help"])
+        sys.stdout.write(top_help())
+        return 0 if arguments else 2
+    if arguments[0] in ("-V", "--version"):
+        from penstock import __version__
+
+        sys.stdout.write(f"penstock {__version__}\n")
+        return 0
+    name, *rest = arguments
+    command = COMMANDS.get(name)
+    if command is None:
+        raise unknown_command(name)
+    options = parser_for(name, command).parse_args(rest)
+    from importlib import import_module
+
+    module = import_module(f"penstock.cli.commands.{command.module}")
+    code: int = getattr(module, command.function)(options)
+    return code
+
+
+def _flushed(code: int) -> int:
+    """A reader that left early, such as `head`, changes nothing about the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            from penstock.cli.output import silence
+
+            silence(stream)
+    return code
+
+
+__all__ = ["CommandLineError", "main"]

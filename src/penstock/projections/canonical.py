@@ -1,0 +1,119 @@
+"""The canonical timeline: the log sorted by its logical clock, without anything that depends on the wall clock or the machine.
+
+Law: two runs that decided the same have the same canonical timeline, whatever ran faster (D22), and so has a run that was
+interrupted or killed and then resumed. What only says that the process stopped or came back is therefore left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+import msgspec
+
+from penstock.kernel.places import LogicalClock, event_name
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.log import Entry
+from penstock.ports.results import decode
+from penstock.ports.wire import step_of, step_run_of, to_clock
+
+# Wall-clock figures and trace ids that the engine and its tools write, wherever they stand in a payload.
+WALL_CLOCK = frozenset({"started_at", "ended_at", "duration_ms", "elapsed_ms", "trace_id"})
+STOPS = frozenset({"playbook.interrupted", "playbook.resumed"})
+MARKS = frozenset(
+    {"playbook.started", "playbook.cancelling", "playbook.completed", "playbook.failed", "playbook.cancelled"}
+)
+EXECUTION = b"EXECUTION"
+
+Placed: TypeAlias = "tuple[LogicalClock, Entry]"
+
+_sorted_encoder = msgspec.json.Encoder(order="sorted")
+
+
+def canonical(entries: Iterable[Entry], execution_id: str) -> Iterator[JsonMap]:
+    kept = list(entries)
+    resumed_at = {entry.scope: entry.seq for entry in kept if entry.type == "playbook.resumed"}
+    placed = sorted(((_clock(entry), entry) for entry in kept if not _is_left_out(entry, resumed_at)), key=_by_clock)
+    marks = _renumbered(placed, kept)
+    visits: Counter[tuple[str, str]] = Counter()
+    needle = execution_id.encode()
+    for clock, entry in placed:
+        payload: Any = decode(entry.payload.replace(needle, EXECUTION) if needle else entry.payload)
+        if entry.type == "step.scheduled":
+            step = (entry.scope[: entry.scope.rfind("/") + 1], str(payload["step"]))
+            visits[step] += 1
+            payload["visit"] = visits[step]
+        shown: Any = clock if entry.type not in MARKS else (*clock[:-1], marks[event_name(entry.scope, _last(clock))])
+        yield {
+            "clock": shown,
+            "event_type": entry.type,
+            "source": entry.source,
+            "scope": entry.scope,
+            "step": step_of(entry.scope),
+            "step_run_id": step_run_of(entry.scope),
+            "task_run_id": entry.task,
+            "cause": _cause(entry.cause, marks),
+            "payload": _timeless(payload),
+        }
+
+
+def canonical_hash(entries: Iterable[Entry], execution_id: str) -> str:
+    """One value for the whole timeline: equal runs have equal ones."""
+    digest = sha256()
+    for event in canonical(entries, execution_id):
+        digest.update(_sorted_encoder.encode(event))
+        digest.update(b"\n")
+    return digest.hexdigest()
+
+
+def _is_left_out(entry: Entry, resumed_at: dict[str, int]) -> bool:
+    """A failure that a later resume took up again is not how the run ended."""
+    if entry.type == "playbook.failed":
+        return entry.seq < resumed_at.get(entry.scope, 0)
+    return entry.type in STOPS
+
+
+def _clock(entry: Entry) -> LogicalClock:
+    return to_clock(decode(entry.clock.encode()))
+
+
+def _by_clock(placed: Placed) -> LogicalClock:
+    return placed[0]
+
+
+def _last(clock: LogicalClock) -> int:
+    counter = clock[-1]
+    assert isinstance(counter, int)
+    return counter
+
+
+def _renumbered(placed: list[Placed], kept: list[Entry]) -> dict[str, int]:
+    """The marks of an execution scope are counted one by one, so one that is left out would leave a gap.
+
+    What names a mark that was left out, such as the cause of a token that a resume made, names the one before it.
+    """
+    standing = {entry.seq for _, entry in placed}
+    numbers: dict[str, int] = {}
+    counts: Counter[str] = Counter()
+    for entry in kept:
+        if entry.type in MARKS or entry.type in STOPS:
+            if entry.seq in standing:
+                counts[entry.scope] += 1
+            numbers[event_name(entry.scope, _last(_clock(entry)))] = max(0, counts[entry.scope] - 1)
+    return numbers
+
+
+def _cause(cause: str | None, marks: dict[str, int]) -> str | None:
+    if cause is None or cause not in marks:
+        return cause
+    return event_name(cause.rpartition(":")[0], marks[cause])
+
+
+def _timeless(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _timeless(inner) for key, inner in value.items() if key not in WALL_CLOCK}
+    if isinstance(value, list):
+        return [_timeless(inner) for inner in value]
+    return value

@@ -1,0 +1,399 @@
+"""What the log says about each step run: how it came to be, what its tasks did, how it ended and what followed.
+
+Law: one pass, and memory that grows with the number of step runs, never with the number of events. Iterations are counted,
+of task runs only the last few are kept, and a large value is named by the number of the entry that holds it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from penstock.kernel.places import LogicalClock
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.log import Entry
+from penstock.ports.results import decode
+from penstock.ports.wire import step_run_of, to_clock
+
+KEPT_ATTEMPTS = 50
+KEPT_FAILURES = 20
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One task run. `do` is what its policy made of the outcome; None while it is under way."""
+
+    task_run_id: str
+    task: str
+    kind: str
+    number: int
+    started_at: float
+    ended_at: float | None = None
+    status: str | None = None
+    error: Json = None
+    do: str | None = None
+    next: int = -1
+    rule: int | None = None
+    delay: float = 0.0
+    failure: Json = None
+    """Why the pipeline failed here, when it did."""
+
+
+@dataclass(slots=True)
+class TaskSeen:
+    name: str
+    kind: str = ""
+    runs: int = 0
+    attempts: int = 0
+    status: str = "running"
+    error: Json = None
+
+
+@dataclass(slots=True)
+class Iterations:
+    total: int
+    mode: str = "sequential"
+    done: int = 0
+    failed: int = 0
+    open: set[int] = field(default_factory=set)
+    failures: list[tuple[int, Json]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Selected:
+    """What was decided about the arcs when the run had ended."""
+
+    seq: int
+    on: str
+    arcs: list[int]
+    steps: list[str]
+    unhandled: bool
+    was_stopped: bool
+    """The execution was being cancelled or aborted, so that no arc was looked at."""
+    error: Json
+
+
+@dataclass(slots=True)
+class StepRun:
+    """A token and, once it was let in, the step run it became.
+
+    `status`: waiting, refused, stranded, joined (consumed together with others), running, done, failed.
+    """
+
+    id: str
+    step: str
+    execution: str
+    clock: str
+    created_at: float
+    created_seq: int
+    origin: str | None = None
+    arc: int | None = None
+    parent: str | None = None
+    cause: str | None = None
+    status: str = "waiting"
+    visit: int | None = None
+    rule: int | None = None
+    error: Json = None
+    tokens: list[str] = field(default_factory=list)
+    """Of a join: the places of all tokens it consumed."""
+    missing: list[str] = field(default_factory=list)
+    joined: str | None = None
+    continues: str | None = None
+    continued_by: str | None = None
+    scheduled_seq: int | None = None
+    started_at: float | None = None
+    ended_at: float | None = None
+    end_seq: int | None = None
+    tasks: dict[str, TaskSeen] = field(default_factory=dict)
+    attempts: deque[Attempt] = field(default_factory=lambda: deque(maxlen=KEPT_ATTEMPTS))
+    under_way: dict[str, Attempt] = field(default_factory=dict)
+    iterations: Iterations | None = None
+    selected: Selected | None = None
+
+    @property
+    def order(self) -> LogicalClock:
+        return to_clock(decode(self.clock.encode()))
+
+
+@dataclass(slots=True)
+class ExecutionSeen:
+    """One execution scope: the run itself, or a playbook that one of its tasks runs."""
+
+    scope: str
+    name: str
+    entry: str
+    started_at: float
+    document: Json = None
+    parent: str | None = None
+    status: str = "running"
+    error: Json = None
+    ended_at: float | None = None
+    cancel_reason: str | None = None
+    stopped_seq: int | None = None
+    """The entry from which on no arc is looked at: a cancel, or a failure in a fail_fast execution."""
+    stops: list[tuple[float, str]] = field(default_factory=list)
+    resumes: list[float] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class History:
+    runs: dict[str, StepRun] = field(default_factory=dict)
+    executions: dict[str, ExecutionSeen] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    watched: list[Entry] = field(default_factory=list)
+    """Entries that `watch` asked for, whole."""
+    last_ts: float = 0.0
+
+    @property
+    def root(self) -> ExecutionSeen | None:
+        return self.executions.get("")
+
+    def in_order(self) -> list[StepRun]:
+        """Every token and step run in canonical order; tokens that were consumed together with others are left out."""
+        return sorted((run for run in self.runs.values() if run.joined is None), key=lambda run: run.order)
+
+    def of_step(self, step: str, execution: str | None = None) -> list[StepRun]:
+        found = [run for run in self.runs.values() if run.step == step and run.joined is None]
+        if execution is not None:
+            found = [run for run in found if run.execution == execution]
+        return sorted(found, key=lambda run: run.order)
+
+
+Watch = Callable[[Entry], bool]
+
+
+def history(entries: Iterable[Entry], watch: Watch | None = None) -> History:
+    seen = History()
+    for entry in entries:
+        add(seen, entry)
+        if watch is not None and watch(entry):
+            seen.watched.append(entry)
+    return seen
+
+
+def add(seen: History, entry: Entry) -> None:
+    seen.counts[entry.type] += 1
+    seen.last_ts = entry.ts
+    handler = _HANDLERS.get(entry.type)
+    if handler is not None:
+        handler(seen, entry)
+
+
+def _payload(entry: Entry) -> Any:
+    return decode(entry.payload)
+
+
+# ---- executions
+
+
+def _started(seen: History, entry: Entry) -> None:
+    data = _payload(entry)
+    seen.executions[entry.scope] = ExecutionSeen(
+        entry.scope, data["name"], data["entry"], entry.ts, data.get("document"), data.get("parent")
+    )
+
+
+def _interrupted(seen: History, entry: Entry) -> None:
+    execution = seen.executions[entry.scope]
+    execution.status = "interrupted"
+    execution.stops.append((entry.ts, str(_payload(entry).get("reason", ""))))
+
+
+def _resumed(seen: History, entry: Entry) -> None:
+    execution = seen.executions[entry.scope]
+    execution.status, execution.error, execution.ended_at, execution.stopped_seq = "running", None, None, None
+    execution.resumes.append(entry.ts)
+
+
+def _cancelling(seen: History, entry: Entry) -> None:
+    execution = seen.executions[entry.scope]
+    execution.cancel_reason = str(_payload(entry).get("reason", ""))
+    execution.stopped_seq = execution.stopped_seq or entry.seq
+
+
+def _ended(seen: History, entry: Entry) -> None:
+    execution = seen.executions[entry.scope]
+    data = _payload(entry)
+    execution.status, execution.error, execution.ended_at = data["status"], data.get("error"), entry.ts
+
+
+# ---- tokens and step runs
+
+
+def _token_created(seen: History, entry: Entry) -> None:
+    data = _payload(entry)
+    scope = entry.scope
+    seen.runs[scope] = StepRun(
+        scope,
+        data["step"],
+        scope[: scope.rfind("/") + 1],
+        entry.clock,
+        entry.ts,
+        entry.seq,
+        data.get("origin"),
+        data.get("arc"),
+        data.get("parent_step_run_id"),
+        entry.cause,
+    )
+
+
+def _token_refused(seen: History, entry: Entry) -> None:
+    run = seen.runs[entry.scope]
+    data = _payload(entry)
+    run.status, run.rule, run.error, run.ended_at = "refused", data.get("rule"), data.get("error"), entry.ts
+
+
+def _token_stranded(seen: History, entry: Entry) -> None:
+    run = seen.runs[entry.scope]
+    run.status, run.missing, run.ended_at = "stranded", list(_payload(entry).get("missing", ())), entry.ts
+
+
+def _scheduled(seen: History, entry: Entry) -> None:
+    run = seen.runs[entry.scope]
+    data = _payload(entry)
+    run.status, run.visit, run.rule = "running", data["visit"], data.get("rule")
+    run.scheduled_seq, run.started_at = entry.seq, entry.ts
+    run.continues = data.get("continues")
+    if run.continues in seen.runs:
+        seen.runs[run.continues].continued_by = run.id
+    for path in data.get("tokens") or ():
+        token = f"{run.execution}{run.step}@{'.'.join(map(str, path))}"
+        run.tokens.append(token)
+        if token != run.id and token in seen.runs:
+            seen.runs[token].joined, seen.runs[token].status = run.id, "joined"
+
+
+def _run_ended(seen: History, entry: Entry) -> None:
+    run = seen.runs[entry.scope]
+    data = _payload(entry)
+    run.status, run.error = data["status"], data.get("error")
+    run.ended_at, run.end_seq = entry.ts, entry.seq
+    run.under_way.clear()
+
+
+def _selected(seen: History, entry: Entry) -> None:
+    data = _payload(entry)
+    run = seen.runs[entry.scope]
+    execution = seen.executions[run.execution]
+    was_stopped = execution.stopped_seq is not None
+    if data.get("abort") and not was_stopped:
+        execution.stopped_seq = entry.seq
+    run.selected = Selected(
+        entry.seq,
+        data["on"],
+        list(data.get("arcs", ())),
+        list(data.get("steps", ())),
+        bool(data.get("unhandled")),
+        was_stopped,
+        data.get("error"),
+    )
+
+
+# ---- tasks and iterations
+
+
+def _task_started(seen: History, entry: Entry) -> None:
+    run = seen.runs[cast(str, step_run_of(entry.scope))]
+    data = _payload(entry)
+    label = data["task"]
+    task = run.tasks.get(label)
+    if task is None:
+        task = run.tasks[label] = TaskSeen(label, data["kind"])
+    task.runs += 1
+    task.attempts = max(task.attempts, data["attempt"])
+    if entry.task is not None:
+        run.under_way[entry.task] = Attempt(entry.task, label, data["kind"], data["attempt"], entry.ts)
+    if task.status != "error" or run.iterations is None:
+        task.status = "running"
+
+
+def _task_done(seen: History, entry: Entry) -> None:
+    run = seen.runs[cast(str, step_run_of(entry.scope))]
+    data = _payload(entry)
+    task = run.tasks[data["task"]]
+    outcome: JsonMap = data["outcome"]
+    status, error = cast(str, outcome.get("status")), outcome.get("error")
+    attempt = run.under_way.pop(entry.task or "", None) or Attempt("", task.name, task.kind, data["attempt"], entry.ts)
+    attempt.ended_at, attempt.status, attempt.error = entry.ts, status, error
+    attempt.do, attempt.next, attempt.rule = data["do"], data["next"], data.get("rule")
+    attempt.delay, attempt.failure = data.get("delay", 0.0), data.get("error")
+    if run.iterations is None:
+        task.status, task.error = status, error
+        run.attempts.append(attempt)
+    elif attempt.do == "fail":
+        # Of a loop's tasks the failure is what must not be lost among thousands that went well.
+        task.status = "error"
+        task.error = task.error or error or attempt.failure
+        run.attempts.append(attempt)
+    elif task.status != "error":
+        task.status = "ok"
+
+
+def _loop_started(seen: History, entry: Entry) -> None:
+    run = seen.runs[entry.scope]
+    data = _payload(entry)
+    if run.iterations is not None:  # Taken up again after a crash: what was counted stands.
+        return
+    before = seen.runs.get(run.continues or "")
+    run.iterations = Iterations(data["total"], data.get("mode", "sequential"))
+    if before is not None and before.iterations is not None:
+        run.iterations.done = before.iterations.done
+
+
+def _iteration_started(seen: History, entry: Entry) -> None:
+    iterations = _iterations(seen, entry)
+    if iterations is not None:
+        iterations.open.add(_index(entry.scope))
+
+
+def _iteration_done(seen: History, entry: Entry) -> None:
+    iterations = _iterations(seen, entry)
+    if iterations is not None:
+        iterations.open.discard(_index(entry.scope))
+        iterations.done += 1
+
+
+def _iteration_failed(seen: History, entry: Entry) -> None:
+    iterations = _iterations(seen, entry)
+    if iterations is None:
+        return
+    index = _index(entry.scope)
+    iterations.open.discard(index)
+    iterations.failed += 1
+    if len(iterations.failures) < KEPT_FAILURES:
+        iterations.failures.append((index, _payload(entry).get("error")))
+
+
+def _iterations(seen: History, entry: Entry) -> Iterations | None:
+    return seen.runs[entry.scope[: entry.scope.rfind("[")]].iterations
+
+
+def _index(scope: str) -> int:
+    return int(scope[scope.rfind("[") + 1 : -1])
+
+
+_HANDLERS: dict[str, Callable[[History, Entry], None]] = {
+    "playbook.started": _started,
+    "playbook.interrupted": _interrupted,
+    "playbook.resumed": _resumed,
+    "playbook.cancelling": _cancelling,
+    "playbook.completed": _ended,
+    "playbook.failed": _ended,
+    "playbook.cancelled": _ended,
+    "token.created": _token_created,
+    "token.refused": _token_refused,
+    "token.stranded": _token_stranded,
+    "step.scheduled": _scheduled,
+    "step.done": _run_ended,
+    "step.failed": _run_ended,
+    "loop.done": _run_ended,
+    "next.selected": _selected,
+    "task.started": _task_started,
+    "task.done": _task_done,
+    "loop.started": _loop_started,
+    "loop.iteration.started": _iteration_started,
+    "loop.iteration.done": _iteration_done,
+    "loop.iteration.failed": _iteration_failed,
+}

@@ -1,0 +1,44 @@
+"""The step runs of a run as `show` lists them, in canonical order."""
+
+from __future__ import annotations
+
+from penstock.kernel.values import JsonMap
+from penstock.projections.history import History, StepRun
+
+
+def step_runs(seen: History, *, is_live: bool) -> list[JsonMap]:
+    """`is_live`: somebody works on the run now. What was under way when nobody does was interrupted."""
+    return [_step_run(run, is_live) for run in seen.in_order()]
+
+
+def _step_run(run: StepRun, is_live: bool) -> JsonMap:
+    iterations = run.iterations
+    counts: JsonMap = {"total": 0, "done": 0, "failed": 0}
+    if iterations is not None:
+        counts = {"total": iterations.total, "done": iterations.done, "failed": iterations.failed}
+    ended, started = run.ended_at, run.started_at
+    return {
+        "step": run.step,
+        "step_run_id": run.id,
+        "visit": run.visit,
+        "status": standing(run.status, is_live),
+        "tasks": [
+            {
+                "name": task.name,
+                "kind": task.kind,
+                "attempts": task.attempts,
+                "runs": task.runs,
+                "status": standing(task.status, is_live and run.ended_at is None),
+                "error": task.error,
+            }
+            for task in run.tasks.values()
+        ],
+        "iterations": counts,
+        "error": run.error,
+        "continues": run.continues,
+        "duration_ms": None if ended is None or started is None else round((ended - started) * 1000, 3),
+    }
+
+
+def standing(status: str, is_live: bool) -> str:
+    return "interrupted" if status == "running" and not is_live else status

@@ -1,0 +1,99 @@
+"""validate, lint, plan, graph, new, schema, tools: all about documents, nothing is run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.support import HELLO, call, write
+
+pytestmark = pytest.mark.usefixtures("folder")
+Capture = pytest.CaptureFixture[str]
+
+
+def test_validate_reports_all_files_and_exits_2_when_one_is_wrong(capsys: Capture) -> None:
+    good = write("good.yaml", HELLO)
+    Path("bad.yaml").write_text("kind: Pod\n")
+    assert call(capsys, "validate", good).code == 0
+    both = call(capsys, "validate", good, "bad.yaml", "missing.yaml")
+    assert both.code == 2
+    assert "good.yaml: valid" in both.err
+    assert "bad.yaml:1:7: error[" in both.err
+    assert "there is no file `missing.yaml`" in both.err
+    told = call(capsys, "validate", good, "bad.yaml", "--json").json
+    assert [(one["file"], one["status"]) for one in told["files"]] == [("good.yaml", "valid"), ("bad.yaml", "invalid")]
+    assert told["exit_code"] == 2
+    assert not Path(".penstock").exists()
+
+
+def test_lint_also_has_warnings_and_validate_only_counts_them(capsys: Capture) -> None:
+    file = write("labels.yaml", "- step: start\n  tool:\n    - greet: {kind: noop}")
+    validated = call(capsys, "validate", file)
+    assert (validated.code, "1 warning not shown" in validated.err) == (0, True)
+    linted = call(capsys, "lint", file)
+    assert (linted.code, "warning[" in linted.err) == (0, True)
+    assert call(capsys, "lint", file, "--strict").code == 2
+
+
+@pytest.mark.clause("P5.1")
+def test_plan_prints_the_lowered_form(capsys: Capture) -> None:
+    file = write("one.yaml", "- step: start\n  tool: {kind: noop, value: 1}")
+    planned = call(capsys, "plan", file, "--json")
+    assert planned.json["steps"][0]["tool"][0]["name"] == "start_task"
+    assert "name: start_task" in call(capsys, "plan", file).out
+
+
+def test_graph_draws_mermaid_dot_and_svg(capsys: Capture) -> None:
+    file = write("hello.yaml", HELLO)
+    assert call(capsys, "graph", file).out.startswith("flowchart")
+    assert call(capsys, "graph", file, "--format", "dot").out.startswith("digraph")
+    assert "<svg" in call(capsys, "graph", file, "--format", "svg").out
+    assert call(capsys, "graph", file, "-o", "picture.svg").code == 0
+    assert "<svg" in Path("picture.svg").read_text()
+    assert call(capsys, "graph", file, "-o", "no/such/folder.svg").code == 2
+    assert call(capsys, "graph", file, "--format", "png").code == 2
+
+
+def test_new_writes_a_playbook_that_is_free_of_warnings_and_runs(capsys: Capture) -> None:
+    assert call(capsys, "new", "first").code == 0
+    linted = call(capsys, "lint", "first.yaml", "--strict", "--json")
+    assert linted.json["problems"] == []
+    done = call(capsys, "run", "first.yaml", "--set", "who=you", "--json")
+    assert done.json["result"] == {"text": "Hello, you!", "squares": [9, 1, 4], "sum": 14}
+
+
+def test_new_replaces_nothing_unless_it_is_told_to(capsys: Capture) -> None:
+    Path("mine.yaml").write_text("precious")
+    refused = call(capsys, "new", "mine")
+    assert (refused.code, "--force" in refused.err) == (2, True)
+    assert Path("mine.yaml").read_text() == "precious"
+    assert call(capsys, "new", "mine", "--force").code == 0
+    assert call(capsys, "new", "../bad name").code == 2
+    assert call(capsys, "new", "no/such/folder").code == 2
+
+
+def test_schema_is_a_json_schema_with_descriptions(capsys: Capture) -> None:
+    schema = call(capsys, "schema")
+    assert schema.code == 0
+    assert json.loads(schema.out)["$schema"].startswith("https://json-schema.org/")
+
+
+def test_tools_lists_every_kind(capsys: Capture) -> None:
+    listed = call(capsys, "tools").out
+    assert all(kind in listed for kind in ("http", "python", "postgres", "shell", "noop"))
+    kinds = [tool["kind"] for tool in call(capsys, "tools", "--json").json["tools"]]
+    assert kinds[:2] == ["http", "python"]
+
+
+def test_a_tool_is_shown_with_its_parameters_and_an_example(capsys: Capture) -> None:
+    shown = call(capsys, "tools", "http").out
+    assert "url" in shown
+    assert "(string, required)" in shown
+    assert "example" in shown
+    described = call(capsys, "tools", "http", "--json").json
+    url = next(param for param in described["params"] if param["name"] == "url")
+    assert (url["required"], url["types"]) == (True, ["string"])
+    mistyped = call(capsys, "tools", "htp")
+    assert (mistyped.code, "did you mean `http`" in mistyped.err) == (2, True)

@@ -1,0 +1,45 @@
+"""Reading back what a played run left in its log."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from penstock.app import embedded
+from penstock.cli.book import PinnedBook
+from penstock.ports.log import Entry
+from penstock.ports.results import loader
+from penstock.projections.explain import Explanation, Log, explain
+from penstock.projections.history import History, history
+
+
+def entries(home: Path, execution_id: str = "run-1") -> list[Entry]:
+    engine = embedded(home / ".penstock")
+    try:
+        return list(engine.log.read(execution_id))
+    finally:
+        asyncio.run(engine.close())
+
+
+def seen(home: Path, execution_id: str = "run-1") -> History:
+    return history(entries(home, execution_id))
+
+
+def explained(
+    home: Path, node: str, *, upto: int | None = None, is_live: bool = False, execution_id: str = "run-1"
+) -> Explanation:
+    """`upto` cuts the log there, as if that were all that has happened so far."""
+    engine = embedded(home / ".penstock")
+    try:
+        known = list(engine.log.read(execution_id))[:upto]
+        log = Log(lambda: known, loader(engine.blobs), is_live)
+        return explain(node, history(known), PinnedBook(engine, execution_id), log)
+    finally:
+        asyncio.run(engine.close())
+
+
+def text_of(answer: Explanation) -> str:
+    lines = [answer.headline]
+    for section in answer.sections:
+        lines += [section.title, *(f"  {line}" for line in section.lines)]
+    return "\n".join(lines)
