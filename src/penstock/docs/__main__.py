@@ -1,0 +1,36 @@
+"""`python -m penstock.docs FOLDER`: write the reference pages. `--check` only compares, and fails when they are out of date."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from penstock.docs.check import dead_links, differences, unknown_codes
+from penstock.docs.reference import reference, write
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m penstock.docs", description=__doc__)
+    parser.add_argument("folder", type=Path, help="the folder of the reference pages, such as `docs/reference`")
+    parser.add_argument("--check", action="store_true", help="compare instead of writing, and look for dead links")
+    options = parser.parse_args(argv)
+    pages = reference()
+    if not options.check:
+        changed = write(pages, options.folder)
+        print(f"{len(pages)} pages, {changed} changed")
+        return 0
+    project = options.folder.resolve().parent.parent
+    wrong = [
+        *(f"{line}; `make docs` writes it" for line in differences(pages, options.folder)),
+        *unknown_codes(),
+        *dead_links(project),
+    ]
+    for line in wrong:
+        print(line, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""The kinds of keychain entries and their fields, as the keychain itself knows them, in the words of the dialect."""
+
+from __future__ import annotations
+
+from penstock.dialects.playbook.words import KEYCHAIN_KINDS
+from penstock.docs.markdown import code, page, table
+from penstock.keychain.kinds import KINDS, Field, Kind
+
+EXAMPLES = {
+    "env": "- { name: api_token, kind: env, var: API_TOKEN }",
+    "file": "- { name: api_token, kind: file, path: secrets/token.txt }",
+    "static": "- { name: api_token, kind: static, value: only-for-tests }",
+    "secret_manager": "- { name: api_token, kind: secret_manager, provider: vault, key: apps/shop, field: token }",
+    "bearer": "- { name: api, kind: bearer, token: { env: API_TOKEN } }",
+    "basic": "- { name: api, kind: basic, username: robot, password: { env: API_PASSWORD } }",
+    "api_key": "- { name: api, kind: api_key, value: { env: API_KEY }, header: X-Api-Key }",
+    "oauth2": "- name: api\n  kind: oauth2\n  token_url: https://login.example.com/token\n  client_id: robot\n"
+    "  client_secret: { secret: api_client }\n  scope: [orders.read]",
+    "postgres_credential": "- { name: warehouse, kind: postgres_credential, url: { env: DATABASE_URL } }",
+    "mysql_credential": "- name: shop\n  kind: mysql_credential\n  host: db.example.com\n  user: shop\n"
+    "  password: { env: SHOP_PASSWORD }\n  database: shop",
+}
+
+
+def keychain_page() -> str:
+    parts = []
+    for name, kind in KINDS.items():
+        parts += [f"## {name}", *_kind(name, kind)]
+    return page(
+        "Keychain entries",
+        "`keychain` lists the secrets a playbook needs. They are resolved before the run begins; when one is missing there is no "
+        "run. `{{ keychain.<name> }}` stands for the value in tool parameters and nowhere else. For kinds with several fields it "
+        "is a mapping: `{{ keychain.<name>.<field> }}`. Tools that log in take the name itself: `auth: <name>`.",
+        "A field that is a secret is best written as `{env: NAME}`, `{file: path}` or `{secret: key}`, so that it is not in "
+        "the document. A kind with fields that is given none of them is looked up under its own name: in the local "
+        "keychain, then in the variable `PENSTOCK_<NAME>`, then field by field in `PENSTOCK_<NAME>_<FIELD>`.",
+        *parts,
+        "## Providers",
+        "`provider` names where a secret comes from: `environment` (`PENSTOCK_<KEY>`, then the variable called like the key), "
+        "`local` (the encrypted store that `penstock keychain set` writes), `vault` (HashiCorp Vault by HTTP). Without one "
+        "`local` is asked first, then `environment`. Packages can add providers under the entry-point group "
+        "`penstock.secret_providers`.",
+    )
+
+
+def _kind(name: str, kind: Kind) -> list[str]:
+    scope = KEYCHAIN_KINDS[name]
+    fields = dict(kind.fields)
+    if kind.is_provided:
+        fields |= {field: Field() for field in ("provider", "key", "field")}
+    rows = []
+    for field, about in fields.items():
+        word = scope.words.get(field)
+        traits = [text for text, holds in (("required", about.required), ("secret", about.secret)) if holds]
+        rows.append((f"`{field}`", ", ".join(traits), word.about if word is not None else ""))
+    return [
+        scope.about,
+        table(("field", "", "what it is"), rows),
+        code("yaml", f"keychain:\n{_indented(EXAMPLES[name])}"),
+    ]
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())

@@ -1,0 +1,62 @@
+"""All reference pages together, and how they are put on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from penstock.docs.command_pages import command_line_page, exit_codes_page
+from penstock.docs.diagnostics_page import diagnostics_page
+from penstock.docs.events_page import events_page
+from penstock.docs.expressions_page import expressions_page
+from penstock.docs.keychain_page import keychain_page
+from penstock.docs.markdown import page
+from penstock.docs.playbook_page import playbook_page
+from penstock.docs.tool_pages import tool_pages
+
+TITLES = {
+    "playbook.md": "Keys of a playbook",
+    "tools/index.md": "Tools and their parameters",
+    "expressions.md": "Expressions: filters, tests, functions",
+    "keychain.md": "Keychain entries",
+    "command-line.md": "Command line",
+    "exit-codes.md": "Exit codes",
+    "diagnostics.md": "Diagnostics",
+    "events.md": "Events",
+}
+
+
+def reference() -> dict[str, str]:
+    """Every page by its path below the reference folder."""
+    return {
+        "index.md": page("Reference", "\n".join(f"- [{title}]({path})" for path, title in TITLES.items())),
+        "playbook.md": playbook_page(),
+        **tool_pages(),
+        "expressions.md": expressions_page(),
+        "keychain.md": keychain_page(),
+        "command-line.md": command_line_page(),
+        "exit-codes.md": exit_codes_page(),
+        "diagnostics.md": diagnostics_page(),
+        "events.md": events_page(),
+    }
+
+
+def write(pages: dict[str, str], folder: Path) -> int:
+    """Make the folder hold these pages and no others; gives how many files changed."""
+    changed = 0
+    for path, text in pages.items():
+        target = folder / path
+        if target.is_file() and target.read_text(encoding="utf-8") == text:
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+        changed += 1
+    for path in stray(pages, folder):
+        (folder / path).unlink()
+        changed += 1
+    return changed
+
+
+def stray(pages: dict[str, str], folder: Path) -> list[str]:
+    """Pages on disk that nothing makes any more."""
+    present = (str(path.relative_to(folder)) for path in folder.rglob("*.md"))
+    return sorted(path for path in present if path not in pages)

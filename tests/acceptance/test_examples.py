@@ -1,0 +1,193 @@
+"""Every file in examples/, through the command line: it is valid, runs, gives what it says, and its replay decides the same."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.dialects.playbook import compile_file
+from penstock.tools.registry import Registry
+from tests.acceptance.examples import EXAMPLES, PROJECT, desk
+
+PLAYBOOKS = sorted(EXAMPLES.glob("*/*.yaml"))
+
+
+def _api_module() -> Any:
+    spec = spec_from_file_location("examples_api", EXAMPLES / "api.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def api() -> Iterator[Any]:
+    """The address of the examples' API as `api.url`, and what it was asked for."""
+    with _api_module().serving() as (url, known):
+        known.url = url
+        yield known
+
+
+@pytest.mark.parametrize("file", PLAYBOOKS, ids=lambda file: file.stem)
+def test_an_example_has_no_problem_and_says_what_it_shows(file: Path) -> None:
+    assert compile_file(file, Registry(), strict=True).problems == ()
+    assert file.read_text(encoding="utf-8").startswith("# ")
+
+
+def test_every_example_is_in_the_documentation_and_has_a_test() -> None:
+    page = (PROJECT / "docs" / "examples.md").read_text(encoding="utf-8")
+    tests = Path(__file__).read_text(encoding="utf-8")
+    for folder in sorted({file.parent.name for file in PLAYBOOKS}):
+        assert f"| [{folder}](../examples/{folder}/" in page
+        assert f'desk("{folder}", tmp_path)' in tests
+
+
+def test_hello(tmp_path: Path) -> None:
+    here = desk("hello", tmp_path)
+    assert here.run("hello.yaml") == {"text": "hello, world"}
+    assert here.run("hello.yaml", "--set", "who=you") == {"text": "hello, you"}
+
+
+def test_orders(tmp_path: Path, api: Any) -> None:
+    result = desk("orders", tmp_path).run("orders.yaml", "--set", f"api_url={api.url}")
+    assert [(one["region"], one["orders"], one["pages"]) for one in result["regions"]] == [
+        ("north", 20, 4),
+        ("south", 20, 4),
+        ("west", 20, 4),
+    ]
+    assert [(one["customer"], one["city"], one["orders"]) for one in result["totals"]] == [
+        ("cyd", "Lyon", 15),
+        ("ada", "Oslo", 15),
+        ("bob", "Rome", 15),
+        ("dan", "Bonn", 15),
+    ]
+    assert api.calls["/customers"] == 3
+
+
+@pytest.mark.clause("P11.1")
+def test_pagination(tmp_path: Path, api: Any) -> None:
+    result = desk("pagination", tmp_path).run("pagination.yaml", "--set", f"api_url={api.url}")
+    assert result["rows"] == [{"orders": 60, "regions": 3}]
+    assert api.calls["/orders"] == 3
+
+
+def test_retry_and_recover(tmp_path: Path, api: Any) -> None:
+    here = desk("retry", tmp_path)
+    assert here.run("retry.yaml", "--set", f"api_url={api.url}") == {"customers": 4, "attempts": 3, "stale": True}
+    assert [event["payload"]["attempt"] for event in here.events("task.started")][:3] == [1, 2, 3]
+    assert "answered 404" in here.penstock("explain", "@last", "prices").out
+
+
+def test_parallel_append(tmp_path: Path) -> None:
+    here = desk("parallel", tmp_path)
+    assert here.run("parallel.yaml") == {"lengths": [8, 6, 4, 5], "total": 23}
+
+
+def test_join(tmp_path: Path) -> None:
+    assert desk("join", tmp_path).run("join.yaml") == {"apples": 1.5, "pears": 1.25}
+
+
+def test_sub_playbooks_with_nested_loops(tmp_path: Path) -> None:
+    here = desk("sub-playbooks", tmp_path)
+    assert here.run("cities.yaml") == {
+        "cities": [
+            {"hotels": ["Fjord in Oslo", "Grand in Oslo"], "rooms": 100},
+            {"hotels": ["Aurelia in Rome", "Forum in Rome", "Tiber in Rome"], "rooms": 170},
+        ],
+        "rooms": 270,
+    }
+    assert here.run("hotels.yaml") == {"hotels": ["Ritz in nowhere"], "rooms": 40}
+
+
+def test_polling(tmp_path: Path, api: Any) -> None:
+    assert desk("polling", tmp_path).run("polling.yaml", "--set", f"api_url={api.url}") == {"id": 7, "state": "done"}
+    assert api.calls["/jobs/7"] == 3
+
+
+@pytest.mark.parametrize(("amount", "to_pay"), [("40", 40), ("200", 190), ("900", 810)])
+def test_choose(tmp_path: Path, amount: str, to_pay: float) -> None:
+    assert desk("choose", tmp_path).run("choose.yaml", "--set", f"amount={amount}") == pytest.approx(to_pay)
+
+
+def test_secrets(tmp_path: Path, api: Any) -> None:
+    here = desk("secrets", tmp_path)
+    arguments = ("secrets.yaml", "--set", f"api_url={api.url}")
+    refused = here.penstock("run", *arguments)
+    assert refused.exit_code == 2
+    assert "SHOP_TOKEN" in refused.words
+    assert here.run(*arguments, SHOP_TOKEN="demo-token") == {"balance": 42, "token_length": 10}
+    assert "the token is ***" in here.penstock("logs", "@last").out
+    kept = [path.read_bytes() for path in here.folder.rglob("*") if path.is_file() and path.name != "secrets.yaml"]
+    assert not any(b"demo-token" in data for data in kept)
+
+
+def test_etl(tmp_path: Path) -> None:
+    here = desk("etl", tmp_path)
+    result = here.run("etl.yaml")
+    assert [(row["country"], row["orders"], row["total"]) for row in result["rows"]] == [
+        ("NO", 2, 184.5),
+        ("IT", 2, 99.75),
+        ("FR", 1, 33.25),
+    ]
+    with (here.folder / "out" / "per_country.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["country"] for row in csv.DictReader(file)] == ["NO", "IT", "FR"]
+    assert (here.folder / "out" / "clean.parquet").read_bytes()[:4] == b"PAR1"
+
+
+@pytest.mark.parametrize(("fail", "text"), [("false", "all good: 12 rows"), ("true", "failed: RuntimeError")])
+def test_notify(tmp_path: Path, api: Any, fail: str, text: str) -> None:
+    result = desk("notify", tmp_path).run("notify.yaml", "--set", f"api_url={api.url}", "--set", f"fail={fail}")
+    assert result["status"] == 200
+    assert len(api.hooks) == 1
+    assert api.hooks[0]["text"].startswith(text)
+
+
+def test_isolation(tmp_path: Path) -> None:
+    assert desk("isolation", tmp_path).run("isolation.yaml") == {"greedy": "memory", "modest": 499500}
+
+
+def test_resume_after_failure(tmp_path: Path) -> None:
+    here = desk("resume", tmp_path)
+    assert here.penstock("run", "resume.yaml").exit_code == 1
+    (here.folder / "inbox.json").write_text("[1, 2, 3]", encoding="utf-8")
+    resumed = here.penstock("resume", "@last", "--json")
+    assert (resumed.exit_code, resumed.json["result"]) == (0, 6)
+    assert (here.folder / "prepared.txt").read_text(encoding="utf-8") == "prepared once\n"
+    assert here.penstock("replay", "@last").exit_code == 0
+
+
+def test_the_demo_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    before = _files()
+    environment = {
+        "PYTHONPATH": str(PROJECT / "src"),
+        "PATH": "/usr/bin:/bin",
+        "TMPDIR": str(tmp_path),
+        "LC_ALL": "C.UTF-8",
+    }
+    done = subprocess.run(
+        [sys.executable, "-B", EXAMPLES / "demo.py"],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Lyon  cyd" in done.stdout
+    assert "attempt 3: ok" in done.stdout
+    assert "every decision is the same" in done.stdout + done.stderr
+    assert list(tmp_path.iterdir()) == []
+    assert _files() == before
+
+
+def _files() -> list[Path]:
+    return sorted(path for path in EXAMPLES.rglob("*") if "__pycache__" not in path.parts)
