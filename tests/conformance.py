@@ -5,6 +5,8 @@ The marks are collected from the suite itself: `@pytest.mark.clause("P6.3")`.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -46,7 +48,8 @@ class Evidence:
 
 def main() -> int:
     evidence = Evidence()
-    pytest.main(["-q", "--no-header", "-p", "no:terminal", str(Path(__file__).parent)], plugins=[evidence])
+    with contextlib.redirect_stdout(io.StringIO()):
+        pytest.main([str(Path(__file__).parent)], plugins=[evidence])
     by_clause: dict[str, list[str]] = defaultdict(list)
     for test, names in evidence.marks.items():
         for name in names:

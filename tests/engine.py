@@ -94,6 +94,31 @@ def resume(home: Path, execution_id: str = "run-1", *, virtual: bool = False) ->
     return _with_engine(home, execution_id, lambda engine: engine.run(execution_id).resume(), virtual, None)
 
 
+ENVELOPE = {
+    "event_id": str,
+    "event_type": str,
+    "ts": str,
+    "execution_id": str,
+    "seq": int,
+    "source": str,
+    "worker_id": (str, type(None)),
+    "step": (str, type(None)),
+    "step_run_id": (str, type(None)),
+    "task_run_id": (str, type(None)),
+    "trace_id": (str, type(None)),
+    "parent_id": str,
+    "cause": (str, type(None)),
+    "clock": list,
+    "payload": dict,
+}
+
+
+def assert_whole(event: JsonMap) -> None:
+    """P9.2, for every event of every run that goes through here."""
+    for name, kind in ENVELOPE.items():
+        assert isinstance(event[name], kind), (name, event)
+
+
 def events_of(engine: Embedded, execution_id: str) -> list[JsonMap]:
     header = engine.log.header(execution_id)
     assert header is not None
@@ -111,7 +136,12 @@ def _with_engine(home: Path, execution_id: str, body: Any, virtual: bool, enviro
             loop.is_busy = lambda: engine.log.backlog > 0
         try:
             summary = await body(engine)
-            return Played(summary, events_of(engine, execution_id), home)
+            events = events_of(engine, execution_id)
+            for event in events:
+                assert_whole(event)
+            difference = await engine.replay(execution_id)
+            assert difference is None, difference.describe()
+            return Played(summary, events, home)
         finally:
             await engine.close()
 

@@ -25,7 +25,9 @@ STOPS = frozenset({"playbook.interrupted", "playbook.resumed"})
 MARKS = frozenset(
     {"playbook.started", "playbook.cancelling", "playbook.completed", "playbook.failed", "playbook.cancelled"}
 )
-EXECUTION = b"EXECUTION"
+EXECUTION = "EXECUTION"
+# Of a response, what says when it was given.
+CLOCK_HEADERS = frozenset({"date", "age"})
 
 Placed: TypeAlias = "tuple[LogicalClock, Entry]"
 
@@ -40,7 +42,7 @@ def canonical(entries: Iterable[Entry], execution_id: str) -> Iterator[JsonMap]:
     visits: Counter[tuple[str, str]] = Counter()
     needle = execution_id.encode()
     for clock, entry in placed:
-        payload: Any = decode(entry.payload.replace(needle, EXECUTION) if needle else entry.payload)
+        payload: Any = decode(entry.payload)
         if entry.type == "step.scheduled":
             step = (entry.scope[: entry.scope.rfind("/") + 1], str(payload["step"]))
             visits[step] += 1
@@ -55,7 +57,7 @@ def canonical(entries: Iterable[Entry], execution_id: str) -> Iterator[JsonMap]:
             "step_run_id": step_run_of(entry.scope),
             "task_run_id": entry.task,
             "cause": _cause(entry.cause, marks),
-            "payload": _timeless(payload),
+            "payload": _timeless(payload, execution_id if needle in entry.payload else None),
         }
 
 
@@ -111,9 +113,17 @@ def _cause(cause: str | None, marks: dict[str, int]) -> str | None:
     return event_name(cause.rpartition(":")[0], marks[cause])
 
 
-def _timeless(value: Json) -> Json:
+def _timeless(value: Json, execution_id: str | None) -> Json:
     if isinstance(value, dict):
-        return {key: _timeless(inner) for key, inner in value.items() if key not in WALL_CLOCK}
+        return {key: _timeless_field(key, inner, execution_id) for key, inner in value.items() if key not in WALL_CLOCK}
     if isinstance(value, list):
-        return [_timeless(inner) for inner in value]
+        return [_timeless(inner, execution_id) for inner in value]
+    if execution_id is not None and isinstance(value, str):
+        return value.replace(execution_id, EXECUTION)
     return value
+
+
+def _timeless_field(key: str, value: Json, execution_id: str | None) -> Json:
+    if key == "headers" and isinstance(value, dict):
+        value = {name: inner for name, inner in value.items() if name not in CLOCK_HEADERS}
+    return _timeless(value, execution_id)
