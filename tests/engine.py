@@ -133,7 +133,7 @@ def _with_engine(home: Path, execution_id: str, body: Any, virtual: bool, enviro
             more["clock"] = VirtualClock()
         engine = embedded(home / ".penstock", **more)
         if loop is not None:
-            loop.is_busy = lambda: engine.log.backlog > 0
+            loop.is_busy = lambda: engine.log.backlog > 0 or engine.threads.busy > 0
         try:
             summary = await body(engine)
             events = events_of(engine, execution_id)

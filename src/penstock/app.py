@@ -45,6 +45,7 @@ class Embedded:
     tools: Registry
     clock: Clock = field(default_factory=SystemClock)
     settings: Settings = field(default_factory=Settings)
+    threads: DaemonThreads = field(default_factory=DaemonThreads)
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     strict: bool = False
     observers: list[Observer] = field(default_factory=list)
@@ -61,6 +62,7 @@ class Embedded:
         return await replay(self.log, self.blobs, self.tools, self.settings, execution_id)
 
     async def close(self) -> None:
+        self.threads.close()
         await self.log.close()
 
     def _world(self) -> World:
@@ -89,14 +91,13 @@ class Embedded:
         )
 
     def _employ(self, execution_id: str, hide: Any) -> LocalForce:
-        threads = DaemonThreads()
         lines = LineLog(self.home / "logs" / f"{execution_id}.ndjson", self.clock, hide, self.line_observers)
         desk = Desk(
             self.tools,
             self.clock,
             self.blobs,
             SharedResources(),
-            threads,
+            self.threads,
             self.settings,
             lines.say,
         )
@@ -110,9 +111,6 @@ class Embedded:
         resources = force.desk.resources
         assert isinstance(resources, SharedResources)
         await resources.close()
-        threads = force.desk.threads
-        assert isinstance(threads, DaemonThreads)
-        threads.close()
 
 
 def embedded(home: Path, **more: Any) -> Embedded:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from penstock.tools.base import Call, ToolFailure, tool
+from penstock.tools.registry import register
 from tests.engine import document, play, resume
 
 MENDED = "import pathlib\nif not pathlib.Path(flag).exists():\n    raise RuntimeError('not yet')\nresult = {value}\n"
@@ -88,3 +90,52 @@ def test_a_failed_sub_playbook_goes_on_inside(tmp_path: Path) -> None:
     assert (run.status, run.result) == ("completed", [5, "done before"]), run.error
     assert run.tasks().count("a_task") == 1
     assert run.tasks().count("x") == 1
+
+
+def test_an_effect_has_one_name_over_retries_and_another_for_every_round_of_a_jump(tmp_path: Path) -> None:
+    @register
+    @tool("named_effect")
+    def named_effect(call: Call, fail_before: int = 1) -> dict[str, str]:
+        """Says the name of its effect, and fails until an attempt is reached."""
+        seen.append(call.idempotency_key)
+        if call.attempt < fail_before:
+            raise ToolFailure("not_yet", "not yet")
+        return {"key": call.idempotency_key}
+
+    seen: list[str] = []
+    run = play(
+        """
+        - step: start
+          tool:
+            - name: post
+              kind: named_effect
+              fail_before: 3
+              spec: {policy: {rules: [{when: "{{ outcome.status == 'error' }}", then: {do: retry, attempts: 3}}]}}
+            - name: again
+              kind: noop
+              spec: {policy: {rules: [{when: "{{ ctx.n | default(0) < 1 }}", then: {do: jump, to: post, set_ctx: {n: 1}}}]}}
+        """,
+        tmp_path,
+    )
+    assert run.status == "completed", run.error
+    assert seen == ["run-1/start@0/post#1"] * 3 + ["run-1/start@0/post#4"] * 3
+
+
+def test_an_effect_keeps_its_name_when_a_failed_run_is_resumed(tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+
+    @register
+    @tool("flagged_effect")
+    def flagged_effect(call: Call) -> dict[str, str]:
+        """Fails until the flag is there."""
+        seen.append(call.idempotency_key)
+        if not flag.exists():
+            raise ToolFailure("not_yet", "not yet")
+        return {"key": call.idempotency_key}
+
+    seen: list[str] = []
+    text = "- step: start\n  loop: {in: [1], iterator: n}\n  tool: {name: post, kind: flagged_effect}"
+    assert play(text, tmp_path).status == "failed"
+    flag.touch()
+    assert resume(tmp_path).status == "completed"
+    assert seen == ["run-1/start@0[0]/post#1"] * 2

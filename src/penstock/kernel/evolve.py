@@ -189,6 +189,7 @@ def _reopened(old: PipelineState, run: RunState) -> PipelineState:
         staged=old.staged,
         task_runs=old.task_runs,
         ordinals=old.ordinals,
+        effect=old.effect,
         children=old.children,
     )
 
@@ -288,6 +289,8 @@ def task_started(pipeline: PipelineState, body: facts.TaskStarted, task_run_id: 
     pipeline.task_runs += 1
     pipeline.ordinals[body.task] = pipeline.ordinals.get(body.task, 0) + 1
     pipeline.under_way = task_run_id
+    if pipeline.effect is None:
+        pipeline.effect = task_run_id
     pipeline.attempt = body.attempt
     pipeline.due = None
 
@@ -325,7 +328,7 @@ def task_ended(pipeline: PipelineState, body: facts.TaskEnded, ts: float) -> Non
         pipeline.ended, pipeline.error = "failed", body.error
         return
     _keep_result(pipeline, result_name(body.task), body.outcome)
-    pipeline.attempt = 1
+    pipeline.attempt, pipeline.effect = 1, None
     if body.next < 0:
         pipeline.ended = "done"
     else:

@@ -33,6 +33,8 @@ class PipelineState:
     task_runs: int = 0
     ordinals: dict[str, int] = field(default_factory=dict)
     under_way: str | None = None
+    effect: str | None = None
+    """The first run of the task at the cursor: the name of its effect, the same over retries and over a resume."""
     due: float | None = None
     """Not before this time may the next attempt start: a retry that waits keeps waiting across a restart."""
     ended: str | None = None

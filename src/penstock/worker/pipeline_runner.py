@@ -229,7 +229,7 @@ class PipelineRunner:
             task_run_id,
             pipeline.attempt,
             setting.execution_id,
-            f"{setting.execution_id}/{place}/{task.label}",
+            f"{setting.execution_id}/{pipeline.effect}",
             setting.folder,
             task.spec,
             desk.clock,
