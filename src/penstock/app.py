@@ -114,4 +114,4 @@ class Embedded:
 
 
 def embedded(home: Path, **more: Any) -> Embedded:
-    return Embedded(home, SqliteLog(home), FileBlobs(home / "blobs"), Registry(), **more)
+    return Embedded(home, SqliteLog(home), FileBlobs(home), Registry(), **more)
