@@ -90,15 +90,16 @@ def thawed(value: Json, load: Load) -> Any:
     return value
 
 
-def materialised(value: Any) -> Any:
-    """`value` with every view replaced by what it stands for: what a tool is given."""
+def materialised(value: Any, largest: float = float("inf")) -> Any:
+    """`value` with every view replaced by what it stands for: what a tool is given. What is larger than `largest` bytes stays a
+    reference, and so do bytes: a tool that wants them streams them from the store."""
     if isinstance(value, LazyResult):
-        # Bytes stay a reference: a tool that wants them streams them from the store.
-        return value.loaded() if value.ref.media in TEXTUAL else value.ref.as_json()
+        ref = value.ref
+        return value.loaded() if ref.media in TEXTUAL and ref.size <= largest else ref.as_json()
     if isinstance(value, dict):
-        return {key: materialised(inner) for key, inner in value.items()}
+        return {key: materialised(inner, largest) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [materialised(inner) for inner in value]
+        return [materialised(inner, largest) for inner in value]
     if isinstance(value, range):
         return list(value)
     return value

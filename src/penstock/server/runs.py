@@ -25,6 +25,8 @@ from penstock.server.executions import ExecutionHost, ScopeDriver, merge_deeply,
 from penstock.server.stream import Observer, Stream
 
 POLL_S = 0.2
+# A larger result is shown as the reference it is, rather than read back from the store.
+LARGEST_SHOWN = 16 * 1024 * 1024
 EXIT_CODES = {"completed": 0, "failed": 1, "cancelled": 1, "interrupted": 3}
 
 
@@ -246,8 +248,8 @@ def summary_of(execution_id: str, state: ExecutionState, counts: Counter[str], e
         state.name,
         state.status,
         state.error,
-        materialised(state.ctx.values),
-        materialised(state.result),
+        materialised(state.ctx.values, LARGEST_SHOWN),
+        materialised(state.result, LARGEST_SHOWN),
         figures,
         round((ended - state.started_at) * 1000, 3),
     )

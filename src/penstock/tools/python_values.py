@@ -8,12 +8,14 @@ Standard library only: this also runs in the interpreter of an isolated task.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 MAX_DEPTH = 200
 MAX_INT_BITS = 14_000
 """Python itself refuses to print integers of more than 4,300 digits."""
+MAX_DRAWN = 5_000_000
+"""A generator that never ends would otherwise take the engine's memory with it."""
 
 
 class NotFriendly(Exception):
@@ -121,6 +123,8 @@ def _other(value: Any, depth: int, above: set[int]) -> Any:
         if made is not _NO:
             if type(made) is _Sorted:
                 return _sorted(_list(made, depth, above))
+            if made is value and convert is _collection:
+                return _list(_drawn(value), depth, above)
             # A conversion that gives back its own kind would go round for ever; the depth limit ends it.
             return _walk(made, depth + 1, above)
     name = type(value).__name__
@@ -224,8 +228,17 @@ def _collection(value: Any) -> Any:
     if hasattr(value, "keys") and hasattr(value, "__getitem__") and not isinstance(value, type):
         return {key: value[key] for key in value.keys()}  # noqa: SIM118  a database row iterates over its values
     is_file = hasattr(value, "read") or hasattr(value, "fileno")
-    ordered: Any = (abc.Sequence, abc.Iterator, abc.MappingView, collections.deque)
+    if isinstance(value, abc.Iterator) and not is_file:
+        return value  # Drawn one by one: `list` would not let itself be stopped when the time is over.
+    ordered: Any = (abc.Sequence, abc.MappingView, collections.deque)
     return list(value) if isinstance(value, ordered) and not is_file else _NO
+
+
+def _drawn(values: Iterator[Any]) -> Iterator[Any]:
+    for count, item in enumerate(values):
+        if count >= MAX_DRAWN:
+            raise NotFriendly(f"gives more than {MAX_DRAWN:,} values, perhaps without end", type(values).__name__)
+        yield item
 
 
 def _sorted(values: list[Any]) -> list[Any]:

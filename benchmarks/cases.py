@@ -1,0 +1,135 @@
+"""What is measured, and what is asked for."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.measuring import Bench, Figures, Probe, run
+from benchmarks.rows import Row, per_unit, ratio
+
+CHAIN = 1_000
+FAN = 10_000
+EVENTS = 1_000_000
+MEMORY = (10_000, 100_000, 1_000_000)
+# Peers take seconds to minutes for what the others do in half a second; their repeats tell nothing new.
+PEER_LIMIT_S = 600.0
+
+
+def chain(bench: Bench) -> list[Row]:
+    count = CHAIN
+    own, bare, unsynced = bench.together(
+        [Probe("chain", count), Probe("floor-fsync", count), Probe("floor-no-fsync", count)]
+    )
+    compiling = bench.one(Probe("compiling", count))
+    return [
+        per_unit(f"chain of {count:,} tasks, per task", own, 0.15, 0.1),
+        per_unit("  reading and checking that document, per task", compiling),
+        per_unit("  floor: one fsync per event", bare),
+        per_unit("  floor: no fsync", unsynced),
+        ratio("  Penstock / floor without fsync", own, unsynced),
+    ]
+
+
+def strict(bench: Bench) -> list[Row]:
+    return _beside_floor(
+        f"chain of {CHAIN:,} tasks, `durability: strict`, per task", bench.one(Probe("strict", CHAIN)), 1.5
+    )
+
+
+def hops(bench: Bench) -> list[Row]:
+    return _beside_floor(f"chain of {CHAIN:,} steps, per step", bench.one(Probe("hops", CHAIN)))
+
+
+def _beside_floor(title: str, figures: Figures, required: float | None = None) -> list[Row]:
+    floor, times = figures.median("floor_ms"), figures.median("ratio")
+    return [
+        per_unit(title, figures),
+        Row("  floor: one fsync per event", floor, "ms", remark=figures.wrong or ""),
+        Row("  Penstock / floor with fsync", times, "×", required, remark=figures.wrong or ""),
+    ]
+
+
+def fan(bench: Bench) -> list[Row]:
+    own, grouped = bench.together([Probe("fan", FAN), Probe("floor-grouped", FAN)])
+    return [
+        per_unit(f"parallel loop of {FAN:,} iterations, per iteration", own, 0.1, 0.05),
+        per_unit("  floor: grouped commits, one event per iteration", grouped),
+        ratio("  Penstock (4 events per iteration) / floor", own, grouped),
+    ]
+
+
+def memory(bench: Bench) -> list[Row]:
+    counts = MEMORY[:-1] if bench.quick else MEMORY
+    rows: list[Row] = []
+    peaks: list[float | None] = []
+    for count in counts:
+        figures = bench.one(Probe("fan", count, limit_s=900.0), 1)
+        peaks.append(figures.median("rss_mb"))
+        rows.append(Row(f"  peak memory, {count:,} iterations", peaks[-1], "MB", remark=figures.wrong or ""))
+    least, most = peaks[0], peaks[-1]
+    grown = (most - least) * 1024 * 1024 / (counts[-1] - counts[0]) if least and most else None
+    # A bit per iteration is kept, so that a loop can be resumed; 16 bytes leave room for the allocator's habits. Those are
+    # megabytes either way, so that only a million iterations can tell.
+    required = None if bench.quick else 16.0
+    head = Row(f"memory growth per iteration, {counts[0]:,} to {counts[-1]:,}", grown, "bytes", required)
+    return [head, *rows]
+
+
+def start(bench: Bench) -> list[Row]:
+    bench.one(Probe("one-task"), 1)  # Leaves the compiled modules behind.
+    one, words, bare = bench.together(
+        [Probe("one-task"), Probe("help"), Probe("python")], max(bench.repeats, 3 if bench.quick else 7)
+    )
+    huey, dbos = bench.together([Probe("one-huey-task"), Probe("one-dbos-task")], 3)
+    return [
+        Row("`penstock run` of one task, command to end", one.median("s"), "s", 0.35, remark=one.wrong or ""),
+        Row("  one Huey task, process start to end", huey.median("s"), "s", remark=huey.wrong or ""),
+        Row("  one DBOS step, process start to end", dbos.median("s"), "s", remark=dbos.wrong or ""),
+        Row("`penstock --help`", words.median("s"), "s", 0.25, remark=words.wrong or ""),
+        Row("  floor: `python -c pass`", bare.median("s"), "s", remark=bare.wrong or ""),
+    ]
+
+
+def resume(bench: Bench) -> list[Row]:
+    count = EVENTS // 10 if bench.quick else EVENTS
+    title, required = f"resume of a run with {count:,} events", 10.0 * count / EVENTS
+    with tempfile.TemporaryDirectory(dir=bench.folder, prefix="log-") as name:
+        folder = Path(name)
+        said, wrong = run(Probe("interrupted", count, limit_s=900.0), folder, bench.folder / "bytecode")
+        if wrong is not None:
+            return [Row(title, None, "s", required, remark=f"its log was not made: {wrong}")]
+        figures = bench.one(Probe("resume", limit_s=120.0, home=folder / "home"))
+        size = sum(path.stat().st_size for path in (folder / "home").glob("penstock.db*"))
+    return [
+        Row(title, figures.median("s"), "s", required, cpu=figures.median("cpu_s"), remark=figures.wrong or ""),
+        Row("  peak memory of that resume", figures.median("rss_mb"), "MB"),
+        Row("  size of its log, per event", size / said["events"], "bytes"),
+    ]
+
+
+def peers(bench: Bench) -> list[Row]:
+    fan_count = FAN // 10 if bench.quick else FAN
+    rows: list[Row] = []
+    for title, own, others, count in (
+        (f"chain of {CHAIN:,}, per task", "chain", ("huey-chain", "dbos-chain"), CHAIN),
+        (f"fan-out of {fan_count:,}, per item", "fan", ("huey-fan", "dbos-fan"), fan_count),
+    ):
+        mine, huey, dbos = bench.together([Probe(name, count, PEER_LIMIT_S) for name in (own, *others)], 1)
+        rows.append(per_unit(f"{title}: Penstock", mine))
+        rows += [per_unit(f"  {name} on SQLite", figures) for name, figures in (("Huey", huey), ("DBOS", dbos))]
+        rows += [ratio(f"  {name} / Penstock", figures, mine) for name, figures in (("Huey", huey), ("DBOS", dbos))]
+    return rows
+
+
+CASES: dict[str, Callable[[Bench], list[Row]]] = {
+    "chain": chain,
+    "strict": strict,
+    "hops": hops,
+    "fan": fan,
+    "memory": memory,
+    "start": start,
+    "resume": resume,
+    "peers": peers,
+}

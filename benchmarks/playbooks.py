@@ -1,0 +1,37 @@
+"""The documents that are measured, as text."""
+
+from __future__ import annotations
+
+HEADER = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata:\n  name: benchmark\n"
+STRICT = "executor:\n  spec:\n    durability: strict\n"
+
+
+def chain(tasks: int, *, strict: bool = False) -> str:
+    """One step whose pipeline has so many noop tasks."""
+    lines = "".join(f"      - name: t{index}\n        kind: noop\n" for index in range(tasks))
+    return f"{HEADER}{STRICT if strict else ''}workflow:\n  - step: start\n    tool:\n{lines}"
+
+
+def hops(steps: int) -> str:
+    """So many steps in a row, each with one noop task."""
+    made = [HEADER, "workflow:\n"]
+    for index in range(steps):
+        made.append(f"  - step: s{index}\n    tool:\n      - name: t\n        kind: noop\n")
+        if index + 1 < steps:
+            made.append(f"    next:\n      arcs:\n        - step: s{index + 1}\n")
+    return "".join(made)
+
+
+def fan(iterations: int, in_flight: int = 16) -> str:
+    """One parallel loop with a noop task. The collection is a range, so that what is measured is the loop and not a list."""
+    return (
+        f"{HEADER}workflow:\n"
+        "  - step: start\n"
+        "    loop:\n"
+        f"      in: {{ range: {iterations} }}\n"
+        "      iterator: item\n"
+        f"      spec: {{ mode: parallel, max_in_flight: {in_flight} }}\n"
+        "    tool:\n"
+        "      - name: t\n"
+        "        kind: noop\n"
+    )

@@ -1,0 +1,47 @@
+"""One measurement in a process of its own: `python -m benchmarks.probe NAME FOLDER [COUNT]` prints one JSON object."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks import commands, engine, floors, peers
+
+PROBES: dict[str, Callable[..., dict[str, float]]] = {
+    "floor-fsync": floors.chain_with_fsync,
+    "floor-no-fsync": floors.chain_without_fsync,
+    "floor-grouped": floors.grouped,
+    "chain": engine.chain,
+    "strict": engine.strict_chain,
+    "hops": engine.hops,
+    "fan": engine.fan,
+    "compiling": engine.compiling,
+    "interrupted": engine.interrupted,
+    "resume": engine.resume,
+    "help": commands.help_text,
+    "one-task": commands.one_task,
+    "python": commands.python_alone,
+    "one-huey-task": commands.one_huey_task,
+    "one-dbos-task": commands.one_dbos_task,
+    "dbos-chain": peers.dbos_chain,
+    "dbos-fan": peers.dbos_fan,
+    "huey-chain": peers.huey_chain,
+    "huey-fan": peers.huey_fan,
+}
+
+
+def main() -> None:
+    name, folder, *counts = sys.argv[1:]
+    said: dict[str, Any]
+    try:
+        said = dict(PROBES[name](Path(folder), *map(int, counts)))
+    except peers.NotInstalled as missing:
+        said = {"missing": str(missing)}
+    sys.stdout.write(f"\n{json.dumps(said)}\n")
+
+
+if __name__ == "__main__":
+    main()
