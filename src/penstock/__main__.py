@@ -2,6 +2,9 @@
 
 import sys
 
-from penstock.cli.main import main
-
-sys.exit(main())
+if __name__ == "__main__":
+    try:
+        from penstock.cli.main import main
+    except KeyboardInterrupt:
+        sys.exit(3)
+    sys.exit(main())

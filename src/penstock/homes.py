@@ -21,12 +21,25 @@ REMEMBERED = 100
 
 def home_for(file: Path, store: str | None = None, environ: Mapping[str, str] | None = None) -> Path:
     """The state folder of a file that is run."""
-    return _said(store, environ) or file.expanduser().absolute().parent / FOLDER
+    said = _said(store, environ)
+    if said is not None:
+        return said
+    whole = file.expanduser().absolute()
+    # Beside a pipe or a device (`<(…)`, `/dev/stdin`) is no place to keep anything.
+    is_stream = whole.parts[1:2] in (("dev",), ("proc",)) or (whole.exists() and not whole.is_file())
+    return (_here() if is_stream else whole.parent) / FOLDER
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise Refused("the current folder is gone: it was removed or moved", "go to another folder") from None
 
 
 def home_here(store: str | None = None, environ: Mapping[str, str] | None = None) -> Path:
     """The state folder for a command that may make one, such as `keychain set`."""
-    here = Path.cwd() / FOLDER
+    here = _here() / FOLDER
     return _said(store, environ) or (here if here.exists() else _found(environ)) or here
 
 
@@ -50,7 +63,7 @@ def _said(store: str | None, environ: Mapping[str, str] | None) -> Path | None:
 
 
 def _found(environ: Mapping[str, str] | None) -> Path | None:
-    here = Path.cwd()
+    here = _here()
     if (here / FOLDER / DATABASE).exists():
         return here / FOLDER
     for home in reversed(_remembered(environ)):

@@ -90,6 +90,18 @@ def test_a_collection_that_is_no_list_fails_the_step_and_says_so(tmp_path: Path,
     assert "loop.in" in run.error["message"]
 
 
+def test_a_mapping_is_walked_by_key_and_value_also_when_it_is_kept_by_reference(tmp_path: Path) -> None:
+    text = """
+- step: start
+  tool: {kind: python, code: "result = {'a': 'x' * 2_000_000, 'b': 'y'}"}
+  next: {arcs: [{step: walk}]}
+- step: walk
+  loop: {in: '{{ start }}', iterator: pair}
+  tool: {kind: noop, value: '{{ iter.pair.key }}{{ iter.pair.value | length }}'}
+"""
+    assert play(text, tmp_path).result["results"] == ["a2000000", "b1"]
+
+
 def test_a_range_need_not_be_a_list(tmp_path: Path) -> None:
     run = play(
         "- step: start\n  loop: {in: {range: {start: 2, stop: 8, step: 2}}, iterator: n}\n"

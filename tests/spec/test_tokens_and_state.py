@@ -218,3 +218,22 @@ def test_an_undefined_value_in_a_tools_parameters_is_an_error_that_names_it(tmp_
 def test_a_default_takes_the_place_of_what_is_missing_at_any_depth(tmp_path: Path) -> None:
     run = play("- step: start\n  tool: {kind: noop, value: \"{{ a.b.c | default('x') }}\"}", tmp_path)
     assert run.result == "x"
+
+
+def test_a_tasks_own_args_are_seen_by_its_other_parameters_whatever_the_tool(tmp_path: Path) -> None:
+    run = play(
+        """
+        workbook:
+          - {name: greet, kind: noop, args: {who: nobody, mark: "!"}, value: "{{ args.who }}{{ mark }}"}
+        workflow:
+          - step: start
+            tool:
+              - {name: plain, kind: noop, input: {n: 5, s: "{{ workload.s }}"}, value: ["{{ args.n + 1 }}", "{{ s }}"]}
+              - {name: call, kind: workbook, task: greet, args: {who: ann}}
+              - {name: after, kind: noop, value: ["{{ plain }}", "{{ call }}", "{{ args.n is defined }}"]}
+        """,
+        tmp_path,
+        {"s": "x"},
+    )
+    assert run.status == "completed", run.error
+    assert run.result == [[6, "x"], "ann!", False]

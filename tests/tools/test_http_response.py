@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock.ports.blobs import ResultRef, is_ref
+from penstock.ports.results import loader, materialised, thawed
 from penstock.tools.http import HttpTool
 
 from .fetching import body_of, failed, fetch, speaks
@@ -107,3 +108,20 @@ def test_a_stream_that_breaks_off_leaves_nothing_in_the_store(tmp_path: Path) ->
         failure = failed(tmp_path, {"url": f"http://127.0.0.1:{port}", "response": "stream"})
     assert (failure.kind, failure.retryable) == ("protocol", True)
     assert list((tmp_path / ".blobs").iterdir()) == []
+
+
+def test_templates_look_inside_a_streamed_json_body(tmp_path: Path) -> None:
+    call = make_call(tmp_path)
+    with serve(lambda request: Reply(200, b' {"items": [1, 2]}', {"content-type": "application/json"})) as server:
+        data = run(HttpTool(), {"url": server.url, "response": "stream"}, call).result["data"]
+    assert thawed(data, loader(call.blobs))["items"] == [1, 2]
+
+
+@pytest.mark.parametrize("body", [b"{not json", b"[not json", b"nor this", b"{\xff}"])
+def test_a_streamed_body_that_only_claims_to_be_json_is_its_text(tmp_path: Path, body: bytes) -> None:
+    call = make_call(tmp_path)
+    with serve(lambda request: Reply(200, body, {"content-type": "application/json"})) as server:
+        data = run(HttpTool(), {"url": server.url, "response": "stream"}, call).result["data"]
+    seen = thawed(data, loader(call.blobs))
+    assert not hasattr(seen, "__len__") or len(seen) == 0
+    assert materialised(seen) == body.decode(errors="replace")

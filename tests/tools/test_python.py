@@ -310,6 +310,12 @@ print('end', end='')
     assert [line for line in said if line in ("one", "two", "end")] == ["one", "two", "end"]
 
 
+def test_code_that_closes_its_output_closes_nobody_elses(in_thread: Runner, capsys: pytest.CaptureFixture[str]):
+    in_thread({"code": "import sys\nsys.stdout.close()\nsys.stdout.buffer.close()\nsys.stderr.close()"})
+    print("still open")
+    assert capsys.readouterr().out == "still open\n"
+
+
 def test_output_before_an_error_is_said(run: Runner):
     ended = run({"code": "print('before')\n1/0"})
     assert (ended.said, ended.kind) == (["before"], "exception")

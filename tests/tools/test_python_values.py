@@ -11,6 +11,7 @@ import enum
 import fractions
 import io
 import ipaddress
+import itertools
 import pathlib
 import sqlite3
 import uuid
@@ -249,3 +250,10 @@ def test_whatever_comes_out_can_be_written_as_json(value: Any):
     except NotFriendly:
         return
     assert msgspec.json.decode(msgspec.json.encode(made)) == made
+
+
+def test_a_generator_without_end_is_refused_before_it_takes_all_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.tools.python_values.MAX_DRAWN", 1000)
+    with pytest.raises(NotFriendly, match="gives more than 1,000 values, perhaps without end"):
+        to_json_friendly(itertools.count())
+    assert to_json_friendly(n for n in range(1000)) == list(range(1000))

@@ -6,6 +6,7 @@ Law: whoever gets a connection gets it in WAL with full synchronisation and with
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections import deque
@@ -96,6 +97,9 @@ class Database:
             self._idle.pop().close()
 
     def _connect(self, busy_seconds: float) -> sqlite3.Connection:
+        if self._is_archive():
+            uri = f"{self.path.absolute().as_uri()}?immutable=1"
+            return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         connection = sqlite3.connect(
             self.path, timeout=busy_seconds, isolation_level=None, check_same_thread=False, cached_statements=256
         )
@@ -105,6 +109,15 @@ class Database:
             connection.close()
             raise
         return connection
+
+    def _is_archive(self) -> bool:
+        """On a read-only disk, with all of its log in the file: it can be read as it is, and SQLite needs to be told so."""
+        try:
+            read_only = bool(os.statvfs(self.path).f_flag & os.ST_RDONLY)
+            wal = self.path.with_name(self.path.name + "-wal")
+            return read_only and not (wal.exists() and wal.stat().st_size)
+        except OSError:
+            return False
 
     def _settings(self, connection: sqlite3.Connection) -> None:
         if self.path.stat().st_size == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 
@@ -37,6 +38,11 @@ def unavailable(error: sqlite3.Error | OSError | MemoryError, path: Path) -> Una
             return Unavailable(
                 f"`{path}` cannot be written: {error}",
                 "make the file and its folder writable, or choose another folder with `PENSTOCK_HOME`",
+            )
+        case sqlite3.SQLITE_CANTOPEN if path.parent.is_dir() and not os.access(path.parent, os.W_OK):
+            return Unavailable(
+                f"`{path}` cannot be opened: its folder is read-only",
+                "make the folder writable, or choose another with `--store` or `PENSTOCK_HOME`",
             )
         case sqlite3.SQLITE_CANTOPEN:
             return Unavailable(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -30,10 +31,34 @@ class Parser(argparse.ArgumentParser):
         word = message.rpartition(": ")[2].split(" ")[0]
         if message.startswith("unrecognized arguments") and word.startswith("-"):
             known = [option for action in self._actions for option in action.option_strings]
+            if word.partition("=")[0] in known:
+                raise CommandLineError(f"`{word}` stands after `--`, where options end", "put the options before `--`")
             message = f"`{self.prog}` has no option `{word.partition('=')[0]}`{_meant(word.partition('=')[0], known)}"
         elif message.startswith("the following arguments are required"):
             message = f"`{self.prog}` needs {message.rpartition(': ')[2]}"
+            if "FILE" in message:
+                hint += "; a name that begins with `-` is written as `./-name`"
         raise CommandLineError(message, hint)
+
+
+def _seconds(text: str) -> float:
+    with suppress(ValueError):
+        if 0 <= float(text) < float("inf"):
+            return float(text)
+    raise argparse.ArgumentTypeError(f"`{text}` is not a number of seconds from 0 on")
+
+
+def _count(text: str) -> int:
+    with suppress(ValueError):
+        if int(text) >= 1:
+            return int(text)
+    raise argparse.ArgumentTypeError(f"`{text}` is not a whole number from 1 on")
+
+
+def _label(text: str) -> str:
+    if not text.strip() or text.startswith("@"):
+        raise argparse.ArgumentTypeError("a label is a word of your own, and does not begin with `@`")
+    return text
 
 
 Add = Callable[[Parser], None]
@@ -67,7 +92,7 @@ def _running(parser: Parser) -> None:
     parser.add_argument(
         "--grace",
         metavar="SECONDS",
-        type=float,
+        type=_seconds,
         default=1.0,
         help="when interrupted, how long tasks may go on to their end (default 1)",
     )
@@ -86,7 +111,9 @@ def _run(parser: Parser) -> None:
     parser.add_argument(
         "--payload", metavar="JSON|@FILE", help="values of the workload as a JSON object, or a file with one"
     )
-    parser.add_argument("--name", metavar="LABEL", help="a label for this run, by which it can be called later")
+    parser.add_argument(
+        "--name", metavar="LABEL", type=_label, help="a label for this run, by which it can be called later"
+    )
     parser.add_argument("--strict", action="store_true", help="warnings are errors")
     _running(parser)
     _store(parser)
@@ -119,7 +146,7 @@ def _graph(parser: Parser) -> None:
 
 
 def _runs(parser: Parser) -> None:
-    parser.add_argument("--limit", metavar="N", type=int, default=20, help="the newest N (default 20)")
+    parser.add_argument("--limit", metavar="N", type=_count, default=20, help="the newest N (default 20)")
     _store(parser)
     _json(parser, "print one JSON object with a list of runs")
 
@@ -161,7 +188,7 @@ def _cancel(parser: Parser) -> None:
     _one_run(parser)
     parser.add_argument("--reason", metavar="TEXT", default="cancelled on request", help="kept in the log")
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=float, default=30.0, help="how long to wait for its end (default 30)"
+        "--timeout", metavar="SECONDS", type=_seconds, default=30.0, help="how long to wait for its end (default 30)"
     )
     _json(parser)
 
@@ -259,7 +286,8 @@ def unknown_command(name: str) -> CommandLineError:
 def _meant(word: str, known: list[str]) -> str:
     from difflib import get_close_matches
 
-    close = get_close_matches(word, known, 1, 0.5)
+    bare = {each.lstrip("-"): each for each in known}  # The dashes alone would make all options look alike.
+    close = [bare[each] for each in get_close_matches(word.lstrip("-"), bare, 1, 0.5)]
     return f"; did you mean `{close[0]}`?" if close else ""
 
 

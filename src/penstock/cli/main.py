@@ -18,6 +18,7 @@ DEBUG = "PENSTOCK_DEBUG"
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     as_json = "--json" in arguments
+    _open_streams()
     try:
         return _flushed(_dispatched(arguments))
     except SystemExit as stop:  # argparse, after it has printed a help text
@@ -37,7 +38,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return told(error, as_json=as_json)
 
 
+def _open_streams() -> None:
+    """A stream that was closed before the start (`>&-`) is None; what would be written to it goes nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  open as long as the process
+
+
 def _dispatched(arguments: list[str]) -> int:
+    for argument in arguments:
+        if not argument.isascii() and argument.encode("utf-8", "replace").decode() != argument:
+            shown = argument.encode("utf-8", "replace").decode()
+            raise CommandLineError(f"`{shown}` is not UTF-8", "rename the file, or write the argument in UTF-8")
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         if len(arguments) > 1 and arguments[0] == "help" and arguments[1] in COMMANDS:
             return _dispatched([arguments[1], "--help"])

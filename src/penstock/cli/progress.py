@@ -76,6 +76,10 @@ class Progress:
     ended: int = 0
     _waiting: deque[Entry | Heard] = field(default_factory=deque)
 
+    def has_begun(self) -> bool:
+        """Whether anything was written down yet."""
+        return bool(self.runs or self.ended or self._waiting)
+
     def observer(self) -> Callable[[Entry], None]:
         return self._waiting.append
 

@@ -10,7 +10,7 @@ EXAMPLES = {
     "env": "- { name: api_token, kind: env, var: API_TOKEN }",
     "file": "- { name: api_token, kind: file, path: secrets/token.txt }",
     "static": "- { name: api_token, kind: static, value: only-for-tests }",
-    "secret_manager": "- { name: api_token, kind: secret_manager, provider: vault, key: apps/shop, field: token }",
+    "secret_manager": "- { name: api_token, kind: secret_manager, provider: vault, key: secret/apps/shop, field: token }",
     "bearer": "- { name: api, kind: bearer, token: { env: API_TOKEN } }",
     "basic": "- { name: api, kind: basic, username: robot, password: { env: API_PASSWORD } }",
     "api_key": "- { name: api, kind: api_key, value: { env: API_KEY }, header: X-Api-Key }",
@@ -40,6 +40,10 @@ def keychain_page() -> str:
         "`local` (the encrypted store that `penstock keychain set` writes), `vault` (HashiCorp Vault by HTTP). Without one "
         "`local` is asked first, then `environment`. Packages can add providers under the entry-point group "
         "`penstock.secret_providers`.",
+        "Vault is asked at `VAULT_ADDR` with the token in `VAULT_TOKEN` (and `VAULT_NAMESPACE`, if there is one), or at the "
+        "entry's own `address`, `token` and `namespace`. It must be a key-value engine of version 2. The key is a path as "
+        "`vault kv get` takes it, with the mount first: `secret/apps/shop`. With `mount: team-a` it is the path inside that "
+        "mount, and `version: 3` asks for an older version.",
     )
 
 

@@ -6,6 +6,7 @@ import inspect
 import re
 from typing import Any
 
+from penstock.cli.commands import tools
 from penstock.dialects.playbook.words import SCOPES
 from penstock.docs.markdown import code, literal, page, table
 from penstock.docs.schemas import Schema, default_of, kind_of, parts_in
@@ -14,23 +15,8 @@ from penstock.tools.base import Tool
 from penstock.tools.registry import BUILT_IN, Registry
 
 _HELPER = re.compile(r"outcome\.(?!error|result|meta|status)(\w+)\.(\w+)")
-WORKBOOK_EXAMPLE = """\
-apiVersion: noetl.io/v2
-kind: Playbook
-metadata: { name: greetings }
-workbook:
-  - name: greet
-    kind: python
-    args: { greeting: hello }
-    code: result = f"{greeting}, {who}"
-workflow:
-  - step: start
-    tool:
-      - name: first
-        kind: workbook
-        task: greet
-        args: { who: world }
-"""
+HEADER = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: { name: greetings }\n"
+WORKBOOK_EXAMPLE = HEADER + tools.WORKBOOK_EXAMPLE
 
 
 def tool_pages() -> dict[str, str]:

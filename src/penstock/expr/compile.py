@@ -18,6 +18,7 @@ from penstock.expr.table import TABLES, Entry, call
 from penstock.expr.values import ARITHMETIC, COMPARISONS, item, negative, positive, sliced, to_text
 
 Run: TypeAlias = Callable[[Frame], Any]
+PLAIN = frozenset({str, int, float, bool, type(None), dict, list, type(MISSING)})
 
 
 class ExpressionCompiler:
@@ -28,9 +29,14 @@ class ExpressionCompiler:
         self.strict = strict
         self.assigned = assigned
 
+    def compile_whole(self, node: Expr) -> Run:
+        """The same where the value is only passed on: what is kept elsewhere stays there."""
+        path = path_of(node)
+        return self.compile(node) if path is None else self._path(*path)
+
     def compile(self, node: Expr) -> Run:
         if (path := path_of(node)) is not None:
-            return self._path(*path)
+            return _opening(self._path(*path))
         match node:
             case nodes.Const():
                 value = node.value
@@ -60,6 +66,8 @@ class ExpressionCompiler:
 
     def _path(self, root: str, keys: tuple[str | int, ...]) -> Run:
         start = self._local(root) if root in self.assigned else None
+        if start is None and keys and keys[0] == "data":
+            start, keys = _data_of(root), keys[1:]
         if start is not None:
             return _steps(start, keys) if keys else start
         if not keys:
@@ -127,7 +135,7 @@ class ExpressionCompiler:
 
     def _inside(self, node: Expr) -> Run:
         """A part of a list or mapping, which must not hold an undefined value."""
-        run = self.compile(node)
+        run = self.compile_whole(node)
         if isinstance(node, nodes.Const):
             return run
 
@@ -334,6 +342,25 @@ def _none(frame: Frame) -> None:
 
 def _missing(frame: Frame) -> Any:
     return MISSING
+
+
+def _opening(run: Run) -> Run:
+    """With large texts read from where they are kept. Views of lists and mappings are read when something looks inside."""
+
+    def opening(frame: Frame) -> Any:
+        value = run(frame)
+        return value.opened() if type(value) not in PLAIN and hasattr(value, "opened") else value
+
+    return opening
+
+
+def _data_of(root: str) -> Run:
+    def data(frame: Frame) -> Any:
+        value = frame.lookup(root)
+        own = MISSING if value is MISSING else item(value, "data")
+        return frame.lookup(f"{root}.data") if own is MISSING and value is not MISSING else own
+
+    return data
 
 
 def _steps(start: Run, keys: tuple[str | int, ...]) -> Run:

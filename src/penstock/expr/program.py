@@ -63,7 +63,7 @@ def _guarded(run: Run, expr: Expr, text: str) -> Program:
 
 def _single(expr: Expr, text: str, strict: bool) -> Program:
     compiler = ExpressionCompiler(text, strict)
-    run = _guarded(compiler.compile(expr), expr, text)
+    run = _guarded(compiler.compile_whole(expr), expr, text)
 
     def lenient(scope: Scope) -> Any:
         value = run(scope)

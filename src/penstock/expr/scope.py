@@ -26,7 +26,7 @@ MISSING: Final = Missing()
 
 class Scope(Protocol):
     def lookup(self, name: str) -> object:
-        """The value of a name, or MISSING."""
+        """The value of a name, or MISSING. `x.data` is asked when the value of `x` has no `data`: of a result it is all of it."""
         ...
 
 

@@ -6,7 +6,7 @@ workload, then among the results of this pipeline's tasks and of the steps befor
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from penstock.expr.scope import MISSING
@@ -39,6 +39,14 @@ def named_result(value: Any) -> Any:
     return value
 
 
+def data_of(name: str, shadows: Iterable[Mapping[str, Any]], results: Iterable[Mapping[str, Any]]) -> object:
+    """What `x.data` is where `x` has no `data` of its own: `x` itself when it is a result (D48), else MISSING."""
+    base = name.removesuffix(".data")
+    if base == name or any(base in values for values in shadows):
+        return MISSING
+    return next((values[base] for values in results if base in values), MISSING)
+
+
 def bare_args(args: Mapping[str, Any], joins: Collection[str]) -> Mapping[str, Any]:
     """The args that bare names see. A joined step whose arc passed nothing on leaves its name to the step's result."""
     if not joins:
@@ -68,4 +76,4 @@ class Visible:
         for values in self.results:
             if name in values:
                 return named_result(values[name])
-        return MISSING
+        return data_of(name, (self.fixed, *self.bare), self.results)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.kernel import facts
 from penstock.kernel.errors import Bug
 from penstock.kernel.facts import Fact
-from penstock.kernel.patches import Staged
+from penstock.kernel.patches import Staged, assign, claims
 from penstock.kernel.places import Place, child_place, run_place
 from penstock.kernel.state import (
     KEPT_FAILURES,
@@ -349,10 +349,19 @@ def result_name(label: str) -> str:
     return label if label.count(".") % 2 else label.rpartition(".")[2]
 
 
+def with_writes(pipeline: PipelineState, writes: JsonMap) -> PipelineState:
+    """A copy as it will be once `writes` are recorded."""
+    ahead = replace(pipeline, staged=Staged())
+    _write(ahead, writes)
+    return ahead
+
+
 def _write(pipeline: PipelineState, writes: JsonMap) -> None:
     into_iter = writes.get("iter")
     if isinstance(into_iter, dict):
-        pipeline.iter = {**pipeline.iter, **into_iter}
+        pipeline.iter = dict(pipeline.iter)
+        for key, value in into_iter.items():
+            assign(pipeline.iter, key, value)
     if "ctx" in writes or "append" in writes:
         pipeline.staged.add(writes)
         patch = Staged()
@@ -421,9 +430,9 @@ def iteration_ended(run: RunState, body: facts.IterationEnded) -> PipelineState:
             loop.first_failed, loop.first_error = body.index, body.error
     if body.writes:
         again = loop.staged.gather(body.index, body.writes)
-        written = body.writes.get("ctx")
-        for key in written if isinstance(written, dict) else ():
-            loop.writers.setdefault(key, body.index)
+        if loop.parallel:
+            for claim, _ in claims(body.writes):
+                loop.writers.setdefault(claim, body.index)
         if not loop.parallel and again:
             loop.ctx = loop.staged.applied_to(run.ctx)
         elif not loop.parallel:

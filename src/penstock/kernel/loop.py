@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from penstock.kernel.facts import IterationEnded
 from penstock.kernel.net import FailureMode
+from penstock.kernel.patches import claims
 from penstock.kernel.state import LoopState, PipelineState
 from penstock.kernel.values import Json, JsonMap
 
@@ -40,14 +41,23 @@ def _conflict(loop: LoopState, index: int, pipeline: PipelineState) -> JsonMap |
     for key, value in pipeline.staged.ctx.items():
         first = loop.writers.get(key, index)
         if first != index and loop.staged.ctx.get(key) != value:
-            return {
-                "kind": "ctx_conflict",
-                "message": f"iterations {first} and {index} of a parallel loop write different values to `ctx.{key}`",
-                "retryable": False,
-                "key": key,
-                "writers": [first, index],
-            }
+            return _conflicting(first, index, key)
+    for claim, others in claims(pipeline.staged.as_writes()):
+        for other in others:
+            first = loop.writers.get(other, index)
+            if first != index:
+                return _conflicting(first, index, claim.removesuffix("[]"))
     return None
+
+
+def _conflicting(first: int, index: int, key: str) -> JsonMap:
+    return {
+        "kind": "ctx_conflict",
+        "message": f"iterations {first} and {index} of a parallel loop write different values to `ctx.{key}`",
+        "retryable": False,
+        "key": key,
+        "writers": [first, index],
+    }
 
 
 def is_stopping(loop: LoopState, failure: FailureMode) -> bool:

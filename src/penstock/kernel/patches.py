@@ -8,6 +8,7 @@ later wall clock.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from penstock.kernel.places import Path
@@ -27,9 +28,37 @@ def assign(target: JsonMap, key: str, value: Json) -> None:
 
 
 def extend(target: JsonMap, key: str, values: list[Json]) -> None:
-    present = target.get(key)
-    before: list[Json] = list(present) if isinstance(present, list) else ([] if present is None else [present])
-    target[key] = before + values
+    assign(target, key, _items(target, key) + values)
+
+
+def _items(target: JsonMap, key: str) -> list[Json]:
+    """What an append to `key` finds there: a list, and anything else as a list of it."""
+    present: Json = target
+    for name in key.split("."):
+        present = present.get(name) if isinstance(present, dict) else None
+    return list(present) if isinstance(present, list) else ([] if present is None else [present])
+
+
+def claims(writes: JsonMap) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What each write of an iteration lays claim to, with the claims of others that it cannot stand beside.
+
+    A key is claimed as `k`, what lies under it as `k.`, and an append to it as `k[]`: a mapping cannot be replaced by one
+    iteration and reached into by another, nor a list be replaced and appended to.
+    """
+    for key in _mapping(writes, "ctx"):
+        above = _above(key)
+        yield key, (*above, f"{key}.", f"{key}[]")
+        for outer in above:
+            yield f"{outer}.", ()
+    for key in _mapping(writes, "append"):
+        yield f"{key}[]", (*_above(key), key, f"{key}.")
+        for outer in _above(key):
+            yield f"{outer}.", ()
+
+
+def _above(key: str) -> list[str]:
+    parts = key.split(".")
+    return [".".join(parts[:end]) for end in range(1, len(parts))]
 
 
 @dataclass(slots=True)
@@ -125,8 +154,7 @@ class SharedContext:
         self.values = values
 
     def _append(self, values: JsonMap, key: str, added: list[Json], path: Path, continued: Path | None) -> None:
-        present = values.get(key)
-        items: list[Json] = list(present) if isinstance(present, list) else ([] if present is None else [present])
+        items = _items(values, key)
         places = self.appended_at.get(key)
         if places is None or len(places) != len(items):
             places = [()] * len(items)
@@ -136,7 +164,7 @@ class SharedContext:
         at = bisect_right(places, path)
         items[at:at] = added
         places[at:at] = [path] * len(added)
-        values[key] = items
+        assign(values, key, items)
         self.appended_at[key] = places
 
 

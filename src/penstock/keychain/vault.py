@@ -61,7 +61,10 @@ def _content(answer: Answer, url: str, path: str, where: Surroundings) -> Json:
             data = answer.body.get("data")
             content = data.get("data") if isinstance(data, dict) else None
             if not isinstance(content, dict):
-                raise Unresolved(f"Vault's answer for `{path}` is not that of a key-value engine of version 2")
+                raise Unresolved(
+                    f"Vault's answer for `{path}` is not that of a key-value engine of version 2",
+                    "the key begins with the mount, as in `secret/apps/shop`, unless `mount` names it",
+                )
             # A mapping of one field `value` is how single values are kept there.
             single = content.get("value") if len(content) == 1 else None
             return single if isinstance(single, str) else content

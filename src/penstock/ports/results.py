@@ -6,6 +6,7 @@ A view is encoded as its reference, so a value that only passes through (into ct
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import msgspec
@@ -37,26 +38,36 @@ class LazyResult:
 
 
 class LazyMapping(LazyResult, Mapping[str, Any]):
+    """What turns out to be no mapping (a streamed body that only began like one) has nothing in it to look at."""
+
     __slots__ = ()
 
+    def _inside(self) -> Any:
+        value = self.loaded()
+        return value if isinstance(value, dict) else {}
+
     def __getitem__(self, key: str) -> Any:
-        return self.loaded()[key]
+        return self._inside()[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.loaded())
+        return iter(self._inside())
 
     def __len__(self) -> int:
-        return len(self.loaded())
+        return len(self._inside())
 
 
 class LazySequence(LazyResult, Sequence[Any]):
     __slots__ = ()
 
+    def _inside(self) -> Any:
+        value = self.loaded()
+        return value if isinstance(value, list) else []
+
     def __getitem__(self, index: Any) -> Any:
-        return self.loaded()[index]
+        return self._inside()[index]
 
     def __len__(self) -> int:
-        return len(self.loaded())
+        return len(self._inside())
 
 
 def view(ref: ResultRef, load: Load) -> object:
@@ -71,9 +82,12 @@ def view(ref: ResultRef, load: Load) -> object:
 
 
 class LazyOpaque(LazyResult):
-    """A text, or bytes that are not JSON: of use to tools only."""
+    """A text, or bytes that are not JSON. Expressions look at it as text; a tool streams bytes from the store."""
 
     __slots__ = ()
+
+    def opened(self) -> Any:
+        return self.loaded()
 
     def __str__(self) -> str:
         return str(self.loaded())
@@ -95,7 +109,8 @@ def materialised(value: Any, largest: float = float("inf")) -> Any:
     reference, and so do bytes: a tool that wants them streams them from the store."""
     if isinstance(value, LazyResult):
         ref = value.ref
-        return value.loaded() if ref.media in TEXTUAL and ref.size <= largest else ref.as_json()
+        is_wanted = ref.media in TEXTUAL and ref.size <= largest
+        return materialised(value.loaded(), largest) if is_wanted else ref.as_json()
     if isinstance(value, dict):
         return {key: materialised(inner, largest) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -123,11 +138,15 @@ decode: Callable[[bytes], Json] = _decoder.decode
 
 
 def loader(blobs: BlobStore) -> Load:
-    """Reads what a reference stands for: JSON as the value it says, anything else as text."""
+    """Reads what a reference stands for: JSON as the value it says, anything else as text, also what only claims to be JSON."""
 
     def load(ref: ResultRef) -> Json:
         data = blobs.get(ref)
-        return decode(data) if ref.media == "application/json" else data.decode("utf-8", errors="replace")
+        if ref.media == "application/json":
+            with suppress(msgspec.DecodeError, ValueError, RecursionError):
+                value = decode(data)
+                return thawed(value, load) if b'"$ref"' in data else value  # A list of large results is large too.
+        return data.decode("utf-8", errors="replace")
 
     return load
 

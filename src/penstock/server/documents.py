@@ -20,7 +20,10 @@ class DocumentInvalid(Refused):
 
     def __init__(self, file: str, problems: Sequence[Problem], text: str) -> None:
         errors = [one for one in problems if one.severity is Severity.ERROR]
-        first = f"{errors[0].place.file}:{errors[0].place.line}: {errors[0].message}" if errors else file
+        first = file
+        if errors:
+            place = errors[0].place
+            first = f"{place.file}{f':{place.line}' if place.line else ''}: {errors[0].message}"
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         super().__init__(f"the document is not valid: {first}{more}")
         self.file = file

@@ -85,12 +85,14 @@ def _event(run: RunState, end: RunEnded) -> JsonMap:
     event: JsonMap = {
         "name": name,
         "type": name,
+        "event_type": name,
         "step": run.step,
         "step_run_id": run.place.id,
         "status": end.status,
         "visit": run.visit,
         "result": end.result,
         "error": end.error,
+        "payload": {"status": end.status, "result": end.result, "error": end.error},
         "args": run.args,
     }
     return event

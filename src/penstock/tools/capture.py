@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -31,6 +31,9 @@ class _Bytes:
         return len(data)
 
     def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
         pass
 
 
@@ -57,6 +60,11 @@ class _StandIn:
         if _sink.get() is None:
             self._real.flush()
 
+    def close(self) -> None:
+        """User code may close its output; the engine's stays open."""
+        if _sink.get() is None:
+            self._real.close()
+
     def isatty(self) -> bool:
         return _sink.get() is None and bool(self._real.isatty())
 
@@ -79,6 +87,18 @@ def captured(sink: Lines) -> Iterator[None]:
     finally:
         _sink.reset(token)
         _remove()
+
+
+@contextmanager
+def overheard(say: Callable[[str], None], limit: int) -> Iterator[None]:
+    """What is printed in here is said line by line; nothing that comes later."""
+    lines = Lines(say, limit)
+    try:
+        with captured(lines):
+            yield
+    finally:
+        lines.close()
+        lines.stop()
 
 
 def _install() -> None:

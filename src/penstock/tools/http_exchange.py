@@ -207,7 +207,9 @@ class Exchange:
             words = f"only `http` and `https` URLs can be requested, not `{url.scheme}`"
             raise ToolFailure("unsupported_scheme", f"`{self.shown(url)}`: {words}")
         if not url.host or (url.port or 0) > 65535:
-            raise ToolFailure("parameters", f"`{self.shown(url)}` is not a URL such as `https://example.com:8080/path`")
+            raise ToolFailure(
+                "parameters", f"`{self.shown(url)}` is not a whole URL such as `https://example.com:8080/path`"
+            )
 
     def _next(self, response: httpx2.Response) -> httpx2.Request:
         request = response.next_request

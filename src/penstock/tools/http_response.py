@@ -11,6 +11,7 @@ import codecs
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from concurrent.futures import CancelledError
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 Form = Literal["json", "text", "bytes"]
 
+JSON_MEDIA = "application/json"
 _CHUNK = 256 * 1024
 _OFF_LOOP = 1024 * 1024
 """From this size on, decoding is long enough to be felt by the other tasks on the event loop."""
@@ -145,6 +147,7 @@ class _Pulled(Iterator[bytes]):
         self._loop = asyncio.get_running_loop()
         self._reading: asyncio.Task[bytes | None] | None = None
         self._stopped = False
+        self._begins = b""
 
     async def _next(self) -> bytes | None:
         if self._stopped:
@@ -159,7 +162,13 @@ class _Pulled(Iterator[bytes]):
             raise _Stopped from error
         if chunk is None:
             raise StopIteration
+        self._begins = self._begins or chunk.lstrip()[:1]
         return chunk
+
+    def shape(self) -> Json:
+        """What a JSON body is, by how it begins: lets templates look inside without reading it here."""
+        kind = {b"{": "object", b"[": "array"}.get(self._begins)
+        return {"type": kind} if kind is not None else None
 
     def stop(self) -> None:
         self._stopped = True
@@ -184,5 +193,5 @@ async def stream_to_store(response: httpx2.Response, call: Call, limit: int, url
             raise
         except OSError as error:
             raise os_failure(error, Path(error.filename or "the result store")) from error
-    value: Json = ref.as_json()
+    value: Json = replace(ref, schema_hint=pulled.shape()).as_json() if media == JSON_MEDIA else ref.as_json()
     return value

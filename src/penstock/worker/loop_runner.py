@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.expr.template import ExpressionError, render
+from penstock.expr.values import kind
 from penstock.kernel.facts import Fact, IterationEnded, IterationStarted, LoopStarted, RunEnded
 from penstock.kernel.loop import closing, given_up, is_stopping, may_close, next_index, summary
 from penstock.kernel.net import Fan, LoopMode
@@ -14,7 +15,7 @@ from penstock.kernel.places import ROOT, event_name, iteration_place
 from penstock.kernel.state import NOT_OPENED, LoopState, PipelineState
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.leases import LeaseLost, Memory
-from penstock.ports.results import LazySequence
+from penstock.ports.results import LazyResult, LazySequence
 from penstock.worker.loop_results import LoopResults, keep_result
 from penstock.worker.pipeline_runner import PipelineRunner
 from penstock.worker.scopes import TaskScope
@@ -69,6 +70,8 @@ class LoopRunner:
         scope = TaskScope(self.pipelines.names, _bare(self.lease.run.ctx), None)
         scope.tool_side = False
         value = render(self.fan.collection, scope)
+        if isinstance(value, LazyResult) and not isinstance(value, LazySequence):
+            value = value.loaded()
         if isinstance(value, dict) and "range" in value:
             return _range(value["range"])
         if isinstance(value, dict):
@@ -77,7 +80,7 @@ class LoopRunner:
             return value
         if isinstance(value, (list, tuple, range)):
             return value
-        raise TypeError(f"it is {_kind(value)}, not a list")
+        raise TypeError(f"it is {'undefined or null' if value is None else kind(value)}, not a list")
 
     def _open(self, total: int) -> None:
         run, fan = self.lease.run, self.fan
@@ -198,10 +201,6 @@ def _shown(item: Any) -> Json:
     if isinstance(item, str):
         return item if len(item) <= SHOWN_ITEM else None
     return item if isinstance(item, (int, float, bool)) else None
-
-
-def _kind(value: object) -> str:
-    return "undefined or null" if value is None else f"of type `{type(value).__name__}`"
 
 
 def _bad_collection(step: str, error: Exception) -> JsonMap:

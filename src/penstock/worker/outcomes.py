@@ -10,7 +10,7 @@ from penstock.kernel.outcome import Failure, Outcome
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore, ResultRef
 from penstock.ports.leases import Keys
-from penstock.ports.results import Load, decode, encode, schema_hint, thawed, view
+from penstock.ports.results import LazyResult, Load, decode, encode, schema_hint, thawed, view
 from penstock.ports.wire import REF_BYTES
 
 PLAIN = (type(None), bool, int)
@@ -25,7 +25,7 @@ class Normaliser:
 
     def result(self, value: object) -> Any:
         """The value as the log will give it back, or a view on it when it is too large for the log. Raises TypeError."""
-        if type(value) in PLAIN:
+        if type(value) in PLAIN or isinstance(value, LazyResult):
             return value
         if isinstance(value, ResultRef):
             return view(value, self._load)

@@ -23,22 +23,26 @@ from penstock.worker.desk import Desk
 from penstock.worker.outcomes import Normaliser
 from penstock.worker.policy import PolicyError, judge, rendered
 from penstock.worker.scopes import LeaseNames, TaskScope
+from penstock.worker.threads import Escaped
 
 # How many inline tasks may run before the event loop gets a turn, and how far the log's writer may lag behind.
 TURN = 64
 SHARE = 4
+OUR_TOOLS = "penstock.tools."
 MAX_BACKLOG = 20_000
 
 
 class Prepared:
     """A task with its tool at hand. Parameters without templates or secrets are converted once for the whole lease."""
 
-    __slots__ = ("constant", "source", "task", "tool")
+    __slots__ = ("constant", "params", "source", "task", "tool")
 
     def __init__(self, task: Task, tool: Tool[Any], source: Source) -> None:
         self.task = task
         self.tool = tool
         self.source = source
+        takes_args = "args" in tool.Params.__struct_fields__
+        self.params = {name: one for name, one in task.params.items() if name != "args" or takes_args}
         self.constant: Any = None
 
 
@@ -98,6 +102,10 @@ class PipelineRunner:
         scope.label, scope.outcome, scope.tool_side = task.label, None, True
         if pipeline.under_way is None:
             self._start(pipeline, task)
+        if pipeline.task_runs > self._max_task_runs:
+            # No policy is asked: one that goes on after every error would go on for ever.
+            self._give_up(pipeline, task, _too_many_runs(self._max_task_runs).as_json())
+            return
         outcome = await self._outcome(pipeline, task, scope)
         self._conclude(pipeline, task, scope, outcome)
         if self._is_strict:
@@ -116,9 +124,6 @@ class PipelineRunner:
     # ---- calling the tool
 
     async def _outcome(self, pipeline: PipelineState, task: Task, scope: TaskScope) -> Outcome:
-        if pipeline.task_runs > self._max_task_runs:
-            failure = _too_many_runs(self._max_task_runs)
-            return self.normaliser.failed(failure, {"attempt": pipeline.attempt}, {})
         if self.desk.memory is not None:
             return await self._recalled(self.desk.memory, pipeline, scope)
         started = self._now()
@@ -144,7 +149,9 @@ class PipelineRunner:
         except (
             BaseException
         ) as error:  # A tool may raise anything, `SystemExit` too; the task fails and the engine goes on.
-            failure = Failure("exception", f"{type(error).__name__}: {error}", False, {"type": type(error).__name__})
+            cause = error.__cause__ if isinstance(error, Escaped) and error.__cause__ else error
+            name = type(cause).__name__
+            failure = Failure("exception", f"{name}: {cause}".rstrip(": "), False, {"type": name})
         return self.normaliser.failed(failure, self._meta(pipeline, started), helpers)
 
     async def _recalled(self, memory: Memory, pipeline: PipelineState, scope: TaskScope) -> Outcome:
@@ -174,7 +181,8 @@ class PipelineRunner:
             lines = setting.lines.get((self.lease.run.step, task.label), {})
             prepared = Prepared(task, self.desk.tools.get(task.kind), Source(setting.file, dict(lines)))
             if not roots(task.params):
-                prepared.constant = self.desk.tools.convert(task.kind, materialised(render(task.params, _NOTHING)))
+                values = {name: render(template, _NOTHING) for name, template in prepared.params.items()}
+                prepared.constant = self.desk.tools.convert(task.kind, materialised(values))
             self._prepared[cursor] = prepared
         return prepared
 
@@ -182,8 +190,17 @@ class PipelineRunner:
         task, keys = prepared.task, self.lease.setting.keychain
         if keys.is_stale():
             await keys.fresh()
-        values = materialised(render(task.params, scope))
+        values = materialised(self._rendered(prepared, scope))
         return self.desk.tools.convert(task.kind, keys.reveal(values))
+
+    def _rendered(self, prepared: Prepared, scope: TaskScope) -> Any:
+        """The task's own args come first: its other parameters see them, over what the token brought."""
+        given = prepared.task.params.get("args")
+        if given is None:
+            return render(prepared.params, scope)
+        args = render(given, scope)
+        inner = scope.with_args(args) if isinstance(args, Mapping) else scope
+        return {name: args if name == "args" else render(one, inner) for name, one in prepared.params.items()}
 
     async def _call(self, prepared: Prepared, params: Any, pipeline: PipelineState, scope: TaskScope) -> object:
         tool = prepared.tool
@@ -197,7 +214,9 @@ class PipelineRunner:
         limit = call.timeout()
         try:
             async with asyncio.timeout(limit) as timer:
-                return await tool.run(params, call)
+                if type(tool).__module__.startswith(OUR_TOOLS):
+                    return await tool.run(params, call)
+                return await _overheard(tool, params, call)
         except TimeoutError as error:
             if not timer.expired():
                 raise ToolFailure("timeout", str(error) or "timed out", retryable=True) from error
@@ -259,12 +278,11 @@ class PipelineRunner:
         writes: JsonMap = {}
         try:
             if outcome.is_ok and task.on_ok:
-                writes = rendered(task.on_ok, scope)
+                writes = self.normaliser.writes(rendered(task.on_ok, scope))
+                scope = scope.after(writes)
             verdict, more = judge(task, self.positions, scope)
             if more:
-                writes = _joined(writes, more)
-            if writes:
-                writes = self.normaliser.writes(writes)
+                writes = _joined(writes, self.normaliser.writes(more))
             draw = chance(pipeline.under_way or "").random() if verdict is not None and verdict.jitter else 0.5
             directive = advance(pipeline.cursor, len(self.tasks), pipeline.attempt, error, verdict, draw)
             rule = verdict.rule if verdict is not None else None
@@ -297,9 +315,11 @@ class PipelineRunner:
         """The lease is being given up: a task that was under way gets the outcome it never gave."""
         if pipeline.under_way is None:
             return
-        task = self.tasks[pipeline.cursor]
+        self._give_up(pipeline, self.tasks[pipeline.cursor], failure, given_up=True)
+
+    def _give_up(self, pipeline: PipelineState, task: Task, failure: JsonMap, *, given_up: bool = False) -> None:
         outcome: JsonMap = {"status": "error", "error": failure, "meta": {"attempt": pipeline.attempt}}
-        body = TaskEnded(task.label, pipeline.attempt, outcome, Do.FAIL.value, END, error=failure, given_up=True)
+        body = TaskEnded(task.label, pipeline.attempt, outcome, Do.FAIL.value, END, error=failure, given_up=given_up)
         self._record(pipeline, body, pipeline.under_way)
 
 
@@ -336,9 +356,19 @@ def _played(path: str, played: Any) -> Any:
     if played.status == "completed":
         return played.result
     error = played.error if isinstance(played.error, dict) else {}
+    if error.get("kind") == "playbook" and isinstance(error.get("cause"), dict):
+        error = error["cause"]  # Of playbooks within playbooks the innermost failure is the one to read about.
     message = f"playbook `{path}` {played.status}: {error.get('message', 'no reason given')}"
     raise ToolFailure("playbook", message, retryable=False, cause=error, status=played.status)
 
 
 def _too_many_runs(limit: int) -> Failure:
     return Failure("task_run_limit", f"the pipeline ran {limit} tasks, the most that `limits.max_task_runs` allows")
+
+
+async def _overheard(tool: Tool[Any], params: Any, call: Call) -> object:
+    """A tool of somebody else's may print: that belongs into the run's log, without secrets, and not among our output."""
+    from penstock.tools.capture import overheard
+
+    with overheard(call.say, call.settings.max_output_bytes):
+        return await tool.run(params, call)

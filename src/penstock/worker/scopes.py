@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
-from penstock.expr.scope import MISSING
-from penstock.expr.visible import bare_args, named_result
+from penstock.expr.visible import bare_args, data_of, named_result
+from penstock.kernel.evolve import with_writes
 from penstock.kernel.state import PipelineState
+from penstock.kernel.values import JsonMap
 from penstock.ports.leases import Lease
 
 EMPTY: Mapping[str, Any] = {}
@@ -40,6 +42,13 @@ class LeaseNames:
             },
         }
 
+    def with_args(self, args: Mapping[str, Any]) -> LeaseNames:
+        """The same for one task that has args of its own."""
+        names = copy(self)
+        names.args = {**self.args, **args}
+        names.fixed = {**self.fixed, "args": {**self.fixed["args"], **args}}
+        return names
+
 
 class TaskScope:
     """The scope of one pipeline. Secrets are visible to tool parameters only; `outcome` to policies only."""
@@ -66,6 +75,17 @@ class TaskScope:
             self._iter = {**around, **(self.element or EMPTY), **written}
         return self._iter
 
+    def with_args(self, args: Mapping[str, Any]) -> TaskScope:
+        scope = copy(self)
+        scope.names = self.names.with_args(args)
+        return scope
+
+    def after(self, writes: JsonMap) -> TaskScope:
+        """The same, with writes in force that have not been recorded yet."""
+        scope = TaskScope(self.names, with_writes(self.pipeline, writes), self.element)
+        scope.label, scope.outcome, scope.tool_side = self.label, self.outcome, self.tool_side
+        return scope
+
     def lookup(self, name: str) -> object:
         pipeline, names = self.pipeline, self.names
         if name in names.fixed:
@@ -87,10 +107,11 @@ class TaskScope:
                 return {**self.outcome, "data": self.outcome.get("result")}
             case "keychain" if self.tool_side:
                 return names.keychain
-        for values in (names.args, pipeline.ctx, self.iter(), names.workload):
+        bare, results = (names.args, pipeline.ctx, self.iter(), names.workload), (pipeline.results, names.results)
+        for values in bare:
             if name in values:
                 return values[name]
-        for values in (pipeline.results, names.results):
+        for values in results:
             if name in values:
                 return named_result(values[name])
-        return MISSING
+        return data_of(name, (names.fixed, *bare), results)

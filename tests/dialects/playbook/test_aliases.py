@@ -126,7 +126,7 @@ def test_an_empty_workbook_is_no_problem():
         ("task: greet", "workbook:\n  - { name: greet, kind: workbook, task: x }\n", ["P0511", "P0517"]),
         ("task: greet", "workbook:\n  - { name: greet, choose: [{ else: [{ kind: noop }] }] }\n", ["P0511", "P0517"]),
         ("task: greet", "workbook:\n  - { name: greet, kind: noop }\n  - { name: greet, kind: noop }\n", ["P0510"]),
-        ("task: greet, args: { x: 1 }", "workbook:\n  - { name: greet, kind: noop }\n", ["P0509"]),
+        ("task: greet, args: 1", "workbook:\n  - { name: greet, kind: noop }\n", ["P0509"]),
         ("task: greet", "workbook:\n  - { name: greet, kind: noop, ulr: x }\n", ["P0505"]),
     ],
 )

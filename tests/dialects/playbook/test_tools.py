@@ -19,8 +19,8 @@ from tests.dialects.playbook.support import CATALOG, codes, place_within_tasks, 
         ("kind: http, url: x, headers: text", ["P0507"]),
         ("kind: http, url: x, method: PUSH", ["P0508"]),
         ("kind: sleep, seconds: soon", ["P0507"]),
-        ("kind: noop, args: { x: 1 }", ["P0509"]),
-        ("kind: noop, input: { x: 1 }", ["P0509"]),
+        ("kind: noop, args: [1]", ["P0509"]),
+        ("kind: noop, input: text", ["P0509"]),
         ("kind: 3", ["P0101"]),
         ("kind: ", ["P0101"]),
     ],
@@ -64,9 +64,10 @@ def test_a_missing_parameter_is_described():
     assert problem.hint == "`url`: The url."
 
 
-def test_a_tool_without_args_names_those_that_take_them():
-    (problem,) = problems(tasks("- { name: a, kind: noop, args: { x: 1 } }\n"))
-    assert problem.hint == "args are taken by `playbook`, `python`"
+def test_any_task_may_have_args_and_its_other_parameters_see_them():
+    assert codes(tasks("- { name: a, kind: http, input: { x: 1 }, url: 'http://h/{{ x }}/{{ args.x }}' }\n")) == []
+    (problem,) = problems(tasks("- { name: a, kind: http, args: { page: 1 }, url: 'http://h/{{ pag }}' }\n"))
+    assert (problem.code, problem.label) == ("P0701", "did you mean `page`?")
 
 
 class BrokenCatalog:
@@ -86,5 +87,5 @@ def test_a_tool_that_cannot_be_loaded_is_a_problem_where_it_is_used_and_nowhere_
         tasks("- { name: a, kind: broken, x: 1 }\n- { name: b, kind: broken }\n"), "x.yaml", BrokenCatalog()
     )
     assert [(problem.code, problem.hint) for problem in used.problems] == [("P0514", "install the driver")]
-    unused = compile_text(tasks("- { name: a, kind: noop, args: {} }\n"), "x.yaml", BrokenCatalog())
+    unused = compile_text(tasks("- { name: a, kind: noop, args: 3 }\n"), "x.yaml", BrokenCatalog())
     assert [problem.code for problem in unused.problems] == ["P0509"]

@@ -62,8 +62,9 @@ def conducted(
     try:
         summary = in_foreground(engine, run, begin, progress, watcher, options.grace)
     except (Unavailable, Bug) as error:
-        again = f"to go on: {next_command(f'resume {run.execution_id}', home)}"
-        error.hint = f"{error.hint}; {again}" if error.hint else again
+        if what == "resumed" or progress.has_begun():
+            again = f"to go on: {next_command(f'resume {run.execution_id}', home)}"
+            error.hint = f"{error.hint}; {again}" if error.hint else again
         raise
     if options.json:
         put_json(summary.as_json())

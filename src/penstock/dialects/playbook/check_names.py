@@ -25,8 +25,12 @@ def check_names(reading: Reading, draft: PlaybookDraft, pipelines: dict[str, lis
         _Check(reading, definitions.everywhere, site, text).run()
     for step in draft.steps:
         known = definitions.of(step)
-        for site in (*step.sites, *(site for task in pipelines[step.name] for site in task.sites)):
+        for site in step.sites:
             _Check(reading, known, site, text).run()
+        for task in pipelines[step.name]:
+            within = definitions.within(known, task)
+            for site in task.sites:
+                _Check(reading, within, site, text).run()
 
 
 def _texts(node: SourceNode) -> Iterator[SourceNode]:
@@ -79,7 +83,8 @@ class _Check:
         is_plain = source.strip("{}- \n\t").casefold() == "true"
         if not is_plain and (value or self.where is not Where.ARC):
             always = "true" if value else "false"
-            hint = "names stand without quotes: `{{ ctx.ready }}`"
+            is_quoted = "'" in source or '"' in source
+            hint = "names stand without quotes: `{{ ctx.ready }}`" if is_quoted else ""
             self.findings.warning("E0108", f"this condition is always {always}", node.place, hint=hint)
 
     def _use(self, use: Use, place: Place) -> None:

@@ -64,10 +64,10 @@ def _unknown_kind(reading: Reading, task: TaskDraft) -> None:
 def _unknown_param(
     reading: Reading, task: TaskDraft, name: str, param: ParamDraft, description: ToolDescription
 ) -> None:
-    if name == "args":
-        takers = reading.kinds_with("args")
-        hint = f"args are taken by {listed(takers)}" if takers else ""
-        reading.findings.error("P0509", f"the tool `{task.kind}` takes no args", param.key, hint=hint)
+    if name == "args":  # Any task may have them: its other parameters see them.
+        if param.node.kind != "mapping" and not is_template(param.node):
+            message = f"`args` is a mapping of names to values, not {param.node.noun}"
+            reading.findings.error("P0509", message, param.node.place)
         return
     takes = (
         f"`{task.kind}` takes {listed(description.params, most=40)}" if description.params else "it takes no parameters"

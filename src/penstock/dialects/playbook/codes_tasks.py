@@ -73,11 +73,11 @@ TASKS = {
         "- name: fetch\n  kind: http\n  url: http://localhost\n  method: GET\n",
     ),
     "P0509": CodeDoc(
-        "a tool that takes no args",
-        "`args` (or `input`) are values for tools that run code or other playbooks.",
-        "Put the expressions into the tool's own parameters.",
-        "- name: nothing\n  kind: noop\n  args: { x: 1 }\n",
-        "- name: calc\n  kind: python\n  args: { x: 1 }\n  code: result = x\n",
+        "args that are no mapping",
+        "`args` (or `input`) give names to values, for the task's code and for its other parameters.",
+        "Write names with their values.",
+        "- name: nothing\n  kind: noop\n  args: [1, 2]\n",
+        "- name: nothing\n  kind: noop\n  args: { x: 1 }\n  value: \"{{ args.x }}\"\n",
     ),
     "P0510": CodeDoc(
         "two tasks of one name",

@@ -131,7 +131,8 @@ def _read_executor(reading: Reading, node: SourceNode | None) -> ExecutorDraft:
     if policy is not None:
         reading.words(policy, "executor_policy", skip=refuse_control(reading, policy, "the executor's policy"))
         draft.limits = _read_limits(reading, policy)
-        draft.failure = read_failure(reading, policy) or FailureMode.BEST_EFFORT
+        draft.loop_failure = read_failure(reading, policy)
+        draft.failure = draft.loop_failure or FailureMode.BEST_EFFORT
         durability = durability or policy.get("durability")
     draft.durability = reading.enum(durability, "a durability", Durability) or Durability.GROUPED
     return draft

@@ -134,6 +134,8 @@ class ExecutorDraft:
     spec: JsonMap = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     failure: FailureMode = FailureMode.BEST_EFFORT
+    loop_failure: FailureMode | None = None
+    """The same as it was written, which is what the loops inside inherit: None when nothing was."""
     durability: Durability = Durability.GROUPED
     entry: tuple[str, Place] | None = None
 

@@ -43,6 +43,8 @@ class Known:
     ctx: frozenset[str]
     iter: frozenset[str] = frozenset()
     args: frozenset[str] | None = frozenset()
+    own_args: frozenset[str] = frozenset()
+    """Those of the task itself, where one is looked at."""
     tasks: frozenset[str] = frozenset()
     steps: frozenset[str] = frozenset()
     keychain: frozenset[str] = frozenset()
@@ -51,7 +53,7 @@ class Known:
         """What a bare name falls through, seen from there."""
         if where is Where.KEYCHAIN:
             return [self.workload]
-        found: list[Collection[str]] = [self.args or (), self.ctx, self.workload, self.steps]
+        found: list[Collection[str]] = [self.own_args, self.args or (), self.ctx, self.workload, self.steps]
         if where in _SEES_ITER:
             found.append(self.iter)
         if where in _INSIDE_PIPELINE:
@@ -69,7 +71,7 @@ class Known:
             case "iter":
                 return self.iter
             case "args":
-                return self.args
+                return None if self.args is None else self.args | self.own_args
             case "workload":
                 return self.workload or None
             case "keychain":
@@ -112,6 +114,15 @@ class Definitions:
             args=None if step.name == self.entry else frozenset(self.args[step.name]),
             tasks=frozenset(name for name in names if name is not None),
         )
+
+    def within(self, known: Known, task: TaskDraft) -> Known:
+        """The view of one task. Args that are one template may bring any name."""
+        args = task.params.get("args")
+        if args is None:
+            return known
+        if args.node.kind != "mapping":
+            return replace(known, args=None)
+        return replace(known, own_args=frozenset(args.node.entries))
 
     def _iter(self, step: StepDraft, tasks: list[TaskDraft]) -> Iterator[str]:
         yield from ("index", "parent")

@@ -49,7 +49,7 @@ def _node(step: StepDraft, tasks: list[TaskDraft], executor: ExecutorDraft, desc
     return Node(
         name=step.name,
         tasks=tuple(_task(task, step, executor, describe) for task in tasks),
-        fan=None if step.loop is None else _fan(step.loop, step.failure),
+        fan=None if step.loop is None else _fan(step.loop, step.failure or executor.loop_failure),
         gate=Gate.JOIN if step.joins else Gate.TOKEN,
         joins=tuple(step.joins),
         admit=step.admit,
@@ -82,13 +82,14 @@ def _task(task: TaskDraft, step: StepDraft, executor: ExecutorDraft, describe: D
 
 
 def _fan(loop: LoopDraft, failure: FailureMode | None) -> Fan:
+    """`failure` is what the layers around the loop say; the innermost that says anything is right."""
     at_once = DEFAULT_MAX_IN_FLIGHT if loop.max_in_flight is None else loop.max_in_flight
     return Fan(
         collection=loop.collection,
         iterator=loop.iterator,
         mode=loop.mode,
         max_in_flight=at_once if loop.mode is LoopMode.PARALLEL else 1,
-        failure=failure or loop.failure or FailureMode.FAIL_FAST,
+        failure=loop.failure or failure or FailureMode.FAIL_FAST,
     )
 
 

@@ -5,7 +5,7 @@ Only a task's `spec.policy.rules` control anything. Everywhere else a control ac
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from penstock.dialects.playbook.drafts import Site, Where
 from penstock.dialects.playbook.reading import Reading, is_template
@@ -14,6 +14,7 @@ from penstock.dialects.playbook.word import BACKOFFS, DIRECTIVES
 from penstock.dialects.playbook.writes import read_then_writes
 from penstock.dialects.problems import Place
 from penstock.dialects.source import SourceNode, to_json
+from penstock.dialects.source_scalars import NotJson, resolve
 from penstock.kernel.net import AdmitRule, Backoff, Do, Rule, Then
 from penstock.kernel.pipeline import DEFAULT_ATTEMPTS
 from penstock.kernel.values import Template
@@ -184,18 +185,27 @@ def _or(value: float | None, default: float) -> float:
     return default if value is None else value
 
 
+def _unquoted(node: SourceNode) -> SourceNode:
+    """A number that was written as text: `delay: "2"`."""
+    try:
+        value = resolve(node.text() or "")
+    except NotJson:
+        return node
+    return replace(node, value=value) if isinstance(value, int | float) and not isinstance(value, bool) else node
+
+
 def _attempts(reading: Reading, node: SourceNode | None, draft: RulesDraft) -> Template:
     if node is not None and is_template(node):
         draft.sites.append(Site(node, Where.POLICY))
         return node.text()
-    return reading.whole(node, "`attempts`")
+    return reading.whole(None if node is None else _unquoted(node), "`attempts`")
 
 
 def _delay(reading: Reading, node: SourceNode | None, draft: RulesDraft) -> Template:
     if node is not None and is_template(node):
         draft.sites.append(Site(node, Where.POLICY))
         return node.text()
-    return _or(reading.number(node, "`delay`"), 0.0)
+    return _or(reading.number(None if node is None else _unquoted(node), "`delay`"), 0.0)
 
 
 def read_admission(reading: Reading, node: SourceNode, sites: list[Site]) -> tuple[AdmitRule, ...] | None:

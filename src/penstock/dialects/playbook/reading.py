@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from contextlib import suppress
 from enum import Enum
 from typing import TypeVar
 
@@ -214,13 +213,3 @@ class Reading:
                     "P0514", f"the tool `{kind}` cannot be loaded: {error.message}", place, hint=error.hint or ""
                 )
         return self._described[kind]
-
-    def kinds_with(self, param: str) -> list[str]:
-        """The installed tools that have such a parameter; those that cannot be loaded are passed over."""
-        found: list[str] = []
-        for kind in self.catalog.kinds():
-            with suppress(PenstockError):
-                description = self.catalog.describe(kind)
-                if description is not None and param in description.params:
-                    found.append(kind)
-        return found

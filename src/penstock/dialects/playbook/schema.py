@@ -73,7 +73,7 @@ def _call(catalog: ToolCatalog, kinds: list[str], definitions: JsonMap) -> JsonM
     own = scope_schema(SCOPES["task"])
     properties = own["properties"]
     assert isinstance(properties, dict)
-    words = {name: schema for name, schema in properties.items() if name not in ("args", "input")}
+    words = properties
     per_kind: JsonMap = {}
     for kind in kinds:
         description = _described(catalog, kind)
@@ -113,6 +113,7 @@ def _params(description: ToolDescription, words: JsonMap, definitions: JsonMap) 
     # `input` is another name for `args`, unless the tool has a parameter of that name.
     if "args" in params and "input" not in params:
         params["input"] = params["args"]
+    words = {name: schema for name, schema in words.items() if name not in params}
     required: list[Json] = [info.name for info in description.params.values() if info.required and info.name != "args"]
     return {
         "description": description.summary,

@@ -34,7 +34,7 @@ TASK = {
             "desc": Word("What the task is for.", TEXT),
             "spec": Word("Runtime knobs of the tool, and the policy that judges its outcome.", ref("task_spec")),
             "set": Word("Writes after an ok outcome: `ctx.x` to ctx, anything else to iter.", WRITES),
-            "args": Word("Values handed to the tool.", or_template(MAPPING)),
+            "args": Word("Values for the tool's code, and for the other parameters of the task.", or_template(MAPPING)),
             "input": Word("The same as `args`.", or_template(MAPPING)),
         },
         Strictness.OPEN,

@@ -37,6 +37,7 @@ def read_arc_set(reading: Reading, node: SourceNode | None, sites: list[Site]) -
     if mapping is None:
         return Writes(), {}
     sites.append(Site(mapping, Where.ARC))
+    _refuse_templates(reading, mapping)
     ctx: dict[str, Template] = {}
     args: JsonMap = {}
     for key, value in mapping.entries.items():
@@ -49,6 +50,17 @@ def read_arc_set(reading: Reading, node: SourceNode | None, sites: list[Site]) -
     return Writes(ctx=ctx), args
 
 
+def _refuse_templates(reading: Reading, mapping: SourceNode) -> None:
+    for key, place in mapping.keys.items():
+        if "{{" in key:
+            reading.findings.error(
+                "P0408",
+                "the name of what is written cannot be a template",
+                place,
+                hint='write a mapping as the value: `ctx.seen: "{{ {key: value} }}"`, or collect with `append_ctx`',
+            )
+
+
 def _nested(path: str, value: Template) -> JsonMap:
     head, _, rest = path.partition(".")
     return {head: _nested(rest, value) if rest else value}
@@ -59,6 +71,7 @@ def _plain(reading: Reading, then: SourceNode, word: str, prefix: str, sites: li
     if mapping is None:
         return {}
     sites.append(Site(mapping, Where.POLICY))
+    _refuse_templates(reading, mapping)
     return {key.removeprefix(f"{prefix}."): to_json(value) for key, value in mapping.entries.items()}
 
 
@@ -67,6 +80,7 @@ def _split(reading: Reading, node: SourceNode | None, where: Where, sites: list[
     if mapping is None:
         return Writes()
     sites.append(Site(mapping, where))
+    _refuse_templates(reading, mapping)
     writes = Writes()
     targets = {"ctx": writes.ctx, "iter": writes.iter}
     for key, value in mapping.entries.items():
