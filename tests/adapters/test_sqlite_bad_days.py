@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.adapters.sqlite_database import Database
 from penstock.adapters.sqlite_log import SqliteLog
 from penstock.kernel.errors import Refused, Unavailable
 from tests.adapters import children
@@ -260,6 +261,21 @@ def test_a_read_only_folder_is_told_by_its_name(forbidden: Path, what: str) -> N
     assert said.startswith("Unavailable")
     assert str(forbidden) in said
     assert "PENSTOCK_HOME" in said
+
+
+def test_on_a_read_only_disk_a_whole_log_is_read_and_writing_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tmpfs that is mounted read-only needs root, so the disk is only said to be one."""
+    asyncio.run(SqliteLog(tmp_path).close())
+    monkeypatch.setattr(Database, "_is_archive", lambda self: True)
+    database = Database(tmp_path / "penstock.db")
+    with database.reading() as connection:
+        assert connection.execute("SELECT count(*) FROM execution").fetchone() == (0,)
+    with pytest.raises(Unavailable, match="cannot be written"), database.reading() as connection:
+        connection.execute("DELETE FROM execution")
+    database.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["penstock.db"]
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from penstock.adapters.sqlite_log import SqliteLog
-from tests.cli.support import HELLO, call, process, write
+from tests.cli.support import HELLO, call, environment, process, write
 
 pytestmark = pytest.mark.usefixtures("folder")
 Capture = pytest.CaptureFixture[str]
@@ -136,3 +138,73 @@ def test_an_error_nobody_thought_of_is_a_short_report(capsys: Capture, monkeypat
 
     assert main(["run", "hello.yaml"]) == 4
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_closed_stdout_changes_nothing_about_the_run() -> None:
+    write("hello.yaml", HELLO)
+    script = 'exec "$0" -m penstock run hello.yaml --json >&-'
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, sys.executable], check=False, stderr=subprocess.PIPE, text=True, env=environment()
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_file_that_is_there_but_whose_name_is_not_utf_8_is_refused() -> None:
+    Path(write("hello.yaml", HELLO)).rename(os.fsdecode(b"caf\xe9.yaml"))
+    told = process("run", os.fsdecode(b"caf\xe9.yaml"))
+    assert (told.code, "is not UTF-8" in told.err) == (2, True)
+
+
+def test_options_after_two_dashes_are_told_where_they_belong(capsys: Capture) -> None:
+    told = call(capsys, "run", "--", "-x.yaml", "--set", "a=1")
+    assert (told.code, "put the options before `--`" in told.err) == (2, True)
+
+
+def test_a_name_that_begins_with_a_dash_is_told_how_to_be_written(capsys: Capture) -> None:
+    told = call(capsys, "run", "-x.yaml")
+    assert (told.code, "`./-name`" in told.err) == (2, True)
+
+
+def test_a_playbook_from_a_pipe_keeps_its_state_in_the_current_folder() -> None:
+    text = Path(write("hello.yaml", HELLO)).read_text(encoding="utf-8")
+    told = process("run", "/dev/stdin", "--quiet", input=text)
+    assert (told.code, Path(".penstock/penstock.db").exists()) == (0, True)
+    assert not Path("/dev/.penstock").exists()
+
+
+def test_a_current_folder_that_is_gone_is_told(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = Path("gone").absolute()
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    told = call(capsys, "runs")
+    assert (told.code, "the current folder is gone" in told.err) == (2, True)
+
+
+def test_a_run_that_could_not_begin_is_not_offered_to_be_resumed(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SqliteLog.__init__, "__defaults__", (0.2,))
+    write("hello.yaml", HELLO)
+    assert call(capsys, "run", "hello.yaml").code == 0
+    holder = sqlite3.connect(".penstock/penstock.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    try:
+        told = call(capsys, "run", "hello.yaml")
+    finally:
+        holder.close()
+    assert (told.code, "locked" in told.err, "penstock resume" in told.err) == (4, True, False)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("run hello.yaml --grace -1", "`-1` is not a number of seconds"),
+        ("run hello.yaml --grace inf", "`inf` is not a number of seconds"),
+        ("run hello.yaml --name @last", "does not begin with `@`"),
+        ("runs --limit 0", "`0` is not a whole number from 1 on"),
+    ],
+)
+def test_a_value_that_means_nothing_is_refused(capsys: Capture, line: str, says: str) -> None:
+    told = call(capsys, *line.split())
+    assert (told.code, says in told.err) == (2, True)

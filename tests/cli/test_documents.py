@@ -95,5 +95,20 @@ def test_a_tool_is_shown_with_its_parameters_and_an_example(capsys: Capture) -> 
     described = call(capsys, "tools", "http", "--json").json
     url = next(param for param in described["params"] if param["name"] == "url")
     assert (url["required"], url["types"]) == (True, ["string"])
+    assert "\n  - name: fetch\n    kind: http\n" in shown  # as it can be pasted
     mistyped = call(capsys, "tools", "htp")
     assert (mistyped.code, "did you mean `http`" in mistyped.err) == (2, True)
+
+
+def test_the_fields_of_structured_parameters_are_shown(capsys: Capture) -> None:
+    shown = call(capsys, "tools", "python").out
+    assert "limits     (Limits)" in shown
+    assert "\n  cpu_s      (number)  CPU seconds" in shown
+    assert "PostgresTarget" in call(capsys, "tools", "transfer").out
+
+
+def test_the_workbook_is_among_the_tools(capsys: Capture) -> None:
+    assert "workbook" in call(capsys, "tools").out
+    shown = call(capsys, "tools", "workbook")
+    assert (shown.code, "task: greet" in shown.out) == (0, True)
+    assert call(capsys, "tools", "workbook", "--json").json["kind"] == "workbook"

@@ -101,6 +101,33 @@ def test_a_decorated_function_is_a_tool_of_this_process() -> None:
         _registered.pop("shout")
 
 
+def test_what_a_tool_of_ones_own_prints_goes_to_the_log_without_secrets(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN", "s3cret-v4lue")
+
+    @penstock.tool("chatty")
+    def chatty(token: str, leave: bool = False) -> None:
+        """Print."""
+        print("the token is", token)
+        if leave:
+            raise SystemExit(5)
+
+    text = """
+    keychain: [{name: t, kind: env, var: TOKEN}]
+    workflow: [{step: start, tool: [
+      {name: a, kind: chatty, token: "{{ keychain.t }}"},
+      {name: b, kind: chatty, token: "{{ keychain.t }}", leave: true}]}]
+    """
+    try:
+        run = penstock.run(write("chatty.yaml", text))
+    finally:
+        _registered.pop("chatty")
+    assert (run.error["kind"], run.error["message"], run.error["type"]) == ("exception", "SystemExit: 5", "SystemExit")
+    assert capsys.readouterr().out == ""
+    assert [line["line"] for line in call(capsys, "logs", "@last", "--json").lines] == ["the token is ***"] * 2
+
+
 def test_what_is_not_there_is_said_to_be_not_there() -> None:
     assert set(penstock.__all__) == set(dir(penstock))
     for name in penstock.__all__:

@@ -136,6 +136,12 @@ def test_cancel_closes_a_run_that_nobody_works_on(capsys: Capture, how: str) -> 
     assert (again.code, "is cancelled" in again.err) == (0, True)
 
 
+def _has_written(count: int, event_type: str, capsys: Capture) -> bool:
+    """Work begins a moment before its start is on the disk; a kill in between would lose the start."""
+    types = [event["event_type"] for event in call(capsys, "events", "@last", "--json").lines]
+    return types.count(event_type) >= count
+
+
 def test_cancel_closes_the_iterations_of_a_loop_too(capsys: Capture) -> None:
     text = """
     - step: start
@@ -155,6 +161,8 @@ def test_cancel_closes_the_iterations_of_a_loop_too(capsys: Capture) -> None:
     running = started("run", write("loop.yaml", text))
     until_there(Path("waiting2"), running)
     until_there(Path("waiting3"), running)
+    while not _has_written(3, "loop.iteration.started", capsys):
+        assert running.poll() is None
     running.kill()
     ended(running)
     assert call(capsys, "cancel", "@last").code == 0

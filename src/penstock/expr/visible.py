@@ -12,33 +12,6 @@ from typing import Any
 from penstock.expr.scope import MISSING
 
 
-class ResultMapping(dict[str, Any]):
-    """A result under its task's or step's name: `.data` is its own `data` if it has one, else the result itself (D48)."""
-
-    __slots__ = ()
-
-    def __missing__(self, key: str) -> Any:
-        if key == "data":
-            return dict(self)
-        raise KeyError(key)
-
-
-class ResultList(list[Any]):
-    __slots__ = ()
-
-    @property
-    def data(self) -> list[Any]:
-        return list(self)
-
-
-def named_result(value: Any) -> Any:
-    if type(value) is dict and "data" not in value:
-        return ResultMapping(value)
-    if type(value) is list:
-        return ResultList(value)
-    return value
-
-
 def data_of(name: str, shadows: Iterable[Mapping[str, Any]], results: Iterable[Mapping[str, Any]]) -> object:
     """What `x.data` is where `x` has no `data` of its own: `x` itself when it is a result (D48), else MISSING."""
     base = name.removesuffix(".data")
@@ -75,5 +48,5 @@ class Visible:
                 return values[name]
         for values in self.results:
             if name in values:
-                return named_result(values[name])
+                return values[name]
         return data_of(name, (self.fixed, *self.bare), self.results)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from copy import copy
 from typing import Any
 
-from penstock.expr.visible import bare_args, data_of, named_result
+from penstock.expr.visible import bare_args, data_of
 from penstock.kernel.evolve import with_writes
 from penstock.kernel.state import PipelineState
 from penstock.kernel.values import JsonMap
@@ -113,5 +113,5 @@ class TaskScope:
                 return values[name]
         for values in results:
             if name in values:
-                return named_result(values[name])
+                return values[name]
         return data_of(name, (names.fixed, *bare), results)
