@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from penstock.adapters.file_blobs import FileBlobs
 from penstock.adapters.sqlite_log import SqliteLog
+from penstock.dialects.playbook.inline_secrets import restored
 from penstock.expr.scope import Names
 from penstock.expr.template import render_lenient
 from penstock.kernel.net import Net
+from penstock.kernel.values import Json
 from penstock.keychain import Redaction, resolve
 from penstock.ports.ambient import Clock, SystemClock
 from penstock.ports.blobs import BlobStore
@@ -80,7 +82,8 @@ class Embedded:
 
     async def _unlock(self, redaction: Redaction, net: Net, workload: Any, document: Pinned) -> Keys:
         """One redaction serves the whole run: a secret of a sub-playbook is hidden everywhere."""
-        entries: Any = render_lenient(list(net.keychain), Names({"workload": workload, **workload}))
+        declared = cast(Json, restored(net.keychain, document.file))
+        entries: Any = render_lenient(declared, Names({"workload": workload, **workload}))
         return await resolve(
             entries,
             folder=document.folder,

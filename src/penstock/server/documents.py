@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.dialects.playbook import Compiled, compile_file, compile_text
+from penstock.dialects.playbook.inline_secrets import masked
 from penstock.dialects.problems import Problem, Severity
 from penstock.kernel.errors import Refused
 from penstock.kernel.net import Net
@@ -49,6 +50,10 @@ class Pinned:
     def from_mapping(data: Any) -> Pinned:
         assert isinstance(data, Mapping)
         return Pinned(str(data["file"]), str(data["text"]))
+
+    def as_kept(self) -> Pinned:
+        """What goes into the log: the document without the secrets that were written into it."""
+        return Pinned(self.file, masked(self.text))
 
     @property
     def folder(self) -> Path:

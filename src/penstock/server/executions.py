@@ -312,7 +312,7 @@ class ExecutionHost:
         keys = await self._unlock(net, values, document)
         if known is None:
             values = self._hidden(values, keys)
-            pinned = self.blobs.put([document.to_bytes()], schema_hint={"type": "object"})
+            pinned = self.blobs.put([document.as_kept().to_bytes()], schema_hint={"type": "object"})
             kept = cast(Json, view(pinned, loader(self.blobs)))
             failed = next((name for name, child in pipeline.children.items() if child.unhandled), None)
             self.record(opening(net, place, values, parent=task_run_id, document=kept, continues=failed))

@@ -117,7 +117,7 @@ class RunUnderWay:
             label=label,
             trace_id=trace_id,
         )
-        await world.log.create(header, document.to_bytes())
+        await world.log.create(header, document.as_kept().to_bytes())
         stream = await self._claim()
         try:
             self._root = await self._host(stream, document, keys).begin_root(document, workload, trace_id)

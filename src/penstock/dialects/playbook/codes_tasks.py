@@ -77,7 +77,7 @@ TASKS = {
         "`args` (or `input`) give names to values, for the task's code and for its other parameters.",
         "Write names with their values.",
         "- name: nothing\n  kind: noop\n  args: [1, 2]\n",
-        "- name: nothing\n  kind: noop\n  args: { x: 1 }\n  value: \"{{ args.x }}\"\n",
+        '- name: nothing\n  kind: noop\n  args: { x: 1 }\n  value: "{{ args.x }}"\n',
     ),
     "P0510": CodeDoc(
         "two tasks of one name",

@@ -7,6 +7,7 @@ import json
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 
+from penstock.dialects.playbook.inline_secrets import without_secrets
 from penstock.kernel.net import Net
 from penstock.kernel.values import Json
 
@@ -27,6 +28,6 @@ def as_json(value: object) -> Json:
 
 
 def with_digest(net: Net) -> Net:
-    bare = as_json(replace(net, digest=""))
+    bare = as_json(replace(net, digest="", keychain=tuple(without_secrets(net.keychain))))
     text = json.dumps(bare, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return replace(net, digest=hashlib.sha256(text.encode()).hexdigest())

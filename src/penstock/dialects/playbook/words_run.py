@@ -81,7 +81,10 @@ EXECUTOR = {
         "Rules for the whole run.",
         {
             "limits": Word("Bounds that end a runaway run.", ref("limits")),
-            "failure": Word("What a failed step means for tokens elsewhere, and what loops do unless they say otherwise.", ref("failure")),
+            "failure": Word(
+                "What a failed step means elsewhere; loops take it over too.",
+                ref("failure"),
+            ),
             "durability": Word("The same as `executor.spec.durability`.", choice(DURABILITIES)),
             "results": Word("How results are kept: an intent.", MAPPING),
             "defaults": Word("Defaults for time-outs and resources: an intent.", MAPPING),
