@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.kernel.evolve import task_ended, task_started
 from penstock.kernel.facts import TaskEnded, TaskStarted
 from penstock.kernel.net import Backoff, Do
 from penstock.kernel.pipeline import END, Directive, Verdict, advance
 from penstock.kernel.places import Place
+from penstock.kernel.progress import task_ended, task_started
 from penstock.kernel.state import PipelineState
 
 ERROR = {"kind": "timeout", "message": "too slow", "retryable": True}

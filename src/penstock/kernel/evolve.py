@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.kernel import facts
+from penstock.kernel import facts, progress
 from penstock.kernel.errors import Bug
 from penstock.kernel.facts import Fact
-from penstock.kernel.patches import Staged, assign, claims
 from penstock.kernel.places import Place, child_place, run_place
 from penstock.kernel.state import (
-    KEPT_FAILURES,
-    NOT_OPENED,
     ExecutionState,
     LoopState,
     PipelineState,
@@ -21,7 +18,6 @@ from penstock.kernel.state import (
     Token,
     Unhandled,
 )
-from penstock.kernel.values import JsonMap
 
 
 @dataclass(slots=True)
@@ -172,37 +168,9 @@ def _inherit(state: ExecutionState, run: RunState, continued: str) -> None:
         raise Bug(f"`{run.place.id}` continues `{continued}`, which did not fail")
     run.ctx, run.continued = failed.ctx, failed.path
     if failed.pipeline is not None:
-        run.pipeline = _reopened(failed.pipeline, run)
+        run.pipeline = progress.reopened(failed.pipeline, run)
     if failed.loop is not None:
-        _reopen_loop(failed.loop, run)
-
-
-def _reopened(old: PipelineState, run: RunState) -> PipelineState:
-    """The same pipeline in a new place. It failed at its cursor, and gets all its attempts there again."""
-    return PipelineState(
-        place=run.place,
-        ctx=old.ctx,
-        iter=old.iter,
-        cursor=old.cursor,
-        prev=old.prev,
-        results=old.results,
-        staged=old.staged,
-        task_runs=old.task_runs,
-        ordinals=old.ordinals,
-        effect=old.effect,
-        children=old.children,
-    )
-
-
-def _reopen_loop(old: LoopState, run: RunState) -> None:
-    for index in old.failed_open:
-        old.settled.discard(index)
-    old.failed -= len(old.failed_open)
-    old.failed_open.update(old.open)
-    old.open.clear()
-    old.first_error, old.first_failed = None, None
-    old.opened_at = NOT_OPENED
-    run.loop = old
+        progress.reopen_loop(failed.loop, run)
 
 
 def _run_started(tree: Execution, fact: Fact, body: facts.RunStarted, ts: float) -> None:
@@ -281,18 +249,7 @@ def pipeline_of(tree: Execution, scope: str) -> PipelineState:
 
 
 def _task_started(tree: Execution, fact: Fact, body: facts.TaskStarted, ts: float) -> None:
-    task_started(pipeline_of(tree, fact.scope), body, fact.task)
-
-
-def task_started(pipeline: PipelineState, body: facts.TaskStarted, task_run_id: str | None) -> None:
-    pipeline.counter += 1
-    pipeline.task_runs += 1
-    pipeline.ordinals[body.task] = pipeline.ordinals.get(body.task, 0) + 1
-    pipeline.under_way = task_run_id
-    if pipeline.effect is None:
-        pipeline.effect = task_run_id
-    pipeline.attempt = body.attempt
-    pipeline.due = None
+    progress.task_started(pipeline_of(tree, fact.scope), body, fact.task)
 
 
 def _task_ended(tree: Execution, fact: Fact, body: facts.TaskEnded, ts: float) -> None:
@@ -302,7 +259,7 @@ def _task_ended(tree: Execution, fact: Fact, body: facts.TaskEnded, ts: float) -
             _close_child(tree, child)
         if body.do != "fail":  # Of a failed pipeline the child's state is kept, so that a resume can go on in it.
             pipeline.children.clear()
-    task_ended(pipeline, body, ts)
+    progress.task_ended(pipeline, body, ts)
 
 
 def _close_child(tree: Execution, task_run_id: str) -> None:
@@ -314,132 +271,25 @@ def _close_child(tree: Execution, task_run_id: str) -> None:
             del index[key]
 
 
-def task_ended(pipeline: PipelineState, body: facts.TaskEnded, ts: float) -> None:
-    pipeline.counter += 1
-    pipeline.under_way = None
-    if body.writes:
-        _write(pipeline, body.writes)
-    # The same task is to run again, now or after a resume: it must find `_prev` and the results as it found them before.
-    if body.do == "retry":
-        pipeline.attempt += 1
-        pipeline.due = ts + body.delay if body.delay else None
-        return
-    if body.do == "fail":
-        pipeline.ended, pipeline.error = "failed", body.error
-        return
-    _keep_result(pipeline, result_name(body.task), body.outcome)
-    pipeline.attempt, pipeline.effect = 1, None
-    if body.next < 0:
-        pipeline.ended = "done"
-    else:
-        pipeline.cursor = body.next
-
-
-def _keep_result(pipeline: PipelineState, name: str, outcome: JsonMap) -> None:
-    if outcome.get("status") == "ok":
-        pipeline.prev = pipeline.results[name] = outcome.get("result")
-    else:
-        pipeline.prev = None
-        pipeline.results.pop(name, None)
-
-
-def result_name(label: str) -> str:
-    """The name under which a result is found. A generated label is dotted; of one with an odd number of parts the author wrote
-    the last (`pages.do.fetch`), and means the result by it."""
-    return label if label.count(".") % 2 else label.rpartition(".")[2]
-
-
-def with_writes(pipeline: PipelineState, writes: JsonMap) -> PipelineState:
-    """A copy as it will be once `writes` are recorded."""
-    ahead = replace(pipeline, staged=Staged())
-    _write(ahead, writes)
-    return ahead
-
-
-def _write(pipeline: PipelineState, writes: JsonMap) -> None:
-    into_iter = writes.get("iter")
-    if isinstance(into_iter, dict):
-        pipeline.iter = dict(pipeline.iter)
-        for key, value in into_iter.items():
-            assign(pipeline.iter, key, value)
-    if "ctx" in writes or "append" in writes:
-        pipeline.staged.add(writes)
-        patch = Staged()
-        patch.add(writes)
-        pipeline.ctx = patch.applied_to(pipeline.ctx)
-
-
 # ---- loops
 
 
 def _loop_started(tree: Execution, fact: Fact, body: facts.LoopStarted, ts: float) -> None:
-    loop_started(tree.runs[fact.scope], body, _last(fact))
-
-
-def loop_started(run: RunState, body: facts.LoopStarted, counter: int) -> None:
-    run.counter = counter + 1
-    if run.loop is None:
-        run.loop = LoopState(counter, body.total, body.mode == "parallel", ctx=run.ctx)
-        run.pipeline = None
-    else:  # A reopened loop: its finished iterations stand, the failed ones get another run.
-        run.loop.opened_at = counter
-        run.loop.next_index = run.loop.settled.low
+    progress.loop_started(tree.runs[fact.scope], body, _last(fact))
 
 
 def _iteration_started(tree: Execution, fact: Fact, body: facts.IterationStarted, ts: float) -> None:
     run_id = fact.scope.rpartition("[")[0]
     run = tree.runs[run_id]
-    pipeline = iteration_started(run, body.index, Place(fact.scope, fact.clock[:-1]))
+    pipeline = progress.iteration_started(run, body.index, Place(fact.scope, fact.clock[:-1]))
     tree.iterations[fact.scope] = (run, pipeline)
-
-
-def iteration_started(run: RunState, index: int, place: Place) -> PipelineState:
-    loop = run.loop
-    assert loop is not None
-    before = loop.failed_open.pop(index, None)
-    if before is None:
-        pipeline = PipelineState(place=place, ctx=loop.ctx)
-    else:
-        pipeline = _reopened(before, run)
-        pipeline.place = place
-    pipeline.counter = 1
-    loop.open[index] = pipeline
-    loop.next_index = max(loop.next_index, index + 1)
-    return pipeline
 
 
 def _iteration_ended(tree: Execution, fact: Fact, body: facts.IterationEnded, ts: float) -> None:
     run, _ = tree.iterations.pop(fact.scope)
-    pipeline = iteration_ended(run, body)
+    pipeline = progress.iteration_ended(run, body)
     if tree.on_iteration_closed is not None:
         tree.on_iteration_closed(run, body, pipeline)
-
-
-def iteration_ended(run: RunState, body: facts.IterationEnded) -> PipelineState:
-    loop = run.loop
-    assert loop is not None
-    pipeline = loop.open.pop(body.index)
-    loop.settled.add(body.index)
-    if body.status == "done":
-        loop.done += 1
-    else:
-        loop.failed += 1
-        if len(loop.failed_open) < KEPT_FAILURES:
-            loop.failed_open[body.index] = pipeline
-        if loop.first_failed is None or body.index < loop.first_failed:
-            loop.first_failed, loop.first_error = body.index, body.error
-    if body.writes:
-        again = loop.staged.gather(body.index, body.writes)
-        if loop.parallel:
-            for claim, _ in claims(body.writes):
-                loop.writers.setdefault(claim, body.index)
-        if not loop.parallel and again:
-            loop.ctx = loop.staged.applied_to(run.ctx)
-        elif not loop.parallel:
-            patch = Staged()
-            patch.add(body.writes)
-            loop.ctx = patch.applied_to(loop.ctx)
-    return pipeline
 
 
 # ---- finding one's way

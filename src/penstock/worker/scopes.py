@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any
 
 from penstock.expr.visible import bare_args, data_of
-from penstock.kernel.evolve import with_writes
+from penstock.kernel.progress import with_writes
 from penstock.kernel.state import PipelineState
 from penstock.kernel.values import JsonMap
 from penstock.ports.leases import Lease
