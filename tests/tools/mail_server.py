@@ -40,7 +40,8 @@ class _Handler(socketserver.StreamRequestHandler):
             text = line.decode().rstrip("\r\n")
             verb = text.upper().split(":")[0].split(" ")[0]
             self.server.mailbox.commands.append(text if verb != "AUTH" else "AUTH")
-            told = self.server.answers.get(text) or self.server.answers.get(verb)
+            answers = {command.casefold(): answer for command, answer in self.server.answers.items()}
+            told = answers.get(text.casefold()) or answers.get(verb.casefold())
             if told == "hang":
                 self.server.mailbox.hanging.set()
                 self.server.closing.wait(10)

@@ -49,8 +49,8 @@ def _word_for(address: _Address) -> str | None:
         "an unspecified address": address.is_unspecified,
         "a link-local address": address.is_link_local,
         "a multicast address": address.is_multicast,
-        "a private address": address.is_private,
         "a cloud metadata address": address in _METADATA,
+        "a private address": address.is_private,
         "not a public address": not address.is_global
         or address.is_reserved
         or any(address in net for net in _SET_ASIDE),
