@@ -51,7 +51,7 @@ class LoopRunner:
         run, fan = self.lease.run, self.fan
         try:
             self._items = self._collection()
-        except (ExpressionError, TypeError, ValueError, KeyError) as error:
+        except (ExpressionError, TypeError) as error:
             return RunEnded(run.step, "failed", error=_bad_collection(run.step, error), looped=True)
         if run.loop is None or run.loop.opened_at == NOT_OPENED:
             self._open(len(self._items))
@@ -189,11 +189,18 @@ def _bare(ctx: JsonMap) -> PipelineState:
 
 
 def _range(value: Any) -> range:
-    if isinstance(value, dict):
-        return range(int(value.get("start", 0)), int(value["stop"]), int(value.get("step", 1)))
-    if isinstance(value, list):
-        return range(*(int(part) for part in value))
-    return range(int(value))
+    try:
+        if isinstance(value, dict):
+            made = range(int(value.get("start", 0)), int(value["stop"]), int(value.get("step", 1)))
+        elif isinstance(value, list):
+            made = range(*(int(part) for part in value))
+        else:
+            made = range(int(value))
+        len(made)  # Raises when there are more elements than anything can count.
+    except (KeyError, TypeError, ValueError, OverflowError):
+        shown = value if isinstance(value, dict | list) else repr(value)
+        raise TypeError(f"`range` takes whole numbers: `stop`, or `start`, `stop` and `step`; it is {shown}") from None
+    return made
 
 
 def _shown(item: Any) -> Json:

@@ -36,7 +36,7 @@ class Normaliser:
         return thawed(plain, self._load) if REF_BYTES in data else plain
 
     def _stored(self, data: bytes, value: object) -> Any:
-        reference = self._blobs.put([data], schema_hint=schema_hint(value))
+        reference = self._blobs.put([data], schema_hint=self._keys.hide_tree(schema_hint(value)))
         return view(reference, self._load)
 
     def writes(self, writes: JsonMap) -> JsonMap:
@@ -45,10 +45,10 @@ class Normaliser:
 
     def ok(self, value: object, meta: JsonMap, helpers: dict[str, JsonMap]) -> Outcome:
         try:
-            return Outcome("ok", self.result(value), None, meta, helpers)
+            return Outcome("ok", self.result(value), None, meta, self._helpers(helpers))
         except (TypeError, ValueError, msgspec.MsgspecError, RecursionError) as error:
             failure = Failure("not_serialisable", f"the result cannot be written as JSON: {error}")
-            return Outcome("error", None, failure, meta, helpers)
+            return Outcome("error", None, failure, meta, self._helpers(helpers))
 
     def failed(self, failure: Failure, meta: JsonMap, helpers: dict[str, JsonMap]) -> Outcome:
         """Errors speak in the tool's words, and those may quote a secret."""
@@ -58,7 +58,11 @@ class Normaliser:
             failure.retryable,
             self._bounded(failure.detail),
         )
-        return Outcome("error", None, hidden, meta, {name: self._bounded(fields) for name, fields in helpers.items()})
+        return Outcome("error", None, hidden, meta, self._helpers(helpers))
+
+    def _helpers(self, helpers: dict[str, JsonMap]) -> dict[str, JsonMap]:
+        """They quote the other side, which may have echoed a secret."""
+        return {name: self._bounded(fields) for name, fields in helpers.items()} if helpers else helpers
 
     def _bounded(self, detail: JsonMap) -> JsonMap:
         if not detail:

@@ -16,6 +16,7 @@ from penstock.kernel.places import event_name
 from penstock.kernel.state import PipelineState
 from penstock.kernel.values import JsonMap
 from penstock.ports.ambient import chance
+from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Lease, LeaseLost, Memory, Reports
 from penstock.ports.results import materialised
 from penstock.tools.base import Call, Source, Success, Tool, ToolFailure
@@ -24,6 +25,7 @@ from penstock.worker.outcomes import Normaliser
 from penstock.worker.policy import PolicyError, judge, rendered
 from penstock.worker.scopes import LeaseNames, TaskScope
 from penstock.worker.threads import Escaped
+from penstock.worker.veiled_blobs import VeiledBlobs
 
 # How many inline tasks may run before the event loop gets a turn, and how far the log's writer may lag behind.
 TURN = 64
@@ -59,6 +61,8 @@ class PipelineRunner:
         self._prepared: list[Prepared | None] = [None] * len(self.tasks)
         self._is_strict = setting.net.durability is Durability.STRICT
         self._may_need_keys = bool(setting.net.keychain)
+        veiled = VeiledBlobs(desk.blobs, setting.keychain.hide_bytes)
+        self._tool_blobs: BlobStore = veiled if self._may_need_keys else desk.blobs
         self._max_task_runs = setting.net.limits.max_task_runs
         self._trace_id = setting.scope.trace_id
         self._now = desk.clock.now
@@ -252,7 +256,7 @@ class PipelineRunner:
             setting.folder,
             task.spec,
             desk.clock,
-            desk.blobs,
+            self._tool_blobs,
             desk.resources,
             desk.threads,
             desk.settings,
