@@ -6,10 +6,10 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from penstock.kernel.decide import Decider
-from penstock.kernel.errors import Refused
+from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.facts import IterationEnded
 from penstock.kernel.net import Net
 from penstock.kernel.state import ExecutionState, PipelineState, RunState
@@ -45,10 +45,19 @@ class RunSummary:
     name: str
     status: str
     error: Json
-    ctx: JsonMap
-    result: Json
+    held_ctx: JsonMap
+    held_result: Json
     counts: JsonMap
     duration_ms: float
+
+    @property
+    def ctx(self) -> JsonMap:
+        return cast(JsonMap, materialised(self.held_ctx, LARGEST_SHOWN))
+
+    @property
+    def result(self) -> Json:
+        """Read back from the store when it is asked for, and only then."""
+        return cast(Json, materialised(self.held_result, LARGEST_SHOWN))
 
     @property
     def exit_code(self) -> int:
@@ -208,15 +217,21 @@ class RunUnderWay:
 
     async def _answer_requests(self, root: ScopeDriver) -> None:
         """Other processes ask through the log; only the owner acts."""
-        log = self.world.log
         while True:
             await asyncio.sleep(POLL_S)
-            for request in log.asked(self.execution_id):
-                if request.what == "cancel":
-                    data = decode(request.payload)
-                    reason = data.get("reason") if isinstance(data, dict) else None
-                    await root.cancel(str(reason or "cancelled on request"))
-                log.answered(request.number)
+            try:
+                await self._answer_all(root)
+            except Unavailable:
+                continue  # Locked for a moment: what was asked stands. What cannot be written at all, the run itself will say.
+
+    async def _answer_all(self, root: ScopeDriver) -> None:
+        log = self.world.log
+        for request in log.asked(self.execution_id):
+            if request.what == "cancel":
+                data = decode(request.payload)
+                reason = data.get("reason") if isinstance(data, dict) else None
+                await root.cancel(str(reason or "cancelled on request"))
+            log.answered(request.number)
 
     def interrupt(self, reason: str, grace_s: float = 1.0) -> None:
         """Stop and leave a run that can be resumed. To be called on the event loop, as a signal handler does."""
@@ -248,8 +263,8 @@ def summary_of(execution_id: str, state: ExecutionState, counts: Counter[str], e
         state.name,
         state.status,
         state.error,
-        materialised(state.ctx.values, LARGEST_SHOWN),
-        materialised(state.result, LARGEST_SHOWN),
+        state.ctx.values,
+        state.result,
         figures,
         round((ended - state.started_at) * 1000, 3),
     )
