@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from penstock.kernel.decide import Admission, Decider, Selection, stopped
 from penstock.kernel.errors import Bug
+from penstock.kernel.evolve import Execution
 from penstock.kernel.facts import Body, ExecutionResumed, Fact, RunEnded, TaskEnded
 from penstock.kernel.loop import given_up
 from penstock.kernel.net import Do, Net, Node
@@ -61,8 +62,18 @@ def _end(decider: Decider, run: RunState, failure: JsonMap, net_of: NetOf) -> No
         writes, counter = pipeline.staged.as_writes(), pipeline.counter
     else:
         raise Bug(f"`{run.place.id}` was scheduled and has nothing to run")
-    body = RunEnded(run.step, "failed", None, failure, writes, looped=loop is not None, given_up=True)
+    looped = decider.net.nodes[run.step].fan is not None
+    body = RunEnded(run.step, "failed", None, failure, writes, looped=looped, given_up=True)
     decider.end_run(run.place.id, body, counter)
+
+
+def forsake(tree: Execution, pipeline: PipelineState, record: Callable[[Fact], None], net_of: NetOf) -> None:
+    """End the sub-playbook of the task under way, if there is one that nobody drives any more."""
+    child = pipeline.children.get(pipeline.under_way or "")
+    if child is not None and child.status == "running":
+        inner = Decider(tree, child, net_of(child.document), NobodyAsked(), record)
+        inner.cancel("the run that it is part of was stopped")
+        give_up(inner, net_of)
 
 
 def _stop(decider: Decider, pipeline: PipelineState, failure: JsonMap, net_of: NetOf) -> None:
@@ -70,11 +81,7 @@ def _stop(decider: Decider, pipeline: PipelineState, failure: JsonMap, net_of: N
     task_run_id = pipeline.under_way
     if task_run_id is None:
         return
-    child = pipeline.children.get(task_run_id)
-    if child is not None and child.status == "running":
-        inner = Decider(decider.tree, child, net_of(child.document), NobodyAsked(), decider.record)
-        inner.cancel("the run that it is part of was stopped")
-        give_up(inner, net_of)
+    forsake(decider.tree, pipeline, decider.record, net_of)
     label = task_run_id.rpartition("/")[2].rpartition("#")[0]
     outcome: JsonMap = {"status": "error", "error": failure, "meta": {"attempt": pipeline.attempt}}
     body = TaskEnded(label, pipeline.attempt, outcome, Do.FAIL.value, END, error=failure, given_up=True)

@@ -8,7 +8,8 @@ whole decision, so a crash leaves either all of it or none.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -24,7 +25,7 @@ from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Keys, Lease, Setting, Workforce
 from penstock.ports.log import Status
 from penstock.ports.results import loader, view
-from penstock.server.abandon import give_up
+from penstock.server.abandon import forsake, give_up
 from penstock.server.documents import Documents, Pinned
 from penstock.server.judge import TemplateJudge
 from penstock.server.stream import Stream
@@ -130,13 +131,18 @@ class ExecutionHost:
         self.workforce = workforce
         self.documents = documents
         self.blobs = blobs
-        self.halted = False
+        self._halt = asyncio.Event()
         self.error: BaseException | None = None
         self._unlock = unlock
         self._drivers: dict[str, ScopeDriver] = {}
         self._keychains: list[Keys] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._over = asyncio.Event()
+
+    @property
+    def halted(self) -> bool:
+        """Nothing is recorded any more: the run was interrupted, or the engine broke."""
+        return self._halt.is_set()
 
     # ---- opening
 
@@ -196,12 +202,7 @@ class ExecutionHost:
 
     async def until_over(self, driver: ScopeDriver) -> None:
         """Wait for the root's end, an interruption, or an error of the engine, which is raised here."""
-        waiting = {asyncio.ensure_future(driver.finished.wait()), asyncio.ensure_future(self._over.wait())}
-        try:
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for one in waiting:
-                one.cancel()
+        await _first_of(driver.finished, self._over)
         if self.error is not None:
             raise self.error
 
@@ -219,13 +220,13 @@ class ExecutionHost:
         """The engine cannot go on: the first reason counts, and everything under way is let go."""
         if self.error is None:
             self.error = error
-        self.halted = True
+        self._halt.set()
         self._over.set()
 
     async def interrupt(self, reason: str, grace_s: float) -> None:
         if self.halted:
             return
-        self.halted = True
+        self._halt.set()
         root = self._drivers[""]
         await asyncio.gather(*(driver.halt(grace_s) for driver in list(self._drivers.values())))
         if root.state.status == "running":
@@ -236,7 +237,7 @@ class ExecutionHost:
 
     async def let_go(self) -> None:
         """After an error of the engine: stop all holders without recording anything."""
-        self.halted = True
+        self._halt.set()
         await asyncio.gather(*(driver.halt(0.0) for driver in list(self._drivers.values())))
 
     # ---- Reports
@@ -269,6 +270,12 @@ class ExecutionHost:
         driver = self._drivers[lease.setting.scope.place.id]
         await driver.end(lease, body, counter)
 
+    def forsake(self, pipeline: PipelineState) -> None:
+        forsake(self.stream.tree, pipeline, self.stream.record, self._net_of)
+
+    def _net_of(self, document: Json) -> Net:
+        return self.documents.compile(Pinned.from_mapping(document))[0]
+
     async def play(
         self,
         lease: Lease,
@@ -283,7 +290,7 @@ class ExecutionHost:
             await (driver.begin() if is_new else driver.go_on())
             await driver.finished.wait()
         except asyncio.CancelledError:
-            await asyncio.shield(self._let_child_go(lease, driver))
+            await _undisturbed(self._let_child_go(lease, driver))
             raise
         finally:
             self._drivers.pop(driver.state.place.id, None)
@@ -329,9 +336,31 @@ class ExecutionHost:
             return
         try:
             await driver.cancel(f"the task that runs it was stopped ({lease.stop_reason or 'time-out'})")
-            await driver.finished.wait()
+            await _first_of(driver.finished, self._halt)
         except PenstockError:
             await driver.halt(0.0)
+        if (
+            not driver.finished.is_set()
+        ):  # The whole run is being let go: nothing more is recorded, so nothing will finish.
+            await driver.halt(0.0)
+
+
+async def _undisturbed(work: Coroutine[Any, Any, None]) -> None:
+    """Wait to the end, however often the waiting is cancelled: the caller is being stopped already, and will stop."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
+    task.result()
+
+
+async def _first_of(*events: asyncio.Event) -> None:
+    waiting = {asyncio.ensure_future(event.wait()) for event in events}
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in waiting:
+            one.cancel()
 
 
 def merge_deeply(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

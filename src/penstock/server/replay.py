@@ -19,6 +19,7 @@ from penstock.kernel.facts import (
     ExecutionStarted,
     Fact,
     IterationStarted,
+    LoopStarted,
     RunEnded,
     TaskEnded,
     TaskStarted,
@@ -77,6 +78,7 @@ class Record:
     lost: dict[str, JsonMap] = field(default_factory=dict)
     starts: set[str] = field(default_factory=set)
     iterations: set[str] = field(default_factory=set)
+    loops: set[str] = field(default_factory=set)
     surrendered: dict[str, JsonMap] = field(default_factory=dict)
     openings: dict[str, tuple[ExecutionStarted, float]] = field(default_factory=dict)
     turns: list[Turn] = field(default_factory=list)
@@ -89,6 +91,8 @@ class Record:
             self.starts.add(fact.task or "")
         elif isinstance(body, TaskEnded):
             self._add_outcome(fact.task or "", body)
+        elif isinstance(body, LoopStarted):
+            self.loops.add(fact.scope)
         elif isinstance(body, IterationStarted):
             self.iterations.add(fact.scope)
         elif isinstance(body, RunEnded):
@@ -116,6 +120,9 @@ class Record:
 
     def started(self, task_run_id: str) -> bool:
         return task_run_id in self.starts
+
+    def looped(self, scope: str) -> bool:
+        return scope in self.loops
 
     def iterated(self, scope: str) -> bool:
         return scope in self.iterations

@@ -149,6 +149,9 @@ class RunUnderWay:
             state = stream.tree.root
             if stream.seq == 0:
                 raise Refused("the run was registered and never started", hint="start it anew")
+            if state.cancelling and state.status in ("running", "interrupted"):
+                await self._cancel_folded(stream, document, "it was being cancelled when it stopped")
+                return summary_of(self.execution_id, state, stream.counts, stream.seq, world.clock.now())
             net, _ = world.documents.compile(document)
             keys = await world.unlock(net, state.workload, document)
             self._root = await self._host(stream, document, keys).take_up_root(document)
@@ -166,14 +169,18 @@ class RunUnderWay:
         stream = await self._claim()
         try:
             stream.fold(loader(world.blobs))
-            if stream.seq > 0:  # Else it was registered and never started.
-                net, _ = world.documents.compile(document)
-                decider = Decider(stream.tree, stream.tree.root, net, NobodyAsked(), stream.record)
-                cancel(decider, reason, lambda pinned: world.documents.compile(Pinned.from_mapping(pinned))[0])
-            stream.flush("cancelled")
-            await stream.durable()
+            await self._cancel_folded(stream, document, reason)
         finally:
             await self._leave()
+
+    async def _cancel_folded(self, stream: Stream, document: Pinned, reason: str) -> None:
+        documents = self.world.documents
+        if stream.seq > 0:  # Else it was registered and never started.
+            net, _ = documents.compile(document)
+            decider = Decider(stream.tree, stream.tree.root, net, NobodyAsked(), stream.record)
+            cancel(decider, reason, lambda pinned: documents.compile(Pinned.from_mapping(pinned))[0])
+        stream.flush("cancelled")
+        await stream.durable()
 
     async def _claim(self) -> Stream:
         world = self.world

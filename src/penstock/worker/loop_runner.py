@@ -54,6 +54,8 @@ class LoopRunner:
         except (ExpressionError, TypeError) as error:
             return RunEnded(run.step, "failed", error=_bad_collection(run.step, error), looped=True)
         if run.loop is None or run.loop.opened_at == NOT_OPENED:
+            if self.memory is not None and not self.memory.looped(run.place.id):
+                raise self._as_recalled(self.memory)
             self._open(len(self._items))
         self._resumed = sorted(self.loop.open)
         lanes = fan.max_in_flight if fan.mode is LoopMode.PARALLEL else 1
@@ -123,6 +125,11 @@ class LoopRunner:
             return self._recalled_index(self.memory)
         loop = self.loop
         return None if is_stopping(loop, self.fan.failure) else next_index(loop)
+
+    def _as_recalled(self, memory: Memory) -> BaseException:
+        """The recorded loop never began: it was given up before, or the record ends there."""
+        failure = memory.given_up(self.lease.run.place.id)
+        return LeaseLost(failure) if failure is not None else asyncio.CancelledError()
 
     def _recalled_index(self, memory: Memory) -> int | None:
         """In a replay an iteration starts if it did in the record: how many ran before a failure stopped the loop was chance."""

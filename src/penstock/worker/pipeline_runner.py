@@ -319,6 +319,7 @@ class PipelineRunner:
         """The lease is being given up: a task that was under way gets the outcome it never gave."""
         if pipeline.under_way is None:
             return
+        self.reports.forsake(pipeline)
         self._give_up(pipeline, self.tasks[pipeline.cursor], failure, given_up=True)
 
     def _give_up(self, pipeline: PipelineState, task: Task, failure: JsonMap, *, given_up: bool = False) -> None:
