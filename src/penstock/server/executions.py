@@ -79,7 +79,13 @@ class ScopeDriver:
         granted = [self._grant(run) for run in fresh]
         is_root = self.setting.depth == 0
         self.host.stream.flush(FINAL.get(self.state.status) if is_root else None)
-        await self.host.durable()
+        try:
+            await self.host.durable()
+        except BaseException:
+            # Nobody has them yet: whoever goes on from here grants these runs anew, be it to have them stopped.
+            for lease in granted:
+                self.leases.pop(lease.run.place.id, None)
+            raise
         if self.host.halted:
             return
         for lease in granted:
