@@ -1,0 +1,41 @@
+"""The log ends after any entry after which it can end: resuming gives what an unbroken run would have given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.adapters.memory_log import MemoryLog
+from penstock.app import Embedded
+from tests.chaos import playbooks
+from tests.chaos.engines import MemoryHome, Told, resumed, started, virtually
+from tests.chaos.logs import BoundaryLog
+from tests.chaos.workshop import marks
+
+CHUNKS = 4
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_a_run_whose_log_is_cut_anywhere_and_resumed_ends_as_if_nothing_had_happened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file, traces = playbooks.large(tmp_path), tmp_path / "marks"
+    home = MemoryHome.at(tmp_path)
+    log = BoundaryLog(MemoryLog(home.store))
+
+    async def whole(engine: Embedded) -> Told:
+        return await started(engine, file)
+
+    unbroken: Told = virtually(lambda: home.open(log), whole)
+    assert unbroken.status == "completed", unbroken.summary.error
+    effects = set(marks(traces))
+    for at in sorted(log.boundaries)[chunk:-1:CHUNKS]:
+        cut = home.cut(at)
+        traces.unlink(missing_ok=True)
+        again: Told = virtually(cut.open, resumed)
+        assert again.outcome == unbroken.outcome, at
+        done = {entry.task for entry in cut.entries()[:at] if entry.type == "task.done"}
+        assert not done & set(marks(traces)), at
+        assert set(marks(traces)) <= effects
