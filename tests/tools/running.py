@@ -71,7 +71,7 @@ class Runner:
         async def whole() -> None:
             task = asyncio.ensure_future(self.start(said, params, **overrides))
             async with asyncio.timeout(PATIENCE):
-                while not said:  # noqa: ASYNC110  what it waits for is in another thread or process
+                while not said:
                     await asyncio.sleep(0.005)
                 task.cancel()
                 await asyncio.wait([task])

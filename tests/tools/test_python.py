@@ -426,7 +426,7 @@ async def main(ready, go):
     async def main() -> Any:
         task = asyncio.ensure_future(in_thread.start([], {"code": code, "args": {"ready": str(ready), "go": str(go)}}))
         async with asyncio.timeout(30):
-            while not ready.exists():  # noqa: ASYNC110  what it waits for is in another thread
+            while not ready.exists():
                 await asyncio.sleep(0.001)
             go.touch()
             return await task

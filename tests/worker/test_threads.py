@@ -34,7 +34,7 @@ def done_within(main: Coroutine[Any, Any, Any], seconds: float = 20) -> Any:
 
 
 async def eventually(holds: Callable[[], bool]) -> None:
-    while not holds():  # noqa: ASYNC110  what it waits for is in another thread
+    while not holds():
         await asyncio.sleep(0.001)
 
 
