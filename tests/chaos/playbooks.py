@@ -121,10 +121,15 @@ workflow:
         - {step: each, args: {base: 100}}
         - {step: lines}
         - {step: risky}
+        - {step: clash}
         - {step: closed}
   - step: closed
     spec: {policy: {admit: {rules: [{when: "{{ ctx.page > 100 }}", then: {allow: true}}, {else: {then: {allow: false}}}]}}}
     tool: {kind: noop}
+  - step: clash
+    spec: {policy: {failure: {mode: best_effort}}}
+    loop: {in: [1, 2, 3], iterator: n, spec: {mode: parallel, max_in_flight: 3}}
+    tool: [{kind: mark, file: "{{ workload.file }}", value: "{{ iter.n }}", set: {ctx.same: "{{ iter.index }}"}}, {kind: sleep, seconds: "{{ 3 - iter.n }}"}]
   - step: each
     loop: {in: "{{ workload['items'] }}", iterator: n, spec: {mode: parallel, max_in_flight: 3}}
     tool:

@@ -15,8 +15,10 @@ from penstock.kernel.errors import Unavailable
 from penstock.ports.log import Entry
 from penstock.ports.results import decode
 from penstock.server.runs import RunUnderWay
+from penstock.tools.base import Call
 from tests.chaos.engines import Deed, MemoryHome, Told, really, resumed, started, virtually, write
 from tests.chaos.logs import PassingLog
+from tests.chaos.workshop import Workshop, behaving
 from tests.replay.corpus import LEAF, TREE, TREE_CHILD
 from tests.replaying import assert_engine_replays
 
@@ -176,10 +178,12 @@ def test_a_cancel_that_meets_a_time_out_and_an_interruption_leaves_nothing_open(
     virtually(home.open, assert_engine_replays)
 
 
-def test_a_cancel_ends_a_wait_for_a_retry(tmp_path: Path) -> None:
-    text = """
+@pytest.mark.parametrize("loop", ["", "loop: {in: [1, 2, 3], iterator: n, spec: {mode: parallel, max_in_flight: 2}}"])
+def test_a_cancel_ends_a_wait_for_a_retry(tmp_path: Path, loop: str) -> None:
+    text = f"""
     - step: start
-      tool: {kind: mark, file: marks, failing: 9, spec: {policy: {rules: [{when: "{{ outcome.error }}", then: {do: retry, attempts: 9, delay: 3600}}]}}}
+      {loop}
+      tool: {{kind: mark, file: marks, failing: 9, spec: {{policy: {{rules: [{{when: "{{{{ outcome.error }}}}", then: {{do: retry, attempts: 9, delay: 3600}}}}]}}}}}}
     """
     home, file = MemoryHome.at(tmp_path), write(tmp_path, text)
 
@@ -191,6 +195,7 @@ def test_a_cancel_ends_a_wait_for_a_retry(tmp_path: Path) -> None:
     failed = next(entry for entry in told.entries if entry.type == "step.failed")
     error = decode(failed.payload)["error"]  # type: ignore[index,call-overload]
     assert error["kind"] == "cancelled"  # type: ignore[index,call-overload]
+    all_closed(told.entries)
 
 
 @pytest.mark.parametrize("at", ["playbook.cancelling", "step.failed"])
@@ -210,7 +215,6 @@ def test_a_process_that_dies_while_it_cancels_leaves_a_run_that_a_resume_ends_as
         routed = (entry.seq for entry in told.entries[asked:] if entry.type == "next.selected")
         last = next(routed)
     cut = home.cut(last)
-    before = marks_of(tmp_path)
 
     async def resume(engine: Embedded) -> Told:
         again = await guarded(engine, resumed(engine))
@@ -220,12 +224,38 @@ def test_a_process_that_dies_while_it_cancels_leaves_a_run_that_a_resume_ends_as
     again: Told = virtually(cut.open, resume)
     assert again.status == "cancelled"
     all_closed(again.entries)
-    assert marks_of(tmp_path) == before
 
 
-def marks_of(folder: Path) -> str:
-    traces = folder / "marks"
-    return traces.read_text(encoding="utf-8") if traces.exists() else ""
+EFFECTS = """
+- step: start
+  next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}, {step: c}]}
+- {step: a, tool: {kind: effect}}
+- {step: b, tool: {kind: playbook, path: one.yaml}}
+- {step: c, loop: {in: [1, 2, 3], iterator: n, spec: {mode: parallel, max_in_flight: 2}}, tool: {kind: effect}}
+"""
+
+
+def test_a_run_that_was_being_cancelled_is_ended_by_a_resume_without_a_single_tool(tmp_path: Path) -> None:
+    ran: list[str] = []
+
+    async def effect(call: Call) -> None:
+        ran.append(call.task_run_id)
+        await call.clock.sleep(100)
+
+    write(tmp_path, "- {step: start, tool: {kind: effect}}", "one.yaml")
+    home, file = MemoryHome.at(tmp_path, Workshop(behaving("effect", effect))), write(tmp_path, EFFECTS)
+
+    async def body(engine: Embedded) -> Told:
+        return await started(engine, file, None, cancelling(5))
+
+    told: Told = virtually(home.open, body)
+    asked = next(entry.seq for entry in told.entries if entry.type == "playbook.cancelling")
+    assert len(ran) == 4
+    again: Told = virtually(home.cut(asked).open, resumed)
+    assert again.status == "cancelled"
+    assert len(ran) == 4
+    all_closed(again.entries)
+    assert [entry.type for entry in again.entries[asked:]].count("task.started") == 0
 
 
 def test_a_cancel_stops_code_in_threads_and_processes(tmp_path: Path) -> None:

@@ -30,6 +30,8 @@ def test_a_run_whose_log_is_cut_anywhere_and_resumed_ends_as_if_nothing_had_happ
 
     unbroken: Told = virtually(lambda: home.open(log), whole)
     assert unbroken.status == "completed", unbroken.summary.error
+    clash = next(entry for entry in unbroken.entries if entry.type == "loop.done" and entry.scope.startswith("clash"))
+    assert b'"done":1,"failed":2,"results":[{"slept":2.0},null,null]' in clash.payload
     effects = set(marks(traces))
     for at in sorted(log.boundaries)[chunk:-1:CHUNKS]:
         cut = home.cut(at)

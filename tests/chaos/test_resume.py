@@ -274,6 +274,25 @@ def test_what_another_steps_failure_stopped_is_taken_up_and_what_ended_meanwhile
     assert ran == {"bad": 2, "s1": 1, "s2": 1, "same": 1, "next": 1, "all": 1}
 
 
+def test_a_run_that_was_killed_while_it_stopped_because_of_a_failure_ends_failed_without_a_single_tool(
+    tmp_path: Path,
+) -> None:
+    house = House(tmp_path, ABORT)
+    whole = house.start()
+    aborted = next(
+        entry.seq for entry in whole.entries if entry.type == "next.selected" and b'"abort":true' in entry.payload
+    )
+    decided = next(entry.seq for entry in whole.entries[aborted:] if entry.source == "worker") - 1
+    before = house.marks()
+    house.home = house.home.cut(decided)
+    told = house.resume()
+    assert told.status == "failed"
+    assert told.summary.error["step"] == "bad"  # type: ignore[index,call-overload]
+    assert house.marks() == before
+    house.mend()
+    assert house.resume().status == "completed"
+
+
 def test_a_run_that_was_killed_after_a_branch_failed_still_ends_failed_and_only_then_reopens_it(tmp_path: Path) -> None:
     text = """
     - step: start

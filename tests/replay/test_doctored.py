@@ -93,6 +93,29 @@ def test_a_changed_outcome_shows_in_the_decision_that_depends_on_it(tmp_path: Pa
     assert (replayed["do"], replayed["rule"]) == ("jump", 1)
 
 
+FORK = """
+- step: start
+  next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}
+- step: a
+  tool: {kind: noop, value: 5}
+  next: {arcs: [{step: c, when: "{{ event.result > 3 }}"}, {step: d}]}
+- step: b
+  tool: {kind: sleep, seconds: 9}
+  next: {arcs: [{step: d}]}
+- step: c
+  tool: {kind: sleep, seconds: 1}
+- step: d
+"""
+
+
+@pytest.mark.clause("P9.3")
+def test_a_replay_that_takes_another_way_ends_although_some_wait_for_what_never_comes(tmp_path: Path) -> None:
+    difference = doctored(play(tmp_path, FORK), "task.done", "a@0.0.0", outcome__result=1)
+    assert difference is not None
+    assert difference.recorded is not None
+    assert (difference.recorded["event_type"], difference.recorded["scope"]) == ("step.done", "a@0.0.0")
+
+
 @pytest.mark.clause("P9.3")
 @pytest.mark.parametrize("drop", ["next.enqueued", "task.started", "step.done"])
 def test_an_event_that_is_missing_is_found(tmp_path: Path, drop: str) -> None:

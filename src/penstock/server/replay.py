@@ -145,6 +145,7 @@ class ReplayHost(ExecutionHost):
         self._record = record
         self._turn = 0
         self._waiting: dict[str, asyncio.Event] = {}
+        self._is_over = False
 
     # ---- what came from outside
 
@@ -186,6 +187,8 @@ class ReplayHost(ExecutionHost):
         if at != self._turn:
             waiting = self._waiting[scope] = asyncio.Event()
             await waiting.wait()
+            if self._is_over:
+                return
         try:
             await super().end(lease, body, counter)
         finally:
@@ -196,6 +199,13 @@ class ReplayHost(ExecutionHost):
         turn = self._next()
         if turn is not None and turn.scope in self._waiting:
             self._waiting.pop(turn.scope).set()
+
+    async def let_go(self) -> None:
+        """Those who still wait for their turn wait for something that does not happen any more: that is the difference."""
+        self._is_over = True
+        for waiting in self._waiting.values():
+            waiting.set()
+        await super().let_go()
 
     async def prompt(self, root: ScopeDriver) -> None:
         """Say what is to be said next, when it is no holder's word and the scope it is about is there."""

@@ -150,9 +150,7 @@ class PipelineRunner:
             failure = Failure("expression", str(error), False, {"expression": error.text, "variable": error.name})
         except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
             raise
-        except (
-            BaseException
-        ) as error:  # A tool may raise anything, `SystemExit` too; the task fails and the engine goes on.
+        except BaseException as error:  # A tool may raise anything; the task fails and the engine goes on.
             cause = error.__cause__ if isinstance(error, Escaped) and error.__cause__ else error
             name = type(cause).__name__
             failure = Failure("exception", f"{name}: {cause}".rstrip(": "), False, {"type": name})
