@@ -8,12 +8,13 @@ from typing import Any
 from penstock.adapters.memory_log import MemoryLog
 from penstock.kernel.errors import Refused
 from penstock.kernel.net import Net
+from penstock.kernel.places import LogicalClock
 from penstock.keychain import resolve
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Keys
 from penstock.ports.log import Entry, EventLog, Header
-from penstock.ports.results import loader
-from penstock.ports.wire import to_fact
+from penstock.ports.results import decode, loader
+from penstock.ports.wire import to_clock, to_fact
 from penstock.projections.canonical import canonical
 from penstock.server.documents import Documents, Pinned
 from penstock.server.replay import Difference, Record, ReplayHost, decide_again, first_difference
@@ -41,7 +42,26 @@ async def replay(
     document = Pinned.from_bytes(source.document(execution_id))
     desk = Desk(tools, StillClock(), blobs, SharedResources(), DaemonThreads(), settings, lambda *_: None, record)
     again = await _decide_again(desk, Documents(tools), execution_id, document)
+    if not _has_ended(entries):
+        again = _as_far_as(entries, again)
     return first_difference(canonical(entries, execution_id), canonical(again, execution_id))
+
+
+def _has_ended(entries: list[Entry]) -> bool:
+    marks = [entry.type for entry in entries if entry.scope == "" and entry.type != "playbook.cancelling"]
+    return marks[-1] in ("playbook.completed", "playbook.failed", "playbook.cancelled")
+
+
+def _as_far_as(entries: list[Entry], again: list[Entry]) -> list[Entry]:
+    """Of a run that was cut off, a replay knows what would have come next; what counts is what came."""
+    reach: dict[str, LogicalClock] = {}
+    for entry in entries:
+        reach[entry.scope] = max(_clock(entry), reach.get(entry.scope, ()))
+    return [entry for entry in again if _clock(entry) <= reach.get(entry.scope, ())]
+
+
+def _clock(entry: Entry) -> LogicalClock:
+    return to_clock(decode(entry.clock.encode()))
 
 
 async def _decide_again(desk: Desk, documents: Documents, execution_id: str, document: Pinned) -> list[Entry]:

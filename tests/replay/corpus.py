@@ -293,6 +293,17 @@ for moment in (0.5, 1.0, 2.5, 3.5, 5.0, 7.25, 10.5):
     run(f"cancelled after {moment} s", TREE, after(moment, "cancel"), status="cancelled", child=TREE_CHILD, leaf=LEAF)
 
 
+for moment in (0.5, 2.5, 3.5, 7.25):
+    run(
+        f"interrupted after {moment} s and left",
+        TREE,
+        after(moment, "0.7"),
+        status="interrupted",
+        child=TREE_CHILD,
+        leaf=LEAF,
+    )
+
+
 def _stopped(moment: float, grace: str) -> Make:
     def make(folder: Path) -> MemoryHome:
         home = play(folder, TREE, after(moment, grace), status="interrupted", child=TREE_CHILD, leaf=LEAF)
