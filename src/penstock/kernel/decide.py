@@ -62,7 +62,9 @@ def opening(
     continues: str | None = None,
 ) -> Fact:
     """The first fact of an execution scope. `continues` names a failed child of an earlier task run, whose place this takes."""
-    body = facts.ExecutionStarted(net.name, net.digest, workload, net.entry, trace_id, parent, document, continues)
+    body = facts.ExecutionStarted(
+        net.name, net.digest, workload, net.entry, trace_id, parent, document, continues, net.kind
+    )
     return Fact(place.id, (*place.clock, (), 0), body)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from penstock.kernel import facts, progress
 from penstock.kernel.errors import Bug
 from penstock.kernel.facts import Fact
+from penstock.kernel.flow import evolve as flows
 from penstock.kernel.places import Place, child_place, run_place
 from penstock.kernel.state import (
     ExecutionState,
@@ -30,6 +31,7 @@ class Execution:
     """Run place id -> the execution state it belongs to."""
     runs: dict[str, RunState] = field(default_factory=dict)
     iterations: dict[str, tuple[RunState, PipelineState]] = field(default_factory=dict)
+    flow: flows.FlowIndex = field(default_factory=flows.FlowIndex)
     on_iteration_closed: Callable[[RunState, facts.IterationEnded, PipelineState], None] | None = None
 
     def __post_init__(self) -> None:
@@ -38,9 +40,10 @@ class Execution:
 
 def evolve(tree: Execution, fact: Fact, ts: float) -> None:
     handler = _HANDLERS.get(type(fact.body))
-    if handler is None:
+    if handler is not None:
+        handler(tree, fact, fact.body, ts)
+    elif not flows.evolve(tree.flow, fact, ts):
         raise Bug(f"no transition for {type(fact.body).__name__}")
-    handler(tree, fact, fact.body, ts)
 
 
 # ---- execution scope
@@ -57,21 +60,32 @@ def _started(tree: Execution, fact: Fact, body: facts.ExecutionStarted, ts: floa
     state = tree.executions.get(fact.scope)
     if state is None:
         state = _open_child(tree, fact, body.continues)
+    if body.resumed and state.flow is not None:
+        state.status, state.error, state.ended_at, state.exit_code = "running", None, None, None
+        _bump(state)
+        flows.restart(tree.flow, state.flow, frozenset(body.kept))
+        return
     if state.status != "new":
         raise Bug(f"scope `{fact.scope}` starts twice")
     state.status = "running"
     state.name, state.digest, state.workload = body.name, body.digest, body.workload
     state.started_at, state.counter = ts, 1
     state.document, state.trace_id = body.document, body.trace_id
+    state.kind = body.kind
+    if body.kind == "job":
+        state.flow = flows.open_root(tree.flow, state.place)
 
 
 def _open_child(tree: Execution, fact: Fact, continues: str | None) -> ExecutionState:
     task_run_id = fact.scope.removesuffix("/")
-    pipeline = pipeline_of(tree, task_run_id.rpartition("/")[0])
+    component = tree.flow.components.get(task_run_id)
+    children = (
+        component.children if component is not None else pipeline_of(tree, task_run_id.rpartition("/")[0]).children
+    )
     child = ExecutionState(place=child_place(task_run_id, fact.clock[:-2]))
     if continues is not None:
-        _carry_over(pipeline.children.pop(continues), child)
-    pipeline.children[task_run_id] = child
+        _carry_over(children.pop(continues), child)
+    children[task_run_id] = child
     tree.executions[fact.scope] = child
     return child
 
@@ -111,6 +125,7 @@ def _ended(tree: Execution, fact: Fact, body: facts.ExecutionEnded, ts: float) -
     state = _execution(tree, fact.scope)
     _bump(state)
     state.status, state.error, state.ended_at = body.status, body.error, ts
+    state.exit_code = body.exit_code
 
 
 # ---- tokens

@@ -24,11 +24,16 @@ class ExecutionStarted:
     parent: str | None = None
     document: Json = None
     continues: str | None = None
+    kind: str = "playbook"
+    resumed: bool = False
+    """A job goes on after a stop: a new start, which keeps the sub-jobs in `kept` as they are (D30)."""
+    kept: list[str] = field(default_factory=list)
 
 
 @frozen
 class ExecutionInterrupted:
     reason: str
+    kind: str = "playbook"
 
 
 @frozen
@@ -42,12 +47,16 @@ class ExecutionResumed:
 @frozen
 class CancelAsked:
     reason: str
+    kind: str = "playbook"
 
 
 @frozen
 class ExecutionEnded:
     status: Literal["completed", "failed", "cancelled"]
     error: Json = None
+    kind: str = "playbook"
+    exit_code: int | None = None
+    """What the process is to exit with, where the document asks for a code of its own (D38)."""
 
 
 @frozen
@@ -172,6 +181,149 @@ class RunEnded:
     given_up: bool = False
 
 
+@frozen
+class SubjobStarted:
+    subjob: str
+    index: int
+    container: str = ""
+    """The scope of the joblet call or iteration that it lies in; that of the execution for one of the job's own."""
+
+
+@frozen
+class SubjobEnded:
+    """`aborts`: the job's policy lets nothing else start after this error."""
+
+    subjob: str
+    status: Literal["ok", "error", "skipped"]
+    index: int = 0
+    container: str = ""
+    error: Json = None
+    aborts: bool = False
+
+
+@frozen
+class CheckpointSaved:
+    """What a resume stands on. `outputs`: component -> port -> hash of its rows."""
+
+    subjob: str
+    bytes: int
+    status: str = "ok"
+    globals: JsonMap = field(default_factory=dict)
+    outputs: JsonMap = field(default_factory=dict)
+    context: Json = None
+
+
+@frozen
+class ComponentStarted:
+    """`sees`: the scopes whose globals it finds. `opens`: it is a joblet call, and this is the scope of its inside."""
+
+    component: str
+    type: str
+    subjob: str
+    sees: list[str] = field(default_factory=list)
+    rows_in: JsonMap = field(default_factory=dict)
+    opens: str | None = None
+
+
+@frozen
+class ComponentEnded:
+    """`dies`: the job ends once its error path has run (D18, D38)."""
+
+    component: str
+    status: Literal["ok", "error"]
+    rows_in: JsonMap = field(default_factory=dict)
+    rows_out: JsonMap = field(default_factory=dict)
+    outputs: JsonMap = field(default_factory=dict)
+    after: JsonMap = field(default_factory=dict)
+    result: Json = None
+    error: Json = None
+    ms: float = 0.0
+    dies: bool = False
+    exit_code: int | None = None
+
+
+@frozen
+class ComponentSkipped:
+    """`reason` is for people; `upstream` and `link` say which of its links decided it."""
+
+    component: str
+    subjob: str
+    reason: str
+    upstream: str | None = None
+    link: str | None = None
+    subjob_name: str = ""
+    index: int = 0
+    container: str = ""
+
+
+@frozen
+class LinkFired:
+    """In the log the source is called `from`, the target `to`."""
+
+    source: str
+    target: str
+    on: str
+    order: int
+    link: int
+
+
+@frozen
+class GlobalSet:
+    """`local`: another sub-job made the key and the writer may not export it, so only its own sub-job sees the new value."""
+
+    key: str
+    old: Json
+    new: Json
+    writer: str
+    scope: str
+    local: bool = False
+    creator: str = ""
+    is_set: bool = False
+
+
+@frozen
+class IteratorStarted:
+    """`items` is what the run is pinned to: a resume goes on over the same elements, whatever the source holds by then."""
+
+    iterator: str
+    total: int | None
+    items: Json = None
+    parallel: int = 1
+    mode: str = "accumulate"
+
+
+@frozen
+class ElementStarted:
+    """`subjobs`: so many lie in the body. With one, the iteration itself is that sub-job."""
+
+    iterator: str
+    index: int
+    item: Json = None
+    subjobs: int = 1
+
+
+@frozen
+class ElementEnded:
+    """`handlers`: so many sub-jobs of the same iteration are still to come, led to by iteration_ok or iteration_error."""
+
+    iterator: str
+    index: int
+    status: Literal["ok", "error"]
+    error: Json = None
+    handlers: int = 0
+
+
+@frozen
+class IteratorCompleted:
+    iterator: str
+    status: Literal["ok", "error"]
+    total: int
+    ok: int
+    failed: int
+    failures: list[int] = field(default_factory=list)
+    """The first of the failed ones."""
+
+
 Body: TypeAlias = (
     ExecutionStarted
     | ExecutionInterrupted
@@ -191,6 +343,18 @@ Body: TypeAlias = (
     | IterationStarted
     | IterationEnded
     | RunEnded
+    | SubjobStarted
+    | SubjobEnded
+    | CheckpointSaved
+    | ComponentStarted
+    | ComponentEnded
+    | ComponentSkipped
+    | LinkFired
+    | GlobalSet
+    | IteratorStarted
+    | ElementStarted
+    | ElementEnded
+    | IteratorCompleted
 )
 
 
@@ -203,10 +367,7 @@ class Fact(NamedTuple):
 
 
 FIXED_TYPES: dict[type[object], str] = {
-    ExecutionStarted: "playbook.started",
-    ExecutionInterrupted: "playbook.interrupted",
     ExecutionResumed: "playbook.resumed",
-    CancelAsked: "playbook.cancelling",
     TokenCreated: "token.created",
     TokenRefused: "token.refused",
     TokenStranded: "token.stranded",
@@ -218,10 +379,22 @@ FIXED_TYPES: dict[type[object], str] = {
     TaskEnded: "task.done",
     LoopStarted: "loop.started",
     IterationStarted: "loop.iteration.started",
+    SubjobStarted: "subjob.started",
+    CheckpointSaved: "checkpoint.saved",
+    ComponentStarted: "component.started",
+    ComponentSkipped: "component.skipped",
+    LinkFired: "edge.fired",
+    GlobalSet: "global.set",
+    IteratorStarted: "iterator.started",
+    ElementStarted: "iteration.started",
+    IteratorCompleted: "iterator.completed",
 }
 
 CLASSES: dict[str, type[object]] = {
     **{name: body for body, name in FIXED_TYPES.items()},
+    "playbook.started": ExecutionStarted,
+    "playbook.interrupted": ExecutionInterrupted,
+    "playbook.cancelling": CancelAsked,
     "playbook.completed": ExecutionEnded,
     "playbook.failed": ExecutionEnded,
     "playbook.cancelled": ExecutionEnded,
@@ -230,8 +403,22 @@ CLASSES: dict[str, type[object]] = {
     "step.done": RunEnded,
     "step.failed": RunEnded,
     "loop.done": RunEnded,
+    "job.started": ExecutionStarted,
+    "job.interrupted": ExecutionInterrupted,
+    "job.cancelling": CancelAsked,
+    "job.completed": ExecutionEnded,
+    "job.failed": ExecutionEnded,
+    "job.cancelled": ExecutionEnded,
+    "subjob.ok": SubjobEnded,
+    "subjob.error": SubjobEnded,
+    "subjob.skipped": SubjobEnded,
+    "component.ok": ComponentEnded,
+    "component.error": ComponentEnded,
+    "iteration.ok": ElementEnded,
+    "iteration.error": ElementEnded,
 }
 
+# What the holder of a lease decides: a pipeline or a loop of a step run; the components of a sub-job and their links.
 WORKER_TYPES = frozenset(
     {
         "task.started",
@@ -243,8 +430,26 @@ WORKER_TYPES = frozenset(
         "loop.done",
         "step.done",
         "step.failed",
+        "component.started",
+        "component.ok",
+        "component.error",
+        "component.skipped",
+        "edge.fired",
+        "global.set",
+        "iterator.started",
+        "iteration.started",
+        "iteration.ok",
+        "iteration.error",
+        "iterator.completed",
     }
 )
+
+_BY_STATUS: dict[type[object], str] = {
+    IterationEnded: "loop.iteration",
+    SubjobEnded: "subjob",
+    ComponentEnded: "component",
+    ElementEnded: "iteration",
+}
 
 
 def event_type(body: Body) -> str:
@@ -252,12 +457,19 @@ def event_type(body: Body) -> str:
     fixed = FIXED_TYPES.get(type(body))
     if fixed is not None:
         return fixed
-    if isinstance(body, ExecutionEnded):
-        return f"playbook.{body.status}"
-    if isinstance(body, IterationEnded):
-        return f"loop.iteration.{body.status}"
+    prefix = _BY_STATUS.get(type(body))
+    if prefix is not None:
+        return f"{prefix}.{body.status}"  # type: ignore[union-attr]
     if isinstance(body, RunEnded):
         return boundary(body)
+    if isinstance(body, ExecutionEnded):
+        return f"{body.kind}.{body.status}"
+    if isinstance(body, ExecutionStarted):
+        return f"{body.kind}.started"
+    if isinstance(body, ExecutionInterrupted):
+        return f"{body.kind}.interrupted"
+    if isinstance(body, CancelAsked):
+        return f"{body.kind}.cancelling"
     raise TypeError(f"not a fact: {body!r}")
 
 

@@ -1,9 +1,13 @@
 """The net: the immutable graph that a document is lowered to. All that may run is here, and nothing else is consulted.
 
     Net ── Node ── Pipeline ── Task ── Rule ── Then        what one run of a node does, on one lease
-                ├─ Fan                                     the same pipeline once per element of a collection
-                ├─ admit: Rule…                            may this token in?
-                └─ Edge…                                   where tokens go when the run has ended
+        │       ├─ Fan                                     the same pipeline once per element of a collection
+        │       ├─ admit: Rule…                            may this token in?
+        │       ├─ Edge…                                   where tokens go when the run has ended
+        │       └─ Part                                    a node that runs once in its scope, when its links are green
+        └─ Container ── Region ── Node…                    scopes: a job, a joblet call, an iteration; and their sub-jobs
+
+A net of steps moves tokens (gates TOKEN and JOIN); a net of components settles links (gates GREEN and BARRIER).
 
 Expressions are carried as text: a judge outside the kernel evaluates them, and the verdict is what the facts record.
 """
@@ -33,10 +37,36 @@ class Backoff(str, Enum):
 
 
 class Gate(str, Enum):
-    """When a node may run: once per token, or once per full set of tokens from the nodes it joins."""
+    """When a node may run.
+
+    TOKEN: once per token. JOIN: once per full set of tokens from the nodes it joins.
+    GREEN: once in its scope, when every data port is fed and a control link has fired. BARRIER: likewise, where the control links
+    that count together come from parallel branches.
+    """
 
     TOKEN = "token"
     JOIN = "join"
+    GREEN = "green"
+    BARRIER = "barrier"
+
+
+class On(str, Enum):
+    """What makes a link of a component net fire."""
+
+    DATA = "data"
+    OK = "ok"
+    ERROR = "error"
+    IF = "if"
+    PARALLELISE = "parallelise"
+    SYNCHRONISE = "synchronise"
+    SUBJOB_OK = "subjob_ok"
+    SUBJOB_ERROR = "subjob_error"
+    SUBJOB_DONE = "subjob_done"
+    """However the sub-job ended. Not written by authors: a post-job waits for every other sub-job with it."""
+    ITERATE = "iterate"
+    ITERATION_OK = "iteration_ok"
+    ITERATION_ERROR = "iteration_error"
+    ITERATOR_COMPLETE = "iterator_complete"
 
 
 class LoopMode(str, Enum):
@@ -124,6 +154,105 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """Joins two nodes of a component net. It settles once in each scope: fired or dead.
+
+    Source and target lie in the same container, except for ITERATE, ITERATION_OK and ITERATION_ERROR and for data from an
+    iterator's `item` port or from outside into a body: there the target lies in a container that the source, or a node beside
+    the source, opens.
+    """
+
+    index: int
+    """Its place among all links of the expanded document; names it in facts."""
+    source: str
+    target: str
+    on: On
+    order: int = 0
+    when: Condition | None = None
+    port: str = ""
+    """Of a data link: the output it begins at."""
+    to_port: str = ""
+    crosses: bool = False
+    """A data link into another scope: its rows are kept until the run is over, and survive a crash."""
+    hidden: bool = False
+    """Put in by the planner; not counted or shown as one of the author's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a node is within a component net."""
+
+    container: str
+    """The key of the container it lies in."""
+    region: int
+    """The index of its sub-job within that container."""
+    rank: int
+    """Its place in the topological order of its sub-job, from 0."""
+    local: str
+    """Its name within the container: what follows `iterator[#i].` in an iteration."""
+    startable: bool = False
+    """It needs no control link to fire: it has none, or is marked so."""
+    required: tuple[str, ...] = ()
+    """Input ports that must be fed."""
+    die_on_error: bool = False
+    exports: tuple[str, ...] = ()
+    """Globals of other sub-jobs that it may overwrite for everyone."""
+    opens: str | None = None
+    """The container that a run of this node opens: a joblet call's once, an iterator's once per element."""
+    prefix: tuple[str, ...] = ()
+    """The names of the joblet calls around it, outermost first, each in full: where its bare globals are looked up."""
+    group: str | None = None
+    """The name of the fused group it may run in; see `Net.groups`."""
+    schemas: JsonMap = field(default_factory=dict)
+    """Output port -> the columns that the document declares."""
+    always: bool = False
+    """It runs even when the job is dying: a post-job."""
+
+
+class Opening(str, Enum):
+    JOB = "job"
+    JOBLET = "joblet"
+    BODY = "body"
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A sub-job: members in topological order."""
+
+    index: int
+    name: str
+    members: tuple[str, ...]
+    handles: On | None = None
+    """In a body: this region is what ITERATION_OK or ITERATION_ERROR leads to, and starts after the others have closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A scope that holds sub-jobs: the job itself, a joblet call, an iteration."""
+
+    key: str
+    """`""` for the job; else the name of the node that opens it."""
+    opening: Opening
+    regions: tuple[Region, ...]
+
+
+class GlobalsMode(str, Enum):
+    ACCUMULATE = "accumulate"
+    RESET = "reset"
+    OVERRIDE = "override"
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """An iterator's own settings. `parallel` and `mode` may be templates in the params; these are their defaults."""
+
+    halts: bool = True
+    """`job_config.fail_strategy: halt`."""
+    while_: bool = False
+    """Elements are not listed: the condition in the param `while` is evaluated before each iteration."""
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     name: str
     tasks: tuple[Task, ...] = ()
@@ -137,6 +266,8 @@ class Node:
     deadline_s: float | None = None
     on_done: Writes = field(default_factory=Writes)
     spec: JsonMap = field(default_factory=dict)
+    part: Part | None = None
+    iterates: Iteration | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +275,7 @@ class Limits:
     max_payload_bytes: int = 1_048_576
     max_step_visits: int = 10_000
     max_task_runs: int = 1_000_000
+    max_reevaluations: int = 100
 
 
 class Durability(str, Enum):
@@ -166,6 +298,18 @@ class Net:
     executor: JsonMap = field(default_factory=dict)
     metadata: JsonMap = field(default_factory=dict)
     digest: str = ""
+    kind: str = "playbook"
+    """`job` for a component net; names the facts of the execution scope."""
+    containers: dict[str, Container] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()
+    groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Name of the last member -> all members in topological order: chains whose queries may run as one."""
+    aborts: bool = False
+    """`job_config.on_subjob_error: abort`."""
+    contexts: dict[str, JsonMap] = field(default_factory=dict)
+    """Context groups by name: each over the defaults, which are `workload`."""
+    engine: JsonMap = field(default_factory=dict)
+    """The data plane's settings: `engine`, `memory_limit`, `max_in_flight_rows`, `max_in_flight_bytes`, `threads`, `fuse`."""
 
 
 def positions(tasks: tuple[Task, ...]) -> dict[str, int]:
@@ -177,17 +321,25 @@ __all__ = [
     "AdmitRule",
     "Backoff",
     "Condition",
+    "Container",
     "Do",
     "Durability",
     "Edge",
     "FailureMode",
     "Fan",
     "Gate",
+    "GlobalsMode",
+    "Iteration",
     "Json",
     "Limits",
+    "Link",
     "LoopMode",
     "Net",
     "Node",
+    "On",
+    "Opening",
+    "Part",
+    "Region",
     "Rule",
     "Task",
     "Template",

@@ -10,11 +10,15 @@ It is mutable and owned by its decider; a closed scope is dropped and lives on i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from penstock.kernel.facts import RunEnded
 from penstock.kernel.patches import Gathered, SharedContext, Staged
 from penstock.kernel.places import ROOT, Path, Place
 from penstock.kernel.values import Json, JsonMap
+
+if TYPE_CHECKING:
+    from penstock.kernel.flow.state import ContainerState
 
 
 @dataclass(slots=True)
@@ -163,6 +167,10 @@ class ExecutionState:
     top: int = 0
     document: Json = None
     trace_id: str | None = None
+    kind: str = "playbook"
+    exit_code: int | None = None
+    flow: ContainerState | None = None
+    """The inside of a job."""
 
 
 @dataclass(slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias, Union
+from collections.abc import Mapping
+from typing import Any, TypeAlias, Union
 
 Json: TypeAlias = Union[bool, int, float, str, "list[Json]", "dict[str, Json]", None]
 JsonMap: TypeAlias = "dict[str, Json]"
@@ -10,3 +11,15 @@ JsonMap: TypeAlias = "dict[str, Json]"
 # A template is Json whose texts may hold `{{ … }}`; a condition is one such text.
 Template: TypeAlias = Json
 Condition: TypeAlias = str
+
+
+def merge_deeply(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """`over` wins; mappings merge, everything else replaces."""
+    merged = dict(base)
+    for key, value in over.items():
+        below = merged.get(key)
+        if isinstance(below, Mapping) and isinstance(value, Mapping):
+            merged[key] = merge_deeply(below, value)
+        else:
+            merged[key] = value
+    return merged

@@ -1,0 +1,111 @@
+"""What the expressions of a job see: `context`, `global`, `iteration`, `execution`, and bare names.
+
+Globals have dotted names inside joblets (`caller.__inner__NAME`), and components have after-variables
+(`global.component.NB_LINE`): both are read through one view, which looks them up as it is asked (D17, D41).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from penstock.expr.scope import MISSING
+from penstock.kernel.flow.views import View, Written
+from penstock.kernel.values import Json, JsonMap
+
+
+class GlobalsView(Mapping[str, Any]):
+    """Read-only. `prefixes` are the joblet calls around the reader, outermost first."""
+
+    __slots__ = ("_path", "_prefixes", "_view")
+
+    def __init__(self, view: View, prefixes: tuple[str, ...] = (), path: str = "") -> None:
+        self._view = view
+        self._prefixes = prefixes
+        self._path = path
+
+    def __getitem__(self, name: str) -> Any:
+        if not self._path:
+            for prefix in reversed(self._prefixes):
+                found = self._within(prefix, name)
+                if found is not MISSING:
+                    return found
+        return self._at(f"{self._path}{name}", name)
+
+    def _at(self, full: str, name: str) -> Any:
+        written = self._view.get(full)
+        if written is not None:
+            return written.value
+        if self._path:
+            own = self._view.after().get(self._path[:-1], {})
+            if name in own:
+                return own[name]
+        if self._is_prefix(full):
+            return GlobalsView(self._view, (), f"{full}.")
+        raise KeyError(name)
+
+    def _is_prefix(self, full: str) -> bool:
+        dotted = f"{full}."
+        return full in self._view.after() or any(
+            key.startswith(dotted) for key in [*self._view.shared(), *self._view.after()]
+        )
+
+    def _within(self, prefix: str, name: str) -> Any:
+        """Under a joblet call: a global that any of its components wrote, or the after-variables of one of them."""
+        start, end = f"{prefix}.__", f"__{name}"
+        found: Written | None = None
+        for key, written in self._view.shared().items():
+            if key.startswith(start) and key.endswith(end) and (found is None or written.stamp > found.stamp):
+                found = written
+        if found is not None:
+            return found.value
+        inner = f"{start}{name}"
+        return GlobalsView(self._view, (), f"{inner}.") if inner in self._view.after() else MISSING
+
+    def __iter__(self) -> Iterator[str]:
+        if not self._path:
+            return iter(self._view.values())
+        names = [key.removeprefix(self._path) for key in self._view.values() if key.startswith(self._path)]
+        return iter([*self._view.after().get(self._path[:-1], {}), *names])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class JobNames:
+    """A scope for the templates and conditions of one component. `after` are the after-variables that are known by bare name."""
+
+    __slots__ = ("after", "context", "fixed", "globals", "keychain")
+
+    def __init__(
+        self,
+        context: Mapping[str, Any],
+        globals: Mapping[str, Any],
+        *,
+        iteration: Mapping[str, Any] | None = None,
+        execution: JsonMap | None = None,
+        after: Mapping[str, Json] | None = None,
+        keychain: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.context = context
+        self.globals = globals
+        self.after = after or {}
+        self.keychain = keychain
+        self.fixed: dict[str, Any] = {
+            "context": context,
+            "global": globals,
+            "globals": globals,
+            "iteration": iteration if iteration is not None else MISSING,
+            "execution": execution or {},
+            "execution_id": (execution or {}).get("id", MISSING),
+        }
+
+    def lookup(self, name: str) -> object:
+        if name in self.fixed:
+            return self.fixed[name]
+        if name == "keychain" and self.keychain is not None:
+            return self.keychain
+        for values in (self.after, self.globals, self.context):
+            if name in values:
+                return values[name]
+        return MISSING

@@ -1,0 +1,1 @@
+"""The component half of the kernel: links settle, nodes turn green, sub-jobs close. Pure, like the rest of it."""

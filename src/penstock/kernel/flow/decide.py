@@ -1,0 +1,497 @@
+"""The decider of a component net: which links fire, what starts, what is skipped, when a sub-job closes.
+
+One local rule does it. Every link settles once, fired or dead; when all links of a node have settled, the node runs if its data
+ports are fed and a control link fired, and is skipped otherwise. Waiting for the last link makes joins, cascades of skips and
+alternate ways in the same thing, and makes what happens independent of what ran faster.
+
+Links are recorded before anything that follows from them starts (rulebook 1.3), and all of one decision goes into the log
+at once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol
+
+from penstock.kernel import facts
+from penstock.kernel.errors import Refused
+from penstock.kernel.evolve import Execution
+from penstock.kernel.facts import Body, ComponentEnded, Fact
+from penstock.kernel.flow import iterating, resuming, routing
+from penstock.kernel.flow.plan import OF_REGION, FlowPlan
+from penstock.kernel.flow.scene import Scene
+from penstock.kernel.flow.state import (
+    ERROR,
+    OK,
+    RUNNING,
+    SKIPPED,
+    ComponentState,
+    ContainerState,
+    RegionState,
+    owner,
+)
+from penstock.kernel.net import Container, Link, Net, Node, On, Opening, Region
+from penstock.kernel.places import event_name
+from penstock.kernel.state import ExecutionState
+from penstock.kernel.values import Json, JsonMap
+
+
+@dataclass(slots=True)
+class Ended:
+    """What a component run came to, as its runner says."""
+
+    status: str = OK
+    rows_out: JsonMap = field(default_factory=dict)
+    outputs: JsonMap = field(default_factory=dict)
+    after: JsonMap = field(default_factory=dict)
+    result: Json = None
+    error: Json = None
+    writes: dict[str, Json] = field(default_factory=dict)
+    sets: frozenset[str] = frozenset()
+    """Written keys whose values stand for sets."""
+    exports_all: bool = False
+    """Its writes have been allowed already: an iterator passes on what its iterations were allowed to write."""
+    exit_code: int | None = None
+    dies: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Which `if` links fire, by index; or why they cannot be judged."""
+
+    fired: tuple[int, ...] = ()
+    error: Json = None
+
+
+class FlowJudge(Protocol):
+    """Evaluates what the kernel carries as text, and says how long a component took."""
+
+    def conditions(self, node: Node, links: list[Link], component: ComponentState, end: Ended) -> Verdict: ...
+
+    def again(self, node: Node, component: ComponentState, index: int) -> bool | JsonMap:
+        """Is there to be an iteration `index` of a while? A mapping is the error that keeps it from being known."""
+        ...
+
+    def elapsed_ms(self, component: ComponentState) -> float: ...
+
+
+ENDS: dict[str, Literal["ok", "error", "skipped"]] = {OK: "ok", ERROR: "error", SKIPPED: "skipped"}
+
+
+class Flow:
+    def __init__(
+        self, tree: Execution, state: ExecutionState, net: Net, judge: FlowJudge, record: Callable[[Fact], None]
+    ) -> None:
+        self.tree = tree
+        self.state = state
+        self.net = net
+        self.plan = FlowPlan(net)
+        self.judge = judge
+        self.record = record
+        self.ready: deque[ComponentState] = deque()
+        """Components that have been started and whose work is to be done."""
+        self.scenes: dict[str, Scene] = {}
+        self.allowed: frozenset[str] | None = None
+        """Once the job is dying: what may still start."""
+        self.why_ending = ""
+        self.over: dict[str, Json] = {}
+        """Iterators whose `while` came out false, or could not be judged: then with the error."""
+        self.advancing: deque[ComponentState] = deque()
+        """Iterators of which an iteration has ended."""
+        self._queue: deque[tuple[Scene, str]] = deque()
+        self._is_moving = False
+        self._is_held = False
+
+    # ---- stimuli
+
+    def begin(self) -> None:
+        self.open(self.root, self.net.containers[""])
+        self.move()
+
+    def end(self, component: ComponentState, end: Ended) -> None:
+        """A runner says that a component is over. Late and foreign reports are refused, and nothing happens."""
+        known = self.tree.flow.components.get(component.place.id)
+        if known is not component or component.status != RUNNING:
+            raise Refused(f"`{component.name}` is not running")
+        if component.iterator is not None:
+            raise Refused(f"`{component.name}` ends with its iterations")
+        self.finish(self.scene_of(component), self.name_of(component), component, end)
+        self.move()
+
+    def iterate(self, component: ComponentState, total: int | None, items: Json, parallel: int, mode: str) -> None:
+        """A runner says over which elements an iterator is to run."""
+        iterating.start(self, component, total, items, parallel, mode)
+        self.move()
+
+    def cancel(self, reason: str) -> None:
+        self._require_running()
+        if not self.state.cancelling:
+            self.mark(facts.CancelAsked(reason, "job"))
+        self.allowed = frozenset()
+        self.move()
+
+    def interrupt(self, reason: str) -> None:
+        self._require_running()
+        self.mark(facts.ExecutionInterrupted(reason, "job"))
+
+    def resume(self) -> None:
+        """Go on after a stop. What is kept is not run again; the rest starts over (D30)."""
+        resuming.resume(self)
+        self.take_up()
+
+    def hold(self) -> None:
+        """From here on nothing starts and nothing is skipped. What ends is recorded, and the sub-jobs that close with it."""
+        self._is_held = True
+
+    def take_up(self) -> None:
+        """Work out from the state alone how far everything is, and go on from there."""
+        self.scenes.clear()
+        self.open(self.root, self.net.containers[""])
+        resuming.recall_dying(self)
+        self.move()
+
+    @property
+    def root(self) -> ContainerState:
+        assert self.state.flow is not None
+        return self.state.flow
+
+    # ---- scenes
+
+    def scene_of(self, component: ComponentState) -> Scene:
+        return self.scenes[component.region.container.id]
+
+    def name_of(self, component: ComponentState) -> str:
+        """The node that a component is a run of."""
+        return self.scene_of(component).names[component.place.id]
+
+    def node_of(self, component: ComponentState) -> Node:
+        return self.net.nodes[self.name_of(component)]
+
+    def open(self, container: ContainerState, spec: Container) -> None:
+        """A scope begins, or is taken up: what leads into it is settled, and its members follow when theirs are."""
+        scene = Scene.opened(self.plan, spec, container)
+        self.scenes[container.id] = scene
+        for region in scene.bodies:
+            for name in region.members:
+                if not scene.pending[name]:
+                    self._queue.append((scene, name))
+        routing.settle_from_outside(self, scene)
+        resuming.settle_kept(self, scene)
+        self.close_if_over(scene)
+
+    # ---- moving
+
+    def move(self) -> None:
+        """Start or skip whatever has become decidable, until nothing is left to decide."""
+        if self._is_moving or self._is_held:
+            return
+        self._is_moving = True
+        try:
+            while self._queue or self.advancing:
+                while self._queue:
+                    scene, name = self._queue.popleft()
+                    if scene.component(name) is None:
+                        self._decide(scene, name)
+                if self.advancing:
+                    iterating.advance(self, self.advancing.popleft())
+        finally:
+            self._is_moving = False
+
+    def settle(self, scene: Scene, link: Link, fired: bool) -> None:
+        scene.settled[link.index] = fired
+        self.count_down(scene, link.target)
+
+    def count_down(self, scene: Scene, name: str) -> None:
+        if name not in scene.pending:
+            return
+        scene.pending[name] -= 1
+        if scene.pending[name] == 0:
+            self._queue.append((scene, name))
+
+    def _decide(self, scene: Scene, name: str) -> None:
+        skip = routing.why_skipped(self, scene, name)
+        if skip is not None:
+            self._skip(scene, name, skip)
+        else:
+            self._start(scene, name)
+
+    def _start(self, scene: Scene, name: str) -> None:
+        region, node, part = self.plan.region(name), self.net.nodes[name], self.plan.part(name)
+        state = self._region_state(scene, region)
+        place = scene.component_place(name)
+        counter = self._counter(place.id)
+        is_call = part.opens is not None and self.net.containers[part.opens].opening is Opening.JOBLET
+        opens = f"{place.id}.__" if is_call else None
+        body = facts.ComponentStarted(
+            place.id,
+            node.tasks[0].kind if node.tasks else "joblet",
+            state.place.id,
+            routing.sees(scene, name),
+            routing.rows_in(self, scene, name),
+            opens,
+        )
+        self.record(Fact(place.id, (*place.clock, counter), body, self._cause(scene, name)))
+        component = self.tree.flow.components[place.id]
+        if is_call:
+            assert component.inside is not None
+            assert part.opens is not None
+            self.open(component.inside, self.net.containers[part.opens])
+        else:
+            self.ready.append(component)
+
+    def _counter(self, scope: str) -> int:
+        known = self.tree.flow.components.get(scope)
+        return max(known.counter if known is not None else 0, self.tree.flow.counters.get(scope, 0))
+
+    def _cause(self, scene: Scene, name: str) -> str | None:
+        """The fact that a start rests on: the settling of the latest of its links, by place."""
+        best: tuple[tuple[object, ...], str] | None = None
+        for scope in routing.sees(scene, name):
+            source: ComponentState | RegionState | None = self.tree.flow.regions.get(
+                scope
+            ) or scene.state.components.get(scope)
+            if source is not None:
+                at = (source.place.clock, event_name(scope, source.counter - 1))
+                if best is None or at[0] > best[0]:
+                    best = at
+        return best[1] if best is not None else None
+
+    def _region_state(self, scene: Scene, region: Region) -> RegionState:
+        """The sub-job, opened now if this is its first component to start."""
+        state = scene.region(region)
+        if state is None or state.status not in (RUNNING, OK, ERROR):
+            scope = scene.region_scope(region)
+            counter = state.counter if state is not None else self.tree.flow.counters.get(scope, 0)
+            body = facts.SubjobStarted(region.name, region.index, scene.state.id)
+            clock = (*scene.state.place.clock, (region.index,), counter)
+            self.record(Fact(scope, clock, body))
+            state = scene.region(region)
+        assert state is not None
+        return state
+
+    def _skip(self, scene: Scene, name: str, skip: routing.Skip) -> None:
+        region = self.plan.region(name)
+        scope = scene.region_scope(region)
+        place = scene.component_place(name)
+        body = facts.ComponentSkipped(
+            place.id, scope, skip.reason, skip.upstream, skip.link, region.name, region.index, scene.state.id
+        )
+        self.record(Fact(place.id, (*place.clock, self._counter(place.id)), body, skip.cause))
+        component = self.tree.flow.components[place.id]
+        self._settle_component(scene, name, component)
+
+    # ---- the end of a component
+
+    def finish(self, scene: Scene, name: str, component: ComponentState, end: Ended) -> None:
+        node, part = self.net.nodes[name], self.plan.part(name)
+        end = self._with_after(component, end)
+        ifs = sorted(
+            (one for one in self.plan.outbound[name] if one.on is On.IF), key=lambda one: (one.order, one.index)
+        )
+        verdict = Verdict()
+        if end.status == OK and ifs:
+            verdict = self.judge.conditions(node, ifs, component, end)
+            if verdict.error is not None:
+                end = replace(end, status=ERROR, error=verdict.error)
+                end.after["ERROR_MESSAGE"] = _message(verdict.error)
+        dies = end.dies or (end.status == ERROR and part.die_on_error)
+        body = ComponentEnded(
+            component.name,
+            "ok" if end.status == OK else "error",
+            component.rows_in,
+            end.rows_out,
+            end.outputs,
+            end.after,
+            end.result,
+            end.error,
+            self.judge.elapsed_ms(component),
+            dies,
+            end.exit_code,
+        )
+        cause = event_name(component.place.id, component.counter - 1)
+        self.in_component(component, body, cause)
+        settled = event_name(component.place.id, component.counter - 1)
+        self._commit(component, name, end, settled)
+        for link in routing.fired_by(self.plan, name, component, verdict.fired):
+            source, target = component.name, scene.scope(link.target)
+            self.in_component(
+                component, facts.LinkFired(source, target, link.on.value, link.order, link.index), settled
+            )
+        if dies:
+            self.die(f"`{component.name}` ended in ERROR and the job dies with it", name)
+        self._settle_component(scene, name, component)
+
+    def _with_after(self, component: ComponentState, end: Ended) -> Ended:
+        after: JsonMap = {"NB_LINE": routing.lines(component, end.rows_out)}
+        after.update({f"NB_LINE_OUT_{port}": rows for port, rows in end.rows_out.items()})
+        after["ERROR_MESSAGE"] = _message(end.error) if end.error is not None else None
+        after["DURATION_MS"] = self.judge.elapsed_ms(component)
+        after.update(end.after)
+        return replace(end, after=after)
+
+    def _commit(self, component: ComponentState, name: str, end: Ended, cause: str) -> None:
+        """Globals become visible with the end of the component and the firing of its links, all at once (1.3)."""
+        part = self.plan.part(name)
+        owned_by = owner(component.region)
+        for bare, value in end.writes.items():
+            key = routing.global_name(name, part, bare)
+            before = component.view.get(key)
+            is_foreign = before is not None and before.creator != owned_by
+            local = is_foreign and not end.exports_all and bare not in part.exports and key not in part.exports
+            creator = before.creator if before is not None else owned_by
+            body = facts.GlobalSet(
+                key,
+                before.value if before is not None else None,
+                value,
+                component.name,
+                component.region.name,
+                local,
+                creator,
+                bare in end.sets,
+            )
+            self.in_component(component, body, cause)
+
+    def _settle_component(self, scene: Scene, name: str, component: ComponentState) -> None:
+        for link in self.plan.outbound[name]:
+            if link.on not in OF_REGION:
+                self.settle(scene, link, routing.has_fired(link, component))
+        for iterator in self.plan.awaiting.get(name, ()):
+            self.count_down(scene, iterator)
+        index = component.region.index
+        scene.unsettled[index] -= 1
+        if scene.unsettled[index] == 0:
+            self._close_region(scene, scene.spec.regions[index])
+
+    # ---- the end of a sub-job, and of what holds it
+
+    def _close_region(self, scene: Scene, region: Region) -> None:
+        state = scene.region(region)
+        assert state is not None
+        status, error = routing.aggregate(self, scene, region)
+        scene.open_regions -= 1
+        if scene.is_single and region is scene.bodies[0]:
+            scene.held = (status, error)
+            self.close_if_over(scene)
+            return
+        self._record_region_end(scene, region, state, status, error)
+        for link in self.plan.of_region[scene.spec.key, region.index]:
+            if link.on is On.SYNCHRONISE:
+                self.branch_ended(scene, link, status)
+                continue
+            fired = routing.region_fires(link, status)
+            if fired and not link.hidden:
+                cause = event_name(state.place.id, state.counter - 1)
+                body = facts.LinkFired(
+                    scene.scope(link.source), scene.scope(link.target), link.on.value, link.order, link.index
+                )
+                self._in_region(scene, region, state, body, cause)
+            self.settle(scene, link, fired)
+        self.close_if_over(scene)
+
+    def close_if_over(self, scene: Scene) -> None:
+        if not scene.open_regions:
+            self._close(scene)
+
+    def _record_region_end(self, scene: Scene, region: Region, state: RegionState, status: str, error: Json) -> None:
+        aborts = status == ERROR and self.net.aborts and scene.spec.opening is Opening.JOB
+        ended = ENDS[status]
+        body = facts.SubjobEnded(region.name, ended, region.index, scene.state.id, error, aborts)
+        self._in_region(scene, region, state, body, None)
+        if status != SKIPPED:
+            self.checkpoint(scene, region, state)
+        if aborts:
+            self.die(f"sub-job `{region.name}` ended in ERROR and `on_subjob_error` is abort", *region.members)
+
+    def checkpoint(self, scene: Scene, region: Region, state: RegionState) -> None:
+        body = routing.checkpoint(self.state.workload, state, state.status)
+        self._in_region(scene, region, state, body, event_name(state.place.id, state.counter - 1))
+
+    def branch_ended(self, scene: Scene, link: Link, status: str) -> None:
+        """A join waits for all of its branches, then all of its links fire or none (D35)."""
+        scene.branches[link.index] = status
+        links = [one for one in self.plan.inbound[link.target] if one.on is On.SYNCHRONISE]
+        if any(one.index not in scene.branches for one in links):
+            return
+        ends = [scene.branches[one.index] for one in links]
+        fired = ERROR not in ends and any(end != SKIPPED for end in ends)
+        place = scene.component_place(link.target)
+        if fired and scene.component(link.target) is None:  # After a resume the join may be there already.
+            for one in links:
+                body = facts.LinkFired(
+                    scene.scope(one.source), scene.scope(one.target), one.on.value, one.order, one.index
+                )
+                self.record(Fact(place.id, (*place.clock, self._counter(place.id)), body))
+        for one in links:
+            self.settle(scene, one, fired)
+
+    def _close(self, scene: Scene) -> None:
+        """All sub-jobs of a scope have closed."""
+        if scene.is_closing:
+            return
+        scene.is_closing = True
+        container = scene.state
+        if container.opener is None:
+            self._end()
+        elif container.index is not None:
+            iterating.scope_closed(self, scene)
+        else:
+            self._end_call(scene, container.opener)
+
+    def _end_call(self, scene: Scene, call: ComponentState) -> None:
+        """All sub-jobs of a joblet have closed, and so the call ends."""
+        del self.scenes[scene.state.id]
+        outer = self.scene_of(call)
+        name = outer.names[call.place.id]
+        failed = routing.failures(scene)
+        end = Ended(ERROR, error=routing.first_error(failed)) if failed else Ended()
+        for link in self.plan.proxies[name]:
+            source = scene.component(link.source)
+            if source is not None and source.status == OK and link.port in source.outputs:
+                end.outputs[link.to_port] = source.outputs[link.port]
+                end.rows_out[link.to_port] = source.rows_out.get(link.port, 0)
+        self.finish(outer, name, call, end)
+
+    def die(self, why: str, *names: str) -> None:
+        """Nothing starts any more but the error path of what failed, and what runs always."""
+        path = self.plan.error_path(names)
+        self.allowed = path if self.allowed is None else self.allowed | path
+        self.why_ending = self.why_ending or why
+
+    def _end(self) -> None:
+        status: Literal["completed", "failed", "cancelled"] = "completed"
+        error: Json = None
+        exit_code: int | None = None
+        dying = resuming.dying(self.root)
+        failed = routing.failures(self.scenes[self.root.id])
+        if self.state.cancelling:
+            status = "cancelled"
+        elif dying is not None:
+            status, error, exit_code = "failed", routing.with_component(dying), dying.exit_code or 1
+        elif failed:
+            status, error = "failed", routing.first_error(failed)
+        body = facts.ExecutionEnded(status, error, "job", exit_code)
+        self.mark(body, at=(len(self.net.containers[""].regions),))
+
+    # ---- recording
+
+    def mark(self, body: Body, *, cause: str | None = None, at: tuple[int, ...] = ()) -> None:
+        """Record a fact of the execution scope itself."""
+        place = self.state.place
+        self.record(Fact(place.id, (*place.clock, at, self.state.counter), body, cause))
+
+    def in_component(self, component: ComponentState, body: Body, cause: str | None) -> None:
+        self.record(Fact(component.place.id, (*component.place.clock, component.counter), body, cause))
+
+    def _in_region(self, scene: Scene, region: Region, state: RegionState, body: Body, cause: str | None) -> None:
+        clock = (*scene.state.place.clock, (region.index, len(region.members)), state.counter)
+        self.record(Fact(state.place.id, clock, body, cause))
+
+    def _require_running(self) -> None:
+        if self.state.status != "running":
+            raise Refused(f"the run is {self.state.status}, not running")
+
+
+def _message(error: Json) -> str:
+    return str(error.get("message", error)) if isinstance(error, dict) else str(error)

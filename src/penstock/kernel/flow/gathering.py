@@ -1,0 +1,97 @@
+"""How an iterator brings together what its iterations wrote to globals (rulebook 12.4, A4).
+
+    accumulate   lists are appended to, sets united, anything else is replaced by the later iteration
+    reset        an iteration starts without what earlier ones wrote; only what the last one wrote survives
+    override     the later iteration wins
+
+Only iterations that ended OK count, and they count in the order of their index, whichever ended first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from penstock.kernel.flow.state import ContainerState, IteratorState
+from penstock.kernel.flow.views import View, Written
+from penstock.kernel.net import GlobalsMode
+from penstock.kernel.values import Json
+
+
+def writes_of(container: ContainerState) -> dict[str, Written]:
+    """What the members of a closed iteration leave behind: for each key they wrote, its last value."""
+    keys = set(_written(container))
+    if not keys:
+        return {}
+    views = [region.out() for region in container.regions.values()]
+    found: dict[str, Written] = {}
+    for key in sorted(keys):
+        present = [written for view in views if (written := view.shared().get(key)) is not None]
+        if present:
+            found[key] = max(present, key=lambda written: written.stamp)
+    return found
+
+
+def _written(container: ContainerState) -> Iterator[str]:
+    """With what was written in the joblets that it calls."""
+    for component in container.components.values():
+        yield from component.written
+        if component.inside is not None:
+            yield from _written(component.inside)
+
+
+def gather(iterator: IteratorState, index: int, writes: dict[str, Written]) -> None:
+    if writes:
+        iterator.gathered[index] = writes
+    low = iterator.settled.low
+    for ready in sorted(one for one in iterator.gathered if one < low):
+        _merge(iterator, iterator.gathered.pop(ready))
+    iterator.merged_up_to = low
+
+
+def finish(iterator: IteratorState) -> dict[str, Json]:
+    """All that the iterations wrote, merged: what the iterator commits when it ends."""
+    rest = replace(iterator, merged=dict(iterator.merged))
+    for index in sorted(iterator.gathered):
+        _merge(rest, iterator.gathered[index])
+    return rest.merged
+
+
+def _merge(iterator: IteratorState, writes: dict[str, Written]) -> None:
+    if iterator.mode == GlobalsMode.RESET.value:
+        iterator.merged = {key: written.value for key, written in writes.items()}
+        return
+    for key, written in writes.items():
+        if iterator.mode == GlobalsMode.OVERRIDE.value:
+            iterator.merged[key] = written.value
+        else:
+            iterator.merged[key] = _accumulated(iterator, key, written)
+
+
+def _accumulated(iterator: IteratorState, key: str, written: Written) -> Json:
+    value = written.value
+    before = iterator.base.get(key)
+    base = before.value if before is not None else None
+    old = iterator.merged.get(key, base)
+    if not isinstance(value, list) or not isinstance(old, list):
+        return value
+    if written.is_set:
+        return old + [one for one in value if one not in old]
+    # An iteration that saw the list may have written it back with its own elements at the end: those alone are new.
+    for seen in (old, base):
+        if isinstance(seen, list) and value[: len(seen)] == seen:
+            return old + value[len(seen) :]
+    return old + value
+
+
+def seen_by_next(iterator: IteratorState, creator: str, opened: tuple[tuple[object, ...], str]) -> View:
+    """What the next iteration sees: with one at a time also what the earlier ones wrote, unless each starts afresh."""
+    if iterator.parallel > 1 or iterator.mode == GlobalsMode.RESET.value or not iterator.merged:
+        return iterator.base
+    view = View((iterator.base,))
+    for key, value in iterator.merged.items():
+        before = iterator.base.get(key)
+        past = before.past | {before.stamp} if before is not None else frozenset()
+        made_by = before.creator if before is not None else creator
+        view.write(key, Written(value, opened, made_by, past))  # type: ignore[arg-type]
+    return view

@@ -1,0 +1,252 @@
+"""Iterators: one scope per element, so many at a time; what follows from the end of one, and from the end of the last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.kernel import facts
+from penstock.kernel.facts import Fact
+from penstock.kernel.flow import routing
+from penstock.kernel.flow.gathering import finish
+from penstock.kernel.flow.plan import OF_ITERATION
+from penstock.kernel.flow.scene import Scene
+from penstock.kernel.flow.state import ERROR, OK, ComponentState, IteratorState
+from penstock.kernel.net import Node, On, Region
+from penstock.kernel.places import event_name
+from penstock.kernel.values import Json, JsonMap
+
+if TYPE_CHECKING:
+    from penstock.kernel.flow.decide import Flow
+
+SHOWN_ITEM = 200
+LIMIT = "CONDITION_REEVALUATION_LIMIT"
+
+
+def start(flow: Flow, component: ComponentState, total: int | None, items: Json, parallel: int, mode: str) -> None:
+    body = facts.IteratorStarted(component.name, total, items, parallel, mode)
+    flow.in_component(component, body, event_name(component.place.id, component.counter - 1))
+    flow.advancing.append(component)
+
+
+def advance(flow: Flow, component: ComponentState) -> None:
+    """Open what may be opened; when nothing is open and nothing to come, the iterator is over."""
+    iterator, node = _iterator(component), flow.node_of(component)
+    while len(iterator.open) < iterator.parallel and (index := _next(flow, component, node)) is not None:
+        _open(flow, component, index)
+    if not iterator.open and component.status == "RUNNING":
+        _complete(flow, component, node)
+
+
+def _iterator(component: ComponentState) -> IteratorState:
+    assert component.iterator is not None
+    return component.iterator
+
+
+def _next(flow: Flow, component: ComponentState, node: Node) -> int | None:
+    iterator = _iterator(component)
+    assert node.iterates is not None
+    if component.place.id in flow.over or flow.state.cancelling or not routing.may_start(flow, node.name):
+        return None
+    if node.iterates.halts and iterator.failed:
+        return None
+    index = iterator.next_index
+    while index in iterator.settled or index in iterator.open:
+        index += 1
+    if iterator.total is not None:
+        return index if index < iterator.total else None
+    return index if _again(flow, component, node, index) else None
+
+
+def _again(flow: Flow, component: ComponentState, node: Node, index: int) -> bool:
+    """Rulebook 8: a condition that is evaluated again and again is cut off, in case nothing will ever make it false."""
+    limit = flow.net.limits.max_reevaluations
+    if index > limit:
+        message = f"the condition of `{component.name}` was evaluated again {limit} times and is still true"
+        flow.over[component.place.id] = {
+            "kind": LIMIT,
+            "message": f"{LIMIT}: {message}",
+            "retryable": False,
+            "limit": limit,
+        }
+        return False
+    verdict = flow.judge.again(node, component, index)
+    if verdict is True:
+        return True
+    flow.over[component.place.id] = verdict or None
+    return False
+
+
+def _open(flow: Flow, component: ComponentState, index: int) -> None:
+    iterator = _iterator(component)
+    scope = f"{component.place.id}[#{index}]"
+    container = flow.plan.part(flow.name_of(component)).opens
+    assert container is not None
+    spec = flow.net.containers[container]
+    subjobs = sum(not flow.plan.is_handler(region) for region in spec.regions)
+    clock = (*component.place.clock, iterator.opened_at, index, (0,), flow.tree.flow.counters.get(scope, 0))
+    item = _shown(iterator.items[index]) if iterator.items is not None else None
+    body = facts.ElementStarted(component.name, index, item, subjobs)
+    flow.record(Fact(scope, clock, body, event_name(component.place.id, iterator.opened_at)))
+    flow.open(iterator.open[index], spec)
+
+
+def _shown(item: Json) -> Json:
+    """A small element is worth seeing in the log; a larger one is found among the items of the iterator."""
+    if isinstance(item, dict) and len(item) <= 12:
+        return (
+            {key: _shown(value) for key, value in item.items()}
+            if all(_is_small(one) for one in item.values())
+            else None
+        )
+    return item if _is_small(item) else None
+
+
+def _is_small(item: Json) -> bool:
+    return item is None or isinstance(item, int | float) or (isinstance(item, str) and len(item) <= SHOWN_ITEM)
+
+
+# ---- the end of one
+
+
+def scope_closed(flow: Flow, scene: Scene) -> None:
+    container = scene.state
+    component = container.opener
+    assert component is not None
+    if container.status == "RUNNING" and _record_end(flow, scene, component):
+        scene.is_closing = False
+        _lead_on(flow, scene)
+        return
+    del flow.scenes[container.id]
+    flow.advancing.append(component)
+
+
+def _record_end(flow: Flow, scene: Scene, component: ComponentState) -> int:
+    """The body has closed. How many handlers of its end are to follow in the same scope."""
+    container = scene.state
+    assert container.index is not None
+    status, error = scene.held or _outcome(scene)
+    handlers = _handlers(scene, status)
+    region = container.regions.get(container.place.id)
+    if region is not None:
+        _in_scope(flow, scene, routing.checkpoint(None, region, ERROR if status == ERROR else OK))
+    ended = facts.ElementEnded(
+        component.name, container.index, "error" if status == ERROR else "ok", error, len(handlers)
+    )
+    _in_scope(flow, scene, ended)
+    return len(handlers)
+
+
+def _outcome(scene: Scene) -> tuple[str, Json]:
+    failed = routing.failures(scene)
+    return (ERROR, routing.first_error(failed)) if failed else (OK, None)
+
+
+def _handlers(scene: Scene, status: str) -> list[Region]:
+    on = On.ITERATION_ERROR if status == ERROR else On.ITERATION_OK
+    return [
+        region
+        for region in scene.spec.regions
+        if any(link.on is on for name in region.members for link in scene.plan.inbound[name])
+    ]
+
+
+def _lead_on(flow: Flow, scene: Scene) -> None:
+    status = scene.state.status
+    on = On.ITERATION_ERROR if status == ERROR else On.ITERATION_OK
+    regions = _handlers(scene, status)
+    component = scene.state.opener
+    assert component is not None
+    for region in regions:
+        scene.admit(region)
+    links = [link for region in regions for name in region.members for link in scene.plan.inbound[name]]
+    for link in links:
+        if link.on is on:
+            target = scene.scope(link.target)
+            _in_scope(flow, scene, facts.LinkFired(component.name, target, on.value, link.order, link.index))
+    for link in links:
+        is_from_inside = scene.plan.part(link.source).container == scene.spec.key
+        if link.on in OF_ITERATION:
+            flow.settle(scene, link, link.on is on)
+        elif not is_from_inside:
+            flow.settle(scene, link, routing.is_fed(flow, scene, link))
+
+
+def _in_scope(flow: Flow, scene: Scene, body: facts.Body) -> None:
+    """A fact of the iteration itself, after all that its body did."""
+    container = scene.state
+    region = container.regions.get(container.place.id)
+    counter = region.counter if region is not None else container.counter
+    clock = (*container.place.clock, (0, _members(scene)), counter)
+    flow.record(Fact(container.place.id, clock, body, event_name(container.place.id, counter - 1)))
+
+
+def _members(scene: Scene) -> int:
+    """After every member of every sub-job of the body, which are numbered from (0, 0)."""
+    if len(scene.bodies) == 1:
+        return len(scene.bodies[0].members)
+    return max((len(region.members) for region in scene.spec.regions), default=0)
+
+
+# ---- the end of all
+
+
+def _complete(flow: Flow, component: ComponentState, node: Node) -> None:
+    from penstock.kernel.flow.decide import Ended
+
+    iterator = _iterator(component)
+    assert node.iterates is not None
+    ended = iterator.ok + iterator.failed
+    body = facts.IteratorCompleted(
+        component.name,
+        "error" if iterator.failed or flow.over.get(component.place.id) is not None else "ok",
+        ended,
+        iterator.ok,
+        iterator.failed,
+        sorted(iterator.failures),
+    )
+    flow.in_component(component, body, event_name(component.place.id, component.counter - 1))
+    error = _error(flow, component, iterator, node.iterates.halts)
+    dies = iterator.death is not None or (isinstance(error, dict) and error.get("kind") == LIMIT)
+    after: JsonMap = {"NB_ITERATION": ended, "NB_ITERATION_OK": iterator.ok, "NB_ITERATION_ERROR": iterator.failed}
+    writes = dict(finish(iterator))
+    end = Ended(
+        ERROR if error is not None else OK,
+        after=after,
+        error=error,
+        writes=writes,
+        exports_all=True,
+        exit_code=iterator.death[1] if iterator.death is not None else None,
+        dies=dies,
+    )
+    flow.finish(flow.scene_of(component), flow.name_of(component), component, end)
+
+
+def _error(flow: Flow, component: ComponentState, iterator: IteratorState, halts: bool) -> Json:
+    judged = flow.over.get(component.place.id)
+    if judged is not None:
+        return judged
+    if iterator.failed and (halts or iterator.death is not None):
+        return _failed(component, iterator)
+    if iterator.death is not None:  # What its error link led to made the iteration OK, and the job dies all the same.
+        return iterator.death[2]
+    is_short = iterator.total is not None and iterator.ok + iterator.failed < iterator.total
+    if is_short or (iterator.total is None and component.place.id not in flow.over):
+        return {
+            "kind": "stopped",
+            "message": f"`{component.name}` was stopped before its last iteration",
+            "retryable": True,
+        }
+    return None
+
+
+def _failed(component: ComponentState, iterator: IteratorState) -> JsonMap:
+    first = iterator.first_error if isinstance(iterator.first_error, dict) else {}
+    index = min(iterator.failures)
+    message = f"iteration {index} of `{component.name}` failed: {first.get('message', 'no reason given')}"
+    return {
+        **first,
+        "kind": first.get("kind", "iteration"),
+        "message": message,
+        "iteration": index,
+        "failed": iterator.failed,
+    }

@@ -1,0 +1,114 @@
+"""What a resume keeps, and how a decider finds its way back into a state that was folded from the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from penstock.kernel import facts
+from penstock.kernel.errors import Refused
+from penstock.kernel.flow import routing
+from penstock.kernel.flow.plan import OF_REGION
+from penstock.kernel.flow.scene import Scene
+from penstock.kernel.flow.state import ERROR, OK, PENDING, RUNNING, ComponentState, ContainerState
+from penstock.kernel.net import On
+
+if TYPE_CHECKING:
+    from penstock.kernel.flow.decide import Flow
+
+
+def resume(flow: Flow) -> None:
+    """Record the new start. After a crash whatever has closed is kept; after a failure, what ended OK or was dealt with."""
+    state = flow.state
+    if state.status in ("completed", "cancelled"):
+        raise Refused(f"the run is {state.status}; there is nothing to resume")
+    kept = list(_kept(flow, flow.root, "", has_failed=state.status == "failed"))
+    body = facts.ExecutionStarted(
+        state.name, state.digest, state.workload, "", state.trace_id, kind="job", resumed=True, kept=kept
+    )
+    flow.mark(body)
+
+
+def _kept(flow: Flow, container: ContainerState, key: str, *, has_failed: bool) -> Iterator[str]:
+    """The sub-jobs to keep, here and inside joblet calls whose own sub-job starts over."""
+    spec = flow.net.containers[key]
+    scene = Scene.opened(flow.plan, spec, container)
+    for region in spec.regions:
+        state = scene.region(region)
+        if state is None:
+            continue
+        if _is_kept(scene, state.status, region, has_failed=has_failed):
+            yield state.place.id
+            continue
+        for name in region.members:
+            component = scene.component(name)
+            if component is not None and component.inside is not None:
+                yield from _kept(flow, component.inside, name, has_failed=has_failed)
+
+
+def _is_kept(scene: Scene, status: str, region: object, *, has_failed: bool) -> bool:
+    from penstock.kernel.net import Region
+
+    assert isinstance(region, Region)
+    if status in (PENDING, RUNNING):
+        return False
+    if not has_failed:
+        return True
+    members = [scene.component(name) for name in region.members]
+    if any(scene.plan.part(name).always for name in region.members):
+        return False
+    if any(component is not None and _has_died(component) for component in members):
+        return False
+    state = scene.region(region)
+    return status == OK or (status == ERROR and state not in routing.failures(scene))
+
+
+def _has_died(component: ComponentState) -> bool:
+    if component.dies:
+        return True
+    return component.inside is not None and dying(component.inside) is not None
+
+
+def dying(container: ContainerState) -> ComponentState | None:
+    """The component with which the job dies, if one has ended so: the first by place."""
+    for component in sorted(container.components.values(), key=lambda one: one.place.clock):
+        if component.dies:
+            return component
+        if component.inside is not None and (inner := dying(component.inside)) is not None:
+            return inner
+    return None
+
+
+def recall_dying(flow: Flow) -> None:
+    """A job that was dying when it stopped goes on dying."""
+    component = dying(flow.root)
+    if component is None:
+        return
+    scene = flow.scenes.get(component.region.container.id)
+    names = [scene.names[component.place.id]] if scene is not None and component.place.id in scene.names else []
+    flow.die(f"`{component.name}` ended in ERROR and the job dies with it", *names)
+
+
+def settle_kept(flow: Flow, scene: Scene) -> None:
+    """Sub-jobs that are there already have closed: what they led to is settled, and nothing is recorded again."""
+    for region in scene.bodies:
+        state = scene.region(region)
+        if state is None or state.status in (PENDING, RUNNING):
+            continue
+        scene.open_regions -= 1
+        for name in region.members:
+            scene.pending.pop(name, None)
+            component = scene.component(name)
+            scene.component_place(name)
+            if component is None:
+                continue
+            for link in flow.plan.outbound[name]:
+                if link.on not in OF_REGION:
+                    flow.settle(scene, link, routing.has_fired(link, component))
+            for iterator in flow.plan.awaiting.get(name, ()):
+                flow.count_down(scene, iterator)
+        for link in flow.plan.of_region[scene.spec.key, region.index]:
+            if link.on is On.SYNCHRONISE:
+                flow.branch_ended(scene, link, state.status)
+            else:
+                flow.settle(scene, link, routing.region_fires(link, state.status))

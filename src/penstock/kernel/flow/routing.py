@@ -1,0 +1,348 @@
+"""Which links fire, what is fed, why a node is skipped, and what a scope amounts to. Questions only: nothing is recorded here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from penstock.kernel.facts import CheckpointSaved
+from penstock.kernel.flow.gathering import writes_of
+from penstock.kernel.flow.plan import OF_ITERATION, OF_REGION, FlowPlan
+from penstock.kernel.flow.scene import Scene
+from penstock.kernel.flow.state import ERROR, OK, SKIPPED, ComponentState, ContainerState, RegionState
+from penstock.kernel.net import Link, On, Part, Region
+from penstock.kernel.places import event_name
+from penstock.kernel.values import Json, JsonMap
+
+if TYPE_CHECKING:
+    from penstock.kernel.flow.decide import Flow
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    reason: str
+    upstream: str | None = None
+    link: str | None = None
+    cause: str | None = None
+
+
+# ---- readiness
+
+
+def why_skipped(flow: Flow, scene: Scene, name: str) -> Skip | None:
+    """All links of `name` have settled: None if it is to run."""
+    part = scene.plan.part(name)
+    if flow.state.cancelling:
+        return Skip("the run was cancelled")
+    if not may_start(flow, name):
+        return Skip(f"the job is ending: {flow.why_ending}")
+    unfed = _unfed(scene, name, part)
+    if unfed is not None:
+        return _skip(scene, unfed, f"its input `{unfed.to_port}` cannot be fed: ")
+    control = scene.control(name)
+    if part.startable or not control or any(scene.settled.get(link.index) for link in control):
+        return None
+    return _skip(scene, control[0], "")
+
+
+def may_start(flow: Flow, name: str) -> bool:
+    """A dying job starts only its error path and what runs always, with all that these open."""
+    around = name
+    while flow.allowed is not None and around:
+        part = flow.plan.part(around)
+        if around in flow.allowed or part.always:
+            return True
+        around = part.container
+    return flow.allowed is None
+
+
+def _unfed(scene: Scene, name: str, part: Part) -> Link | None:
+    fed: dict[str, bool] = {}
+    first: dict[str, Link] = {}
+    for link in scene.data(name):
+        fed[link.to_port] = fed.get(link.to_port, False) or bool(scene.settled.get(link.index))
+        if not scene.settled.get(link.index):
+            first.setdefault(link.to_port, link)
+    return next((first[port] for port, is_fed in fed.items() if not is_fed and port in part.required), None)
+
+
+def _skip(scene: Scene, link: Link, prefix: str) -> Skip:
+    source: ComponentState | RegionState | None
+    if link.on in OF_REGION:
+        region = scene.plan.region(link.source)
+        source = scene.region(region)
+        what = f"the sub-job of `{link.source}`"
+    else:
+        source = scene.component(link.source)
+        what = f"`{link.source}`"
+    status = source.status if source is not None else "over"
+    cause = event_name(source.place.id, source.counter - 1) if source is not None else None
+    return Skip(prefix + _reason(link, what, status), link.source, link.on.value, cause)
+
+
+def _reason(link: Link, what: str, status: str) -> str:
+    if status == SKIPPED:
+        return f"{what} was skipped"
+    if link.on is On.IF and status == OK:
+        return f"the condition of its `if` link from {what} was not true"
+    if link.on is On.SYNCHRONISE:
+        return "a branch that it joins ended in ERROR"
+    if link.on is On.DATA:
+        return f"{what} ended in ERROR" if status == ERROR else f"{what} left no rows on `{link.port}`"
+    return f"{what} ended in {status}, so its `{link.on.value}` link did not fire"
+
+
+# ---- what flows in
+
+
+def settle_from_outside(flow: Flow, scene: Scene) -> None:
+    """A scope has opened: what leads into it from its opener and from around it is settled."""
+    for name in list(scene.pending):
+        for link in scene.plan.inbound[name]:
+            is_from_inside = scene.plan.part(link.source).container == scene.spec.key
+            if not is_from_inside and link.on not in OF_ITERATION:
+                flow.settle(scene, link, is_fed(flow, scene, link))
+
+
+def is_fed(flow: Flow, scene: Scene, link: Link) -> bool:
+    if link.on is not On.DATA:
+        return True
+    source = around(flow, scene, link)
+    if source is None:
+        return False
+    if source is scene.state.opener:
+        return source.iterator is not None or link.port in source.rows_in
+    return source.status == OK and link.port in source.outputs
+
+
+def around(flow: Flow, scene: Scene, link: Link) -> ComponentState | None:
+    """The component that a link begins at, in this scope or in one around it."""
+    home = scene.plan.part(link.source).container
+    while scene.spec.key != home:
+        if scene.state.opener is None:
+            return None
+        scene = flow.scenes[scene.state.opener.region.container.id]
+    return scene.component(link.source)
+
+
+def sees(scene: Scene, name: str) -> list[str]:
+    """The scopes whose globals a node finds, each once, in the order of its links."""
+    found: dict[str, None] = {}
+    for link in scene.plan.inbound[name]:
+        if link.on in OF_ITERATION:
+            bodies = (region for region in scene.state.regions.values() if region.status in (OK, ERROR))
+            found.update(dict.fromkeys(region.place.id for region in bodies))
+        elif scene.plan.part(link.source).container != scene.spec.key:
+            continue
+        elif link.on in OF_REGION:
+            region = scene.region(scene.plan.region(link.source))
+            if region is not None and region.status in (OK, ERROR):
+                found[region.place.id] = None
+        else:
+            component = scene.component(link.source)
+            if component is not None and component.status in (OK, ERROR):
+                found[component.place.id] = None
+    return list(found)
+
+
+def feeds(flow: Flow, scene: Scene, name: str) -> Iterator[tuple[Link, ComponentState]]:
+    """The data links of a node that carry rows, with the components they come from."""
+    for link in scene.data(name):
+        if scene.settled.get(link.index):
+            source = around(flow, scene, link)
+            if source is not None:
+                yield link, source
+
+
+def rows_in(flow: Flow, scene: Scene, name: str) -> JsonMap:
+    counts: JsonMap = {}
+    for link, source in feeds(flow, scene, name):
+        if source is scene.state.opener:
+            rows = _element_rows(scene) if source.iterator is not None else source.rows_in.get(link.port, 0)
+        else:
+            rows = source.rows_out.get(link.port, 0)
+        before = counts.get(link.to_port, 0)
+        assert isinstance(before, int)
+        assert isinstance(rows, int)
+        counts[link.to_port] = before + rows
+    return counts
+
+
+def element(scene_state: ContainerState) -> Json:
+    """The element of an iteration, or of the iteration that surrounds this scope."""
+    container: ContainerState | None = scene_state
+    while container is not None and container.index is None:
+        container = container.opener.region.container if container.opener is not None else None
+    if container is None or container.opener is None or container.opener.iterator is None:
+        return None
+    items = container.opener.iterator.items
+    assert container.index is not None
+    return items[container.index] if items is not None else None
+
+
+def _element_rows(scene: Scene) -> int:
+    item = element(scene.state)
+    rows = item.get("rows") if isinstance(item, dict) else None
+    if isinstance(rows, list):
+        return len(rows)
+    return len(item) if isinstance(item, list) else 1
+
+
+def lines(component: ComponentState, rows_out: JsonMap) -> int:
+    """NB_LINE: the rows that came in; of a component without inputs, those that went out."""
+    counts = component.rows_in or rows_out
+    if not component.rows_in and "main" in rows_out:
+        counts = {"main": rows_out["main"]}
+    return sum(rows for rows in counts.values() if isinstance(rows, int))
+
+
+# ---- what flows out
+
+
+def fired_by(plan: FlowPlan, name: str, component: ComponentState, ifs: tuple[int, ...]) -> list[Link]:
+    """The control links that a component fires by its end: others in the order of the document, then `if` in its own."""
+    fired = [link for link in plan.outbound[name] if link.on is not On.IF and _fires(link, component)]
+    return fired + [link for index in ifs for link in plan.outbound[name] if link.index == index]
+
+
+def _fires(link: Link, component: ComponentState) -> bool:
+    match link.on:
+        case On.OK | On.PARALLELISE:
+            return component.status == OK
+        case On.ERROR:
+            return component.status == ERROR
+        case On.ITERATOR_COMPLETE:
+            return component.iterator is not None
+    return False
+
+
+def has_fired(link: Link, component: ComponentState) -> bool:
+    if link.on is On.DATA:
+        return component.status == OK and link.port in component.outputs
+    return link.index in component.fired
+
+
+def region_fires(link: Link, status: str) -> bool:
+    match link.on:
+        case On.SUBJOB_OK:
+            return status == OK
+        case On.SUBJOB_ERROR:
+            return status == ERROR
+    return link.on is On.SUBJOB_DONE
+
+
+# ---- globals
+
+
+def global_name(name: str, part: Part, bare: str) -> str:
+    """What a component writes inside a joblet is called `caller.__inner__NAME` (D14)."""
+    if not part.prefix or bare.startswith(f"{part.prefix[0]}."):
+        return bare
+    return f"{name}__{bare}"
+
+
+# ---- what a scope amounts to
+
+
+def aggregate(flow: Flow, scene: Scene, region: Region) -> tuple[str, Json]:
+    """OK, unless a component ended in ERROR and no error link inside the sub-job took it; SKIPPED if all members were."""
+    unhandled: ComponentState | None = None
+    all_skipped = True
+    for name in region.members:
+        component = scene.component(name)
+        if component is None or component.status == SKIPPED:
+            continue
+        all_skipped = False
+        if component.status == ERROR and unhandled is None and not _is_handled(scene, name, component):
+            unhandled = component
+    if unhandled is not None:
+        return ERROR, with_component(unhandled)
+    return (SKIPPED if all_skipped else OK), None
+
+
+def _is_handled(scene: Scene, name: str, component: ComponentState) -> bool:
+    part = scene.plan.part(name)
+    for link in scene.plan.outbound[name]:
+        target = scene.plan.part(link.target)
+        if link.on is On.ERROR and link.index in component.fired and target.region == part.region:
+            handler = scene.component(link.target)
+            if handler is not None and handler.status in (OK, ERROR):
+                return True
+    return False
+
+
+def with_component(component: ComponentState) -> JsonMap:
+    error = component.error
+    said: JsonMap = dict(error) if isinstance(error, dict) else {"message": str(error)}
+    said.setdefault("component", component.name)
+    return said
+
+
+def failures(scene: Scene) -> list[RegionState]:
+    """The sub-jobs of a scope that ended in ERROR and whose subjob_error led to no handler that ended OK (D37)."""
+    return [
+        state
+        for region in scene.spec.regions
+        if (state := scene.region(region)) is not None and state.status == ERROR and not _is_taken(scene, region)
+    ]
+
+
+def _is_taken(scene: Scene, region: Region) -> bool:
+    for link in scene.plan.of_region[scene.spec.key, region.index]:
+        if link.on is On.SUBJOB_ERROR:
+            handler = scene.component(link.target)
+            if handler is not None and handler.status == OK:
+                return True
+            if handler is not None and handler.status == ERROR and handler.region.status == OK:
+                return True  # It failed, and an error link in its own sub-job took that.
+    return False
+
+
+def first_error(failed: list[RegionState]) -> Json:
+    error = failed[0].error
+    said: JsonMap = dict(error) if isinstance(error, dict) else {"message": str(error)}
+    if len(failed) > 1:
+        said["others"] = len(failed) - 1
+    return said
+
+
+def checkpoint(context: Json, state: RegionState, status: str) -> CheckpointSaved:
+    outputs: JsonMap = {}
+    for _, component in sorted(state.members.items()):
+        hashes: JsonMap = {
+            port: output.get("hash") for port, output in component.outputs.items() if isinstance(output, dict)
+        }
+        if hashes:
+            outputs[component.name] = hashes
+    if state.container.index is not None:
+        values: JsonMap = {key: written.value for key, written in writes_of(state.container).items()}
+        context = None
+    else:
+        values = {key: written.value for key, written in sorted(state.out().shared().items())}
+    size = len(json.dumps([values, outputs, context], default=str))
+    return CheckpointSaved(state.name, size, status.lower(), values, outputs, context)
+
+
+__all__ = [
+    "Skip",
+    "aggregate",
+    "around",
+    "checkpoint",
+    "element",
+    "failures",
+    "feeds",
+    "fired_by",
+    "first_error",
+    "global_name",
+    "has_fired",
+    "is_fed",
+    "lines",
+    "may_start",
+    "region_fires",
+    "rows_in",
+    "sees",
+    "settle_from_outside",
+    "why_skipped",
+]

@@ -1,0 +1,143 @@
+"""State of a component net: what the facts so far amount to. Only `penstock.kernel.flow.evolve` writes it.
+
+    ContainerState ── RegionState ── ComponentState ── ContainerState     a joblet call: one inside it
+                                                    └─ IteratorState ── ContainerState …   one per open iteration
+
+An iteration that has closed is dropped and lives on in counters and in the globals it wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.kernel.flow.views import View, Written, exported, joined
+from penstock.kernel.places import LogicalClock, Place
+from penstock.kernel.state import Bitmap
+from penstock.kernel.values import Json, JsonMap
+
+WAIT, RUNNING, OK, ERROR, SKIPPED = "WAIT", "RUNNING", "OK", "ERROR", "SKIPPED"
+PENDING = "PENDING"
+SETTLED = frozenset({OK, ERROR, SKIPPED})
+
+
+@dataclass(slots=True)
+class ComponentState:
+    name: str
+    """As it is called in this run: `load[#3].write`."""
+    place: Place
+    region: RegionState = field(compare=False, repr=False)
+    status: str = WAIT
+    type: str = ""
+    counter: int = 0
+    view: View = field(default_factory=View)
+    """What it sees while it runs; with its own writes once it has ended."""
+    rows_in: JsonMap = field(default_factory=dict)
+    rows_out: JsonMap = field(default_factory=dict)
+    outputs: JsonMap = field(default_factory=dict)
+    error: Json = None
+    dies: bool = False
+    exit_code: int | None = None
+    fired: set[int] = field(default_factory=set)
+    """The links that it fired, by index."""
+    inside: ContainerState | None = None
+    iterator: IteratorState | None = None
+    started_at: float = 0.0
+    children: dict[str, Any] = field(default_factory=dict)
+    """Executions that it runs, by the id of their task run."""
+    written: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class RegionState:
+    """A sub-job."""
+
+    name: str
+    index: int
+    place: Place
+    container: ContainerState = field(compare=False, repr=False)
+    status: str = PENDING
+    counter: int = 0
+    members: dict[str, ComponentState] = field(default_factory=dict)
+    error: Json = None
+    kept: bool = False
+
+    def out(self) -> View:
+        return joined(member.view for member in self.members.values() if member.status in (OK, ERROR))
+
+
+def with_inside(call: ComponentState) -> View:
+    """What is seen after a joblet call: what was seen before it, and what its inside wrote."""
+    assert call.inside is not None
+    return View((joined(exported(region.out()) for region in call.inside.regions.values()), call.view))
+
+
+@dataclass(slots=True)
+class ContainerState:
+    """The inside of a job, of a joblet call or of an iteration."""
+
+    id: str
+    prefix: str
+    """What the names of its members begin with."""
+    place: Place
+    view: View = field(default_factory=View)
+    """What is seen where nothing has run yet."""
+    regions: dict[str, RegionState] = field(default_factory=dict)
+    components: dict[str, ComponentState] = field(default_factory=dict)
+    """Scope id -> component, of all its regions."""
+    opener: ComponentState | None = field(default=None, compare=False, repr=False)
+    index: int | None = None
+    """In an iteration: the number of its element."""
+    status: str = RUNNING
+    counter: int = 0
+    """In an iteration: how many facts its own scope has."""
+    handlers: int = 0
+    """In an iteration: handlers of its end that have not ended themselves."""
+    error: Json = None
+    kept_iterators: dict[str, IteratorState] = field(default_factory=dict)
+    """Scope id of an iterator -> what a resume keeps of its earlier run."""
+    kept_insides: dict[str, ContainerState] = field(default_factory=dict)
+    """Scope id of a joblet call -> likewise."""
+
+
+@dataclass(slots=True)
+class IteratorState:
+    opened_at: int
+    total: int | None
+    items: Sequence[Any] | None
+    parallel: int
+    mode: str
+    next_index: int = 0
+    settled: Bitmap = field(default_factory=Bitmap)
+    open: dict[int, ContainerState] = field(default_factory=dict)
+    ok: int = 0
+    failed: int = 0
+    failures: list[int] = field(default_factory=list)
+    first_error: Json = None
+    death: tuple[LogicalClock, int | None, Json] | None = None
+    """A component in one of its iterations with which the job dies: where it stands, its exit code, its error."""
+    base: View = field(default_factory=View)
+    """What the first iteration sees."""
+    gathered: dict[int, dict[str, Written]] = field(default_factory=dict)
+    """What iterations wrote that have ended OK and are not merged yet, by index."""
+    merged: dict[str, Json] = field(default_factory=dict)
+    merged_up_to: int = 0
+
+
+KEPT_FAILURES = 1_000
+
+
+def owner(region: RegionState) -> str:
+    """The sub-job that a new global belongs to.
+
+    An iteration, with the joblets that it calls, writes on behalf of the sub-job that its iterator is in: else the next one
+    would find the keys of this one to be another's.
+    """
+    owning = around = region
+    while around.container.opener is not None:
+        is_iteration = around.container.index is not None
+        around = around.container.opener.region
+        if is_iteration:
+            owning = around
+    return owning.place.id
