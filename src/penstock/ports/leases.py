@@ -6,16 +6,21 @@ facts; only the server starts steps. In one process the hand-over is a function 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from penstock.kernel.facts import Fact, RunEnded
+from penstock.kernel.facts import ComponentEnded, Fact, IteratorStarted, RunEnded
 from penstock.kernel.net import Net, Node
 from penstock.kernel.outcome import Outcome
+from penstock.kernel.places import LogicalClock
 from penstock.kernel.state import ExecutionState, PipelineState, RunState
-from penstock.kernel.values import JsonMap
+from penstock.kernel.values import Json, JsonMap
+
+if TYPE_CHECKING:
+    from penstock.kernel.flow.decide import Ended, Flow
+    from penstock.kernel.flow.state import ComponentState, RegionState
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,12 @@ class Setting:
     iter_parent: Any = None
     """The iteration that surrounds the whole scope, when a loop runs it as a sub-playbook."""
     depth: int = 0
+    outputs: frozenset[tuple[str, str]] = frozenset()
+    """Of a job: (component, port) whose rows are wanted although no link reads them."""
+    sample: int | None = None
+    """Of these no more than so many rows are wanted."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Component -> the file it is written in, where that is not the job's own: its line numbers are that file's."""
 
 
 class Keys(Protocol):
@@ -68,6 +79,53 @@ class Lease:
     children: list[Any] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class SubjobLease:
+    """The right to run one sub-job of a job, with all that its components open."""
+
+    setting: Setting
+    flow: Flow
+    region: RegionState
+    stop_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks for an execution within the execution: a task of a pipeline, or a component of a job."""
+
+    setting: Setting
+    run_id: str
+    """The task run, or the component as it is called in this run."""
+    clock: LogicalClock
+    """When it started: all that the child does lies between this and its end."""
+    children: dict[str, ExecutionState]
+    stop_reason: Callable[[], str | None]
+    iteration: Any = None
+
+
+class JobReports(Protocol):
+    """Where the holder of a sub-job says what happened."""
+
+    def ended(self, lease: SubjobLease, component: ComponentState, end: Ended) -> None: ...
+
+    def iterate(
+        self, lease: SubjobLease, component: ComponentState, total: int | None, items: Json, parallel: int, mode: str
+    ) -> None: ...
+
+    async def play(
+        self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
+    ) -> Any: ...
+
+    async def durable(self) -> None: ...
+
+    @property
+    def backlog(self) -> int: ...
+
+    def now(self) -> float: ...
+
+    def broke(self, error: BaseException) -> None: ...
+
+
 class Reports(Protocol):
     """Where a lease holder says what happened. Recording is immediate for its own scope, durable when asked for."""
 
@@ -89,15 +147,9 @@ class Reports(Protocol):
     async def end(self, lease: Lease, body: RunEnded, counter: int) -> None: ...
 
     async def play(
-        self,
-        lease: Lease,
-        pipeline: PipelineState,
-        iteration: Any,
-        path: str,
-        workload: JsonMap,
-        return_step: str | None,
+        self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
     ) -> Any:
-        """Run a playbook as a child scope of the task under way. The server starts its steps, never the worker."""
+        """Run a playbook or a job as a child scope of the caller. The server starts its steps and sub-jobs, never the worker."""
         ...
 
     def forsake(self, pipeline: PipelineState) -> None:
@@ -117,6 +169,10 @@ class LeaseLost(Exception):
     def __init__(self, failure: JsonMap) -> None:
         super().__init__(failure.get("message"))
         self.failure = failure
+
+
+PATIENT_TURNS = 100
+"""In a replay: so many turns of the event loop is an end held back for one that the record has before it."""
 
 
 class Memory(Protocol):
@@ -140,6 +196,23 @@ class Memory(Protocol):
         """Why the step run at `scope` was given up, if it was."""
         ...
 
+    def component(self, scope: str) -> tuple[ComponentEnded | None, dict[str, Json], frozenset[str]]:
+        """How the component ended, the globals it wrote, and which of them are sets; None when it never did."""
+        ...
+
+    def is_next(self, scope: str) -> bool:
+        """Have all components that ended before this one been told of?"""
+        ...
+
+    def told(self, scope: str) -> None:
+        """The end of this component has been told to the server."""
+        ...
+
+    @property
+    def told_so_far(self) -> int: ...
+
+    def iterator(self, scope: str) -> IteratorStarted | None: ...
+
 
 class Workforce(Protocol):
     """Whoever takes leases."""
@@ -149,3 +222,25 @@ class Workforce(Protocol):
     async def stop(self, lease: Lease, reason: str, grace_s: float = 0.0) -> None:
         """Make the holder let go. Returns when it has."""
         ...
+
+    def start_component(self, lease: SubjobLease, component: ComponentState, reports: JobReports) -> None:
+        """A component of a sub-job that is held here has been started: do its work."""
+        ...
+
+    async def stop_subjob(self, lease: SubjobLease, reason: str, grace_s: float = 0.0) -> None:
+        """Make the holder let go of all its components. Returns when it has."""
+        ...
+
+    async def close_job(self, setting: Setting, *, is_over: bool) -> None:
+        """Nobody will read the job's rows any more. `is_over`: nor will a resume."""
+        ...
+
+
+def execution_view(setting: Setting) -> JsonMap:
+    """What expressions see as `execution`."""
+    return {
+        "id": setting.execution_id,
+        "name": setting.net.name,
+        "started_at": setting.scope.started_at,
+        "trace_id": setting.scope.trace_id,
+    }

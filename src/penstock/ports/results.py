@@ -117,6 +117,8 @@ def materialised(value: Any, largest: float = float("inf")) -> Any:
         return [materialised(inner, largest) for inner in value]
     if isinstance(value, range):
         return list(value)
+    if isinstance(value, Mapping):
+        return {key: materialised(inner, largest) for key, inner in value.items()}
     return value
 
 

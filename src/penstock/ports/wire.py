@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from penstock.kernel.errors import Unavailable
-from penstock.kernel.facts import CLASSES, WORKER_TYPES, Body, Fact, event_type
+from penstock.kernel.facts import CLASSES, WORKER_TYPES, Body, Fact, LinkFired, event_type
 from penstock.kernel.places import LogicalClock, event_name
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.log import Entry, Header
@@ -27,9 +27,15 @@ def to_entry(fact: Fact, seq: int, ts: float, worker: str) -> Entry:
     scope, clock, body, cause, task = fact
     kind = event_type(body)
     text = encode(clock).decode()
+    payload = encode(_link(body)) if isinstance(body, LinkFired) else encode(body)
     if kind in WORKER_TYPES:
-        return _entry((seq, ts, kind, scope, task, text, cause, "worker", worker, encode(body)))
-    return _entry((seq, ts, kind, scope, task, text, cause, "server", None, encode(body)))
+        return _entry((seq, ts, kind, scope, task, text, cause, "worker", worker, payload))
+    return _entry((seq, ts, kind, scope, task, text, cause, "server", None, payload))
+
+
+def _link(body: LinkFired) -> JsonMap:
+    """`from` is a word of Python's, and the documents' name for where a link begins."""
+    return {"from": body.source, "to": body.target, "on": body.on, "order": body.order, "link": body.link}
 
 
 def to_fact(entry: Entry, load: Load | None) -> Fact:
@@ -61,10 +67,20 @@ def _known(kind: str) -> tuple[Callable[..., Body], frozenset[str]]:
 
 def _body(kind: str, data: JsonMap) -> Body:
     made, known = _known(kind)
+    if made is LinkFired:
+        data = {"source": data.pop("from"), "target": data.pop("to"), **data}
     try:
         return made(**data)
     except TypeError:  # Written by a release that said more than this one reads.
         return made(**{key: value for key, value in data.items() if key in known})
+
+
+# The first words of the types of events that belong to jobs; their scopes are names, not step runs.
+OF_JOBS = frozenset({"job", "subjob", "component", "edge", "global", "iterator", "iteration", "checkpoint"})
+
+
+def is_of_job(kind: str) -> bool:
+    return kind.partition(".")[0] in OF_JOBS
 
 
 def step_run_of(scope: str) -> str | None:
@@ -81,11 +97,24 @@ def step_of(scope: str) -> str | None:
     return run[run.rfind("/") + 1 :].partition("@")[0] if run else None
 
 
+def component_of(entry: Entry) -> str | None:
+    """The component an event of a job is about, as it is called in this run."""
+    if entry.type.startswith(("component.", "edge.", "global.", "iterator.")):
+        scope = entry.scope[entry.scope.rfind("/") + 1 :]
+        return None if scope.endswith(">") else scope
+    return None
+
+
 def _parent_of(entry: Entry, execution_id: str) -> str:
     """The scope that encloses the event's subject."""
     if entry.task is not None:
         return entry.scope
     scope = entry.scope.removesuffix("/")
+    if is_of_job(entry.type):
+        last = scope.rfind("/") + 1
+        name = scope[last:]
+        around = name[: name.rfind("[")] if name.endswith("]") else name[: max(name.rfind("]."), -1) + 1]
+        return scope[:last] + around if around else scope[: last - 1] if last else execution_id
     if scope.endswith("]"):
         return scope[: scope.rfind("[")]
     return scope[: scope.rfind("/")] if "/" in scope else execution_id
@@ -106,8 +135,8 @@ def envelope(entry: Entry, header: Header) -> JsonMap:
         "seq": entry.seq,
         "source": entry.source,
         "worker_id": entry.worker,
-        "step": step_of(entry.scope),
-        "step_run_id": step_run_of(entry.scope),
+        "step": component_of(entry) if is_of_job(entry.type) else step_of(entry.scope),
+        "step_run_id": (entry.scope or None) if is_of_job(entry.type) else step_run_of(entry.scope),
         "task_run_id": entry.task,
         "scope": entry.scope,
         "trace_id": header.trace_id,

@@ -1,0 +1,220 @@
+"""What DuckDB says when it cannot do something, in words for the author of a job.
+
+DuckDB is asked to put its errors as JSON, which gives the place in the query apart from the words; its advice about
+settings, its links and its drawings of the query are left out, since none of them is about the author's document.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from penstock.ports.rows import RowsFailed
+
+if TYPE_CHECKING:
+    import duckdb
+
+_NOISE = re.compile(
+    r"\n*(?:Possible [Ss]olutions?:|Possible fixes:|See also https?:|For more info, visit|LINE \d+:|Candidate functions:|"
+    r"\tCandidate functions:|Use \"SET | ?Use TRY\(|You can adjust this setting|\n {2}file = ).*\Z",
+    re.DOTALL,
+)
+_PREFIX = re.compile(r"\A(?:[A-Z][A-Za-z]+(?: [A-Z][A-Za-z]+)*) Error: ")
+_BURIED = re.compile(r'\{"exception_type".*\}\Z', re.DOTALL)
+_WIDTHS = {"INT8": "TINYINT", "INT16": "SMALLINT", "INT32": "INTEGER", "INT64": "BIGINT", "BOOL": "BOOLEAN"}
+_CANNOT_CONVERT = re.compile(
+    r"Could not convert string '(?P<value>.*)' to (?P<type>[\w() ,]+?)(?: when casting from source column (?P<column>.+))?\Z",
+    re.DOTALL,
+)
+_OUT_OF_RANGE = re.compile(r"Type \w+ with value (?P<value>\S+) can't be cast .* destination type (?P<type>\w+)")
+_BAD_DATE = re.compile(
+    r"(?:invalid|date|timestamp) (?P<what>date|timestamp|time|field).*?\"(?P<value>[^\"]*)\".*?"
+    r"(?: when casting from source column (?P<column>.+))?\Z",
+    re.DOTALL,
+)
+
+
+_MISSING = re.compile(
+    r"(?P<what>Table|Type|View|(?:Scalar|Aggregate|Table) Function) with name (?P<name>\S+) does not exist"
+)
+_FILE = re.compile(r"\"([^\"]+)\"")
+_IN_QUOTES = re.compile(r"\"([\w.$ /:-]+)\"")
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """DuckDB's error, taken apart. `offset` and `length` are in bytes of the query's text."""
+
+    type: str
+    message: str
+    subtype: str = ""
+    name: str = ""
+    offset: int | None = None
+    length: int = 0
+
+
+def bound(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.DuckDBPyRelation:
+    """A query that is bound and not run: its columns are known."""
+    import duckdb
+
+    try:
+        return connection.sql(query)
+    except duckdb.Error:
+        # The quick way does not tell the place of an error; this one does, and fails the same way.
+        connection.execute(query)
+        raise
+
+
+def columns_of(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[str, str]]:
+    """The names and types of the columns of a query."""
+    found = bound(connection, query)
+    return [(name, str(type)) for name, type in zip(found.columns, found.types, strict=True)]
+
+
+def trouble(error: duckdb.Error) -> Trouble:
+    text = str(error)
+    start = text.find("{")
+    try:
+        told: dict[str, Any] = json.loads(text[start:]) if start >= 0 else {}
+    except ValueError:
+        told = {}
+    if "exception_message" not in told:
+        return Trouble(type(error).__name__.removesuffix("Exception"), _PREFIX.sub("", text))
+    offset, length = _location(told)
+    return Trouble(
+        told.get("exception_type", ""),
+        told["exception_message"],
+        told.get("error_subtype", ""),
+        told.get("name", ""),
+        offset,
+        length,
+    )
+
+
+def _location(told: dict[str, Any]) -> tuple[int | None, int]:
+    try:
+        offset, length = json.loads(told["location"])
+        return int(offset), int(length)
+    except (KeyError, ValueError, TypeError):
+        position = told.get("position", "")
+        return (int(position), 0) if str(position).isdigit() else (None, 0)
+
+
+def rows_failed(error: duckdb.Error) -> RowsFailed:
+    told = trouble(error)
+    message = _unburied(told.message)
+    kind = _kind(told.type, message)
+    return RowsFailed(kind, plain(kind, message), position=told.offset, retryable=kind == "network")
+
+
+@contextmanager
+def placed_in(query: str, statement: str) -> Iterator[None]:
+    """Where an error names a place in the statement, it is told as a place in the query that the statement was made of."""
+    try:
+        yield
+    except RowsFailed as failed:
+        if failed.position is not None:
+            before = statement.encode().find(query.encode())
+            at = query.encode()[: max(0, failed.position - before)]
+            failed.position = len(at.decode(errors="ignore")) if 0 <= before <= failed.position else None
+        raise
+
+
+def _unburied(message: str) -> str:
+    """An error inside a background write comes with its own JSON inside the message."""
+    buried = _BURIED.search(message)
+    if buried is None:
+        return message
+    try:
+        return str(json.loads(buried.group())["exception_message"])
+    except (ValueError, KeyError):
+        return message
+
+
+def _kind(type: str, message: str) -> str:
+    match type.replace(" ", ""):
+        case "OutofMemory" | "OutOfMemory":
+            return "disk" if "offload" in message or "temp_directory_size" in message else "memory"
+        case "IO":
+            return _io_kind(message)
+        case "Conversion" | "OutofRange" | "OutOfRange":
+            return "conversion"
+        case "Constraint":
+            return "constraint"
+        case "Parser" | "Binder" | "Catalog" | "Syntax" | "ParameterNotResolved" | "Dependency":
+            return "sql"
+        # A connection of DuckDB's only ends when the run does.
+        case "INTERRUPT" | "Interrupt" | "Connection":
+            return "interrupted"
+        case "HTTP" | "Network":
+            return "network"
+        case "InvalidInput":
+            return _input_kind(message)
+        case "Permission":
+            return "permission"
+        case "MismatchType" | "TypeMismatch" | "InvalidType":
+            return "conversion"
+        case _:
+            return "engine"
+
+
+def _io_kind(message: str) -> str:
+    low = message.lower()
+    if any(words in low for words in ("no space left", "file too large", "disk quota", "disk full")):
+        return "disk"
+    if any(words in low for words in ("no files found", "no such file", "does not exist")):
+        return "missing_file"
+    if "permission denied" in low:
+        return "permission"
+    if "http" in low or "could not establish connection" in low:
+        return "network"
+    return "io"
+
+
+def _input_kind(message: str) -> str:
+    if "could not parse" in message.lower() or "Failed to cast" in message:
+        return "conversion"
+    if any(
+        words in message
+        for words in ("CSV Error", "sniffing file", "Malformed JSON", "magic bytes", "not a valid", "Parquet")
+    ):
+        return "format"
+    return "data"
+
+
+def plain(kind: str, message: str) -> str:
+    """One or two sentences, without advice that is not about the document."""
+    said = _NOISE.sub("", message).strip()
+    if kind == "memory":
+        used = re.search(r"\(([^)]*) used\)", said)
+        return f"not enough memory{f': {used.group(1)} used' if used else ''}; raise `memory_limit` or do less at once"
+    if kind == "disk":
+        return f"the disk is full: {said.splitlines()[0]}" if said else "the disk is full"
+    if kind == "interrupted":
+        return "interrupted"
+    if kind == "conversion":
+        said = _conversion(said)
+    if kind == "missing_file" and (named := _FILE.search(said)):
+        return f"there is no file `{named.group(1)}`"
+    if found := _MISSING.match(said):
+        return f"there is no {found['what'].lower()} `{found['name']}`"
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return _IN_QUOTES.sub(r"`\1`", " ".join(lines)) if lines else "DuckDB failed without saying why"
+
+
+def _conversion(said: str) -> str:
+    for pattern in (_CANNOT_CONVERT, _OUT_OF_RANGE, _BAD_DATE):
+        found = pattern.search(said)
+        if found is None:
+            continue
+        parts = found.groupdict()
+        wanted = parts.get("type") or (parts.get("what") or "").upper()
+        wanted = "DATE" if wanted == "FIELD" else _WIDTHS.get(wanted, wanted)
+        column = parts.get("column")
+        where = f" (column `{column.strip()}`)" if column else ""
+        return f"`{parts['value']}` is not a valid {wanted}{where}"
+    return said

@@ -1,0 +1,70 @@
+"""A file appears whole or not at all.
+
+It is written under another name in the same folder and takes its own when everything that belongs to it has succeeded. What
+is not an ordinary file (a pipe, a device) is written as it is: there is nothing to swap. What a process that was killed left
+unfinished is taken away by the next one that writes the same file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+from penstock.ports.rows import RowsFailed
+
+_numbers = count(1)
+
+
+class Landing:
+    def __init__(self, path: Path) -> None:
+        # A link stays a link to the file that is replaced.
+        self.path = Path(os.path.realpath(path))
+        if self.path.is_dir():
+            raise RowsFailed("io", f"`{path}` is a folder, not a file")
+        if not self.path.parent.is_dir():
+            raise RowsFailed(
+                "missing_file", f"there is no folder `{self.path.parent}` to write `{self.path.name}` into"
+            )
+        is_plain = not self.path.exists() or self.path.is_file()
+        unfinished = f".{self.path.name}.{socket.gethostname()}-{os.getpid()}-{next(_numbers)}.part"
+        self.written = self.path.with_name(unfinished) if is_plain else self.path
+        if is_plain:
+            _sweep(self.path)
+
+    def land(self) -> None:
+        if self.written == self.path:
+            return
+        try:
+            if self.path.exists():
+                os.chmod(self.written, self.path.stat().st_mode)
+            os.replace(self.written, self.path)
+        except OSError as error:
+            raise RowsFailed("io", f"`{self.path}` cannot be written: {error.strerror}") from error
+
+    def discard(self) -> None:
+        if self.written != self.path:
+            self.written.unlink(missing_ok=True)
+
+
+def _sweep(path: Path) -> None:
+    """Only what is of this machine: of a process elsewhere it cannot be told whether it still writes."""
+    name = re.compile(rf"\.{re.escape(path.name)}\.{re.escape(socket.gethostname())}-(\d+)-\d+\.part")
+    for one in os.listdir(path.parent):
+        found = name.fullmatch(one)
+        if found is not None and not _is_alive(int(found[1])):
+            with suppress(OSError):
+                path.with_name(one).unlink()
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # Another user's.
+    return True

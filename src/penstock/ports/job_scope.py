@@ -1,0 +1,49 @@
+"""What the templates and conditions of a component see, put together from the state of its job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.expr.job_names import GlobalsView, JobNames
+from penstock.kernel.flow.routing import element
+from penstock.kernel.flow.state import ComponentState, ContainerState
+from penstock.kernel.flow.views import View
+from penstock.kernel.net import Node
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.leases import Setting, execution_view
+
+
+def job_names(
+    setting: Setting,
+    node: Node,
+    component: ComponentState,
+    view: View,
+    after: JsonMap | None = None,
+    iteration: JsonMap | None = None,
+    keychain: Mapping[str, Any] | None = None,
+) -> JobNames:
+    prefixes = node.part.prefix if node.part is not None else ()
+    return JobNames(
+        setting.workload,
+        GlobalsView(view, prefixes),
+        iteration=iteration if iteration is not None else iteration_of(component.region.container),
+        execution=execution_view(setting),
+        after=after,
+        keychain=keychain,
+    )
+
+
+def iteration_of(container: ContainerState) -> JsonMap | None:
+    """The iteration that a scope lies in: its element, its number, and the iteration around it."""
+    found: ContainerState | None = container
+    while found is not None and found.index is None:
+        found = found.opener.region.container if found.opener is not None else None
+    if found is None or found.index is None or found.opener is None:
+        return None
+    item: Json = element(found)
+    if found.opener.iterator is not None and found.opener.iterator.items is None:
+        item = found.index
+    around = iteration_of(found.opener.region.container)
+    total = found.opener.iterator.total if found.opener.iterator is not None else None
+    return {"item": item, "index": found.index, "total": total, **({"parent": around} if around is not None else {})}
