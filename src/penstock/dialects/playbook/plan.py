@@ -5,8 +5,7 @@ Tasks are in the canonical form with their effective spec, labels made by sugar 
 
 from __future__ import annotations
 
-from penstock.dialects.playbook.digest import as_json
-from penstock.kernel.net import AdmitRule, Backoff, Do, Edge, Fan, Gate, Net, Node, Rule, Task, Then, Writes
+from penstock.kernel.net import AdmitRule, Backoff, Do, Edge, Fan, Gate, Limits, Net, Node, Rule, Task, Then, Writes
 from penstock.kernel.values import Json, JsonMap
 
 
@@ -17,12 +16,18 @@ def plan(net: Net) -> JsonMap:
         "entry": net.entry,
         "failure": net.failure.value,
         "durability": net.durability.value,
-        "limits": as_json(net.limits),
+        "limits": _limits(net.limits),
         "workload": net.workload,
         # A static entry holds the secret itself, so nothing but name and kind is shown.
         "keychain": [{"name": entry.get("name"), "kind": entry.get("kind")} for entry in net.keychain],
         "steps": [_step(node) for node in net.nodes.values()],
     }
+
+
+def _limits(limits: Limits) -> JsonMap:
+    """Those that a playbook can reach; the others are of jobs."""
+    names = ("max_payload_bytes", "max_step_visits", "max_task_runs")
+    return {name: getattr(limits, name) for name in names}
 
 
 def _step(node: Node) -> JsonMap:

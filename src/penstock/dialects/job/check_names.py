@@ -1,0 +1,185 @@
+"""Every expression of a document: is it well formed, does it see what it names, does it keep secrets out of the log?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from penstock.dialects.job.conditions import inspected
+from penstock.dialects.job.drafts import Excerpt
+from penstock.dialects.job.level import Level, Member
+from penstock.dialects.job.reading import Reading, did_you_mean, is_template, listed
+from penstock.dialects.problems import Place, Severity, closest
+from penstock.dialects.source import SourceNode
+from penstock.expr.check import Inspection, Use, inspect
+from penstock.kernel.net import On
+
+AFTER_VARIABLES = ("NB_LINE", "ERROR_MESSAGE", "DURATION_MS")
+NAMESPACES = ("context", "global", "globals", "iteration", "params", "execution", "execution_id", "keychain")
+WHILE = "iterate_while"
+_KEPT_IN_LOG = ("set_global",)
+_OTHER_WORDS = {
+    "workload": "context", "ctx": "context", "vars": "context", "env": "context", "iter": "iteration", "item": "iteration.item",
+    "index": "iteration.index", "secrets": "keychain", "args": "params",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the whole job defines. `context` is None when nobody can know it: a joblet looked at by itself."""
+
+    context: frozenset[str] | None = None
+    keychain: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A text with an expression in it."""
+
+    excerpt: Excerpt
+    member: Member
+    is_condition: bool = False
+    is_link: bool = False
+
+
+def check_names(reading: Reading, level: Level, names: Names) -> None:
+    own = frozenset(str(entry.get("name")) for entry in level.draft.keychain)
+    context = None if names.context is None else names.context | frozenset(level.draft.context)
+    known = Names(context, names.keychain | own)
+    for site in sites(level):
+        _Check(reading, level, known, site).run()
+
+
+def sites(level: Level) -> Iterator[Site]:
+    """Every expression of a level, in the order of the document."""
+    for member in level.members.values():
+        for name, param in member.draft.params.items():
+            is_condition = member.draft.type == WHILE and name == "while"
+            for node in texts(param.node):
+                if is_condition or is_template(node):
+                    yield Site(Excerpt(node, str(node.value)), member, is_condition)
+    seen: set[int] = set()
+    for wire in level.wires:
+        if wire.on is On.IF and wire.when is not None and wire.source in level.members and id(wire.when) not in seen:
+            seen.add(id(wire.when))
+            yield Site(wire.when, level.members[wire.source], True, True)
+
+
+def texts(node: SourceNode) -> Iterator[SourceNode]:
+    waiting = [node]
+    while waiting:
+        here = waiting.pop()
+        if here.text() is not None:
+            yield here
+        waiting += [*here.items, *here.entries.values()]
+
+
+def read_of(site: Site) -> Inspection:
+    return inspected(site.excerpt.text) if site.is_condition else inspect(site.excerpt.text)
+
+
+class _Check:
+    def __init__(self, reading: Reading, level: Level, known: Names, site: Site) -> None:
+        self.reading = reading
+        self.level = level
+        self.known = known
+        self.site = site
+
+    def run(self) -> None:
+        inspection = read_of(self.site)
+        for found in inspection.findings:
+            place = self._place(found.start, found.end)
+            if self.site.is_condition:
+                self.reading.report("BAD_CONDITION", found.message, place, label=found.label, hint=found.hint)
+            else:
+                self.reading.findings.error(found.code, found.message, place, label=found.label, hint=found.hint)
+        for use in inspection.uses:
+            self._use(use)
+        if inspection.constant is not None:
+            self._constant(inspection.constant)
+
+    def _place(self, start: int, end: int) -> Place:
+        return self.site.excerpt.place(start, end, self.level.text)
+
+    def _span(self, use: Use) -> Place:
+        """As far as names are checked: a namespace with its first key, or a bare name."""
+        written = ".".join(use.path[: 2 if use.path[0] in NAMESPACES else 1])
+        is_plain = self.site.excerpt.text.startswith(written, use.start)
+        return self._place(use.start, use.start + len(written) if is_plain else use.end)
+
+    def _constant(self, value: bool) -> None:
+        text = self.site.excerpt.text
+        if text.strip("{}- \n\t").casefold() != "true":
+            always = "true" if value else "false"
+            hint = "names stand without quotes" if "'" in text or '"' in text else ""
+            place = self._place(0, len(text))
+            self.reading.findings.warning("E0108", f"this condition is always {always}", place, hint=hint)
+
+    def _use(self, use: Use) -> None:
+        match use.path[0]:
+            case "context":
+                if len(use.path) > 1 and not use.guarded:
+                    self._context(use, use.path[1])
+            case "keychain":
+                self._secret(use)
+            case "iteration":
+                self._iteration(use)
+            case "params":
+                if not self.level.draft.is_joblet:
+                    hint = "a job reads `{{ context.… }}`"
+                    self._unseen("`params` is seen in joblets only", use, hint)
+            case root if root not in NAMESPACES:
+                self._bare(use, root)
+
+    def _context(self, use: Use, name: str) -> None:
+        context = self.known.context
+        if context is not None and name not in context:
+            label = did_you_mean(name, context)
+            hint = "" if label else "`--set` may bring it; otherwise give it a default in `context`"
+            self._unknown(f"`context` has no `{name}`", use, label, hint)
+
+    def _bare(self, use: Use, name: str) -> None:
+        context = self.known.context
+        if context is None or name in context:
+            return
+        meant = _OTHER_WORDS.get(name)
+        if self.site.is_link:
+            # What a component sets after its run is its own affair, so only a near miss is worth a word.
+            near = closest(name, sorted((*AFTER_VARIABLES, *context)))
+            if (near or meant) and not name.startswith("NB_LINE_OUT_"):
+                label = f"did you mean `{meant or near}`?"
+                self._unknown(f"`{name}` is no variable that every component sets", use, label, "")
+        elif not use.guarded:
+            label = f"did you mean `{meant}`?" if meant else did_you_mean(name, [*context, *NAMESPACES])
+            hint = (
+                "" if label else "globals are read as `{{ global.name }}`, variables of the context by their bare name"
+            )
+            self._unknown(f"nothing defines `{name}`", use, label, hint)
+
+    def _iteration(self, use: Use) -> None:
+        is_inside = self.level.draft.is_joblet or self.level.homes.get(self.site.member.name, "")
+        if not is_inside and self.site.member.draft.type != WHILE:
+            self._unseen("`iteration` is seen in the body of an iterator only", use, "")
+
+    def _secret(self, use: Use) -> None:
+        member = self.site.member
+        if self.site.is_condition or member.draft.type in _KEPT_IN_LOG or member.is_iterator:
+            where = (
+                "a condition" if self.site.is_condition else f"`{member.name}`, whose values are recorded in the log"
+            )
+            hint = "use it in the parameters of the component that needs it"
+            self.reading.report("SECRET_IN_LOG", f"a secret stands in {where}", self._span(use), hint=hint)
+        elif len(use.path) > 1 and use.path[1] not in self.known.keychain:
+            names = self.known.keychain
+            declared = f"`keychain` declares {listed(sorted(names))}" if names else "the document has no `keychain`"
+            if self.known.context is not None:
+                message = f"`{use.path[1]}` is not declared in `keychain`"
+                label = did_you_mean(use.path[1], names)
+                self.reading.report("UNKNOWN_SECRET", message, self._span(use), label=label, hint=declared)
+
+    def _unknown(self, message: str, use: Use, label: str, hint: str) -> None:
+        place = self._span(use)
+        self.reading.report("UNKNOWN_NAME", message, place, label=label, hint=hint, severity=Severity.WARNING)
+
+    def _unseen(self, message: str, use: Use, hint: str) -> None:
+        self.reading.report("UNSEEN_NAME", message, self._span(use), hint=hint)

@@ -1,0 +1,131 @@
+"""Codes about links, sub-jobs, forks and bodies."""
+
+from __future__ import annotations
+
+from penstock.dialects.problems import CodeDoc
+
+_PARTS = """\
+components:
+  - { name: orders, type: fixed_rows, params: { columns: [id], rows: [[1]] } }
+  - { name: keep, type: filter, params: { where: id > 0 } }
+  - { name: show, type: log_rows }
+"""
+_CHAIN = _PARTS + "connections:\n  data: |\n    orders.main -> keep.input\n    keep.main -> show.input\n"
+
+_STEPS = "components:\n" + "".join(
+    f"  - {{ name: {name}, type: sleep, params: {{ seconds: 1 }} }}\n" for name in ("a", "b", "c", "d")
+)
+
+
+def _control(*lines: str) -> str:
+    return _STEPS + "connections:\n  control: |\n" + "".join(f"    {line}\n" for line in lines)
+
+
+_LOOP = """\
+components:
+  - { name: each, type: iterate_list, params: { items: [1, 2] } }
+  - { name: work, type: sleep, params: { seconds: 1 } }
+  - { name: done, type: sleep, params: { seconds: 1 } }
+connections:
+  control: |
+    each (iterate) work
+    each (%s) done
+"""
+_UNION = """\
+components:
+  - { name: orders, type: fixed_rows, params: { columns: [id], rows: [[1]] } }
+  - { name: more, type: fixed_rows, params: { columns: [id], rows: [[2]] } }
+%s  - { name: show, type: log_rows }
+connections:
+  data: |
+"""
+
+LINKS = {
+    "J0301": CodeDoc(
+        "a link that cannot be read",
+        "A data link is written `a.port -> b.port`, a control link `a (ok) b`; both may also be mappings.",
+        "Look at the caret, and write the link in one of these forms. A link with a colon in it needs quotes in a list.",
+        _control("a (oke) b"),
+        _control("a (ok) b"),
+    ),
+    "J0302": CodeDoc(
+        "a link to a component that is not there",
+        "Both ends of a link are components of the same document.",
+        "Correct the name, or add the component.",
+        _CHAIN.replace("keep.main -> show", "kep.main -> show"),
+        _CHAIN,
+    ),
+    "J0303": CodeDoc(
+        "a port that a component does not have",
+        "Rows leave through the outputs of a component and arrive at the inputs of another, each with its own name.",
+        "Choose one of the ports the hint lists.",
+        _CHAIN.replace("keep.main", "keep.man"),
+        _CHAIN,
+    ),
+    "J0304": CodeDoc(
+        "a component that nothing reaches",
+        "It needs rows, and no link leads to it or away from it, so it could never run.",
+        "Feed it, or leave it out with `active: false`.",
+        _PARTS + "connections:\n  data: orders -> keep\n",
+        _CHAIN,
+    ),
+    "J0305": CodeDoc(
+        "an input with too few or too many links",
+        "An input that is required must be fed, and one that takes a single stream must be fed once.",
+        "Add the missing link, or bring several streams together with `union`.",
+        _UNION % "" + "    orders -> show\n    more -> show\n",
+        _UNION % "  - { name: both, type: union }\n"
+        + "    orders -> both.input_1\n    more -> both.input_2\n    both -> show\n",
+    ),
+    "J0306": CodeDoc(
+        "links that lead in a circle",
+        "Each component would wait for the others, and none could start. A link that waits for the end of a sub-job counts as "
+        "waiting for all of its members.",
+        "Take one of the links away; to repeat something, use an iterator.",
+        _control("a (ok) b", "b (ok) c", "c (ok) a"),
+        _control("a (ok) b", "b (ok) c"),
+    ),
+    "J0307": CodeDoc(
+        "a fork with one branch",
+        "`parallelise` starts branches that run side by side, so there must be two of them.",
+        "List another target, or use `ok`.",
+        _control("a (parallelise) b"),
+        _control("a (parallelise) b, c"),
+    ),
+    "J0308": CodeDoc(
+        "a join whose branches are not clear",
+        "A join waits for branches that one fork has started, each listed once, in one link.",
+        "List one component of each branch in a single `synchronise` link.",
+        _control("a (parallelise) b, c", "b (synchronise) d", "c (synchronise) d"),
+        _control("a (parallelise) b, c", "b, c (synchronise) d"),
+    ),
+    "J0309": CodeDoc(
+        "a link across the border of a body",
+        "What an iterator's body reaches through data, ok, error and if links runs once per element. Rows may come in from "
+        "outside; nothing else may lead in or out.",
+        "Go on after all iterations with `iterator_complete`, or after each with `iteration_ok`.",
+        _LOOP % "ok" + "    work (ok) done\n",
+        _LOOP % "iterator_complete",
+    ),
+    "J0310": CodeDoc(
+        "a control link that is there twice",
+        "The second says nothing that the first does not.",
+        "Delete one of them.",
+        _control("a (ok) b", "a (ok) b"),
+        _control("a (ok) b"),
+    ),
+    "J0311": CodeDoc(
+        "a link of an iterator on something else",
+        "Only iterators have iterations.",
+        "Let the link begin at an iterator, or use `ok`.",
+        _control("a (iterator_complete) b"),
+        _control("a (ok) b"),
+    ),
+    "J0312": CodeDoc(
+        "an iterator without a body",
+        "Without a body nothing runs per element.",
+        "Add an `iterate` link, read its `item` port, or name a joblet in its parameter `body`.",
+        "components:\n  - { name: each, type: iterate_list, params: { items: [1, 2] } }\n",
+        _LOOP % "iterator_complete",
+    ),
+}

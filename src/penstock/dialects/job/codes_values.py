@@ -1,0 +1,160 @@
+"""Codes about conditions, parameters, columns, names and secrets; and notes."""
+
+from __future__ import annotations
+
+from penstock.dialects.job.codes_document import MINIMAL
+from penstock.dialects.problems import CodeDoc
+
+
+def _if(condition: str) -> str:
+    return (
+        "components:\n"
+        "  - { name: orders, type: fixed_rows, params: { columns: [id], rows: [[1]] } }\n"
+        "  - { name: show, type: log_rows }\n"
+        "  - { name: wait, type: sleep, params: { seconds: 1 } }\n"
+        "connections:\n"
+        "  data: orders -> show\n"
+        f'  control: |\n    show (if 1: "{condition}") wait\n'
+    )
+
+
+def _filter(where: str, more: str = "") -> str:
+    return (
+        "components:\n"
+        "  - { name: orders, type: fixed_rows, params: { columns: [id], rows: [[1]] } }\n"
+        f"  - {{ name: keep, type: filter, params: {{ where: {where} }} }}\n"
+        "  - { name: show, type: log_rows }\n"
+        "connections:\n  data: |\n    orders -> keep\n    keep -> show\n" + more
+    )
+
+
+def _say(text: str, head: str = "") -> str:
+    return f'{head}components:\n  - {{ name: tell, type: warn, params: {{ message: "{text}" }} }}\n'
+
+
+_SECRET = "keychain: [{ name: token, kind: env, var: API_TOKEN }]\n"
+_SOURCE = "  - { name: orders, type: fixed_rows, params: { columns: [id], rows: [[1]] } }\n"
+
+CONDITIONS = {
+    "J0401": CodeDoc(
+        "a condition that says too much",
+        "Conditions have literals, names, comparison, boolean and arithmetic operators and a few functions. Nothing else is "
+        "evaluated: no methods, no imports, no names with two underscores at both ends.",
+        "Compute the value in a component, set it as a global, and compare that.",
+        _if("open('x')"),
+        _if("NB_LINE > 0"),
+    ),
+}
+
+PARAMS = {
+    "J0501": CodeDoc(
+        "a parameter with a wrong value",
+        "The component would refuse it when it runs.",
+        "Give it what the message names.",
+        MINIMAL.replace("seconds: 1", "seconds: [1]"),
+        MINIMAL,
+    ),
+    "J0502": CodeDoc(
+        "a parameter that the component does not have",
+        "Nobody would read it.",
+        "Correct the spelling; the hint lists the parameters.",
+        MINIMAL.replace("seconds: 1", "seconds: 1, minuts: 2"),
+        MINIMAL,
+    ),
+    "J0503": CodeDoc(
+        "a required parameter is missing",
+        "Without it the component cannot run.",
+        "Add it; the hint says what it is.",
+        MINIMAL.replace("params: { seconds: 1 }", "params: {}"),
+        MINIMAL,
+    ),
+    "J0504": CodeDoc(
+        "a file that is not there yet",
+        "Its columns cannot be known, and unless something makes it before, the component will fail.",
+        "Correct the path. Relative ones begin at the folder of the job.",
+    ),
+}
+
+COLUMNS = {
+    "J0601": CodeDoc(
+        "a column that is not there",
+        "What flows into the component has no such column. This is known before a row is read.",
+        "Correct the name; the hint lists the columns.",
+        _filter("ident > 0"),
+        _filter("id > 0"),
+    ),
+    "J0602": CodeDoc(
+        "types that do not go together",
+        "The engine cannot compare or compute with these types.",
+        "Convert one of them, such as `CAST(x AS DATE)`.",
+        _filter("id + DATE '2024-01-01' > 1.5"),
+        _filter("id > 0"),
+    ),
+    "J0603": CodeDoc(
+        "SQL that cannot be read",
+        "Expressions over rows are SQL in the dialect of DuckDB.",
+        "Look at the caret: a word, a bracket or a quote is missing there.",
+        _filter("id >"),
+        _filter("id > 0"),
+    ),
+}
+
+NAMES_AND_SECRETS = {
+    "J0701": CodeDoc(
+        "a name that nothing defines",
+        "Bare names are variables of the context; the document has no such variable, so it is undefined unless "
+        "`--set` brings it.",
+        "Correct the spelling, add it to `context`, or write `| default(…)`.",
+        _say("{{ citty }}", "context: { city: Oslo }\n"),
+        _say("{{ city }}", "context: { city: Oslo }\n"),
+    ),
+    "J0702": CodeDoc(
+        "a name that cannot be seen from here",
+        "`iteration` exists in the body of an iterator, `params` in a joblet.",
+        "Use `context` or a global.",
+        _say("{{ iteration.item }}"),
+        _say("{{ global.last | default('none') }}"),
+    ),
+    "J0703": CodeDoc(
+        "a secret where it would be recorded",
+        "Conditions, globals and the elements of iterators are kept in the log, and a secret must never be there.",
+        "Use the secret in the parameters of the component that needs it.",
+        _SECRET
+        + 'components:\n  - { name: keep, type: set_global, params: { values: { t: "{{ keychain.token }}" } } }\n',
+        _say("{{ keychain.token }}", _SECRET),
+    ),
+    "J0704": CodeDoc(
+        "a secret that is not declared",
+        "Secrets are resolved before the run, so each has to be declared in `keychain`.",
+        "Correct the name, or add the entry.",
+        _say("{{ keychain.tokn }}", _SECRET),
+        _say("{{ keychain.token }}", _SECRET),
+    ),
+    "J0705": CodeDoc(
+        "a global that nothing writes",
+        "No component of this job sets it by that name, so reading it fails.",
+        "Correct the spelling, set it before, or write `| default(…)`.",
+        _say("{{ global.total }}"),
+        _say("{{ global.total | default(0) }}"),
+    ),
+}
+
+LINT = {
+    "J0801": CodeDoc(
+        "an output that nobody reads",
+        "The rows are made and thrown away. Outputs for rejected rows may be left open.",
+        "Join it to something, or leave the component out.",
+        "components:\n" + _SOURCE,
+        "components:\n" + _SOURCE + "  - { name: show, type: log_rows }\nconnections:\n  data: orders -> show\n",
+    ),
+    "J0802": CodeDoc(
+        "a component that is left out because of another",
+        "A deactivated component passes its rows through. Where it has none to pass, what needs them cannot run.",
+        "Deactivate these too, or feed them in another way.",
+        "components:\n"
+        + _SOURCE.replace(" }\n", ", active: false }\n")
+        + "  - { name: show, type: log_rows }\n"
+        + "  - { name: wait, type: sleep, params: { seconds: 1 } }\nconnections:\n  data: orders -> show\n",
+        _filter("id > 0").replace("where: id > 0 }", "where: id > 0 }, active: false"),
+    ),
+}

@@ -1,0 +1,178 @@
+"""Compiling: read, put together, expand, check, lower. Problems of all files come out at once; a net only without errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from penstock.dialects.job import codes
+from penstock.dialects.job.check_names import Names
+from penstock.dialects.job.check_params import check_params
+from penstock.dialects.job.document import read_document
+from penstock.dialects.job.drafts import JobDraft
+from penstock.dialects.job.expand import Expanded, expand
+from penstock.dialects.job.infer import Columns, Origin, infer
+from penstock.dialects.job.joblets import Joblets
+from penstock.dialects.job.lint import lint
+from penstock.dialects.job.lower import lowered, source_map
+from penstock.dialects.job.reading import Reading
+from penstock.dialects.job.render import Context, effective
+from penstock.dialects.playbook.source_map import SourceMap
+from penstock.dialects.problems import Findings, Problem
+from penstock.dialects.source import Loaded, lines_of, load_file, load_text
+from penstock.kernel.net import Net
+from penstock.kernel.values import JsonMap
+from penstock.ports.components import ComponentCatalog
+from penstock.ports.plugins import ToolCatalog
+from penstock.ports.rows import Schema
+
+codes.register_all()
+
+Read = Callable[[Path], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledJob:
+    net: Net | None
+    """None when there are errors."""
+    problems: tuple[Problem, ...]
+    places: SourceMap = field(default_factory=SourceMap)
+    text: str = ""
+    file: str = ""
+    sources: dict[str, str] = field(default_factory=dict)
+    """Whole path of a joblet -> its text: a run is pinned to these, and a resume reads them again through `read`."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """File as problems name it -> its text, the job's own included."""
+    schemas: dict[tuple[str, str], Schema | None] = field(default_factory=dict)
+    """(component, output port) -> its columns, None where they cannot be known before the run."""
+    lineage: dict[tuple[str, str], dict[str, tuple[Origin, ...]]] = field(default_factory=dict)
+    """(component, output port) -> column -> the (component, output port, column) it is made of, one component back."""
+    is_joblet: bool = False
+    """The document is a joblet: it can be looked at, not run."""
+
+
+def compile_text(
+    text: str,
+    file: str,
+    catalog: ComponentCatalog,
+    *,
+    tools: ToolCatalog | None = None,
+    strict: bool = False,
+    read: Read | None = None,
+    context: Mapping[str, Any] | None = None,
+) -> CompiledJob:
+    """`strict` turns every warning into an error. `read` gives the text of joblets by their whole path; without it they are read
+    from disk. `context` is laid over the defaults of the document wherever a parameter is looked at before the run."""
+    return _compiled(load_text(text, file), catalog, strict, read, context)
+
+
+def compile_file(
+    path: Path,
+    catalog: ComponentCatalog,
+    *,
+    tools: ToolCatalog | None = None,
+    strict: bool = False,
+    read: Read | None = None,
+    context: Mapping[str, Any] | None = None,
+) -> CompiledJob:
+    return _compiled(load_file(path), catalog, strict, read, context)
+
+
+def _compiled(
+    loaded: Loaded, catalog: ComponentCatalog, strict: bool, read: Read | None, context: Mapping[str, Any] | None
+) -> CompiledJob:
+    findings = Findings(_told_of_links(problem, loaded.text) for problem in loaded.problems)
+    reading = Reading(findings, catalog)
+    joblets = Joblets(reading, loaded.file, read)
+    joblets.loaded[loaded.file] = loaded
+    found = _Found()
+    if loaded.root is not None:
+        draft = read_document(reading, loaded.root, loaded.file, loaded.text)
+        if draft is not None:
+            found = _put_together(reading, draft, loaded, joblets, context)
+    if strict:
+        findings = findings.strict()
+    problems = tuple(_with_path(problem, joblets) for problem in findings)
+    return CompiledJob(
+        None if findings.has_errors else found.net,
+        problems,
+        found.places or SourceMap(loaded.file),
+        loaded.text,
+        loaded.file,
+        joblets.sources,
+        {name: each.text for name, each in joblets.loaded.items()},
+        found.columns.schemas,
+        found.columns.lineage,
+        found.is_joblet,
+    )
+
+
+@dataclass(slots=True)
+class _Found:
+    net: Net | None = None
+    places: SourceMap | None = None
+    columns: Columns = field(default_factory=Columns)
+    is_joblet: bool = False
+
+
+def _put_together(
+    reading: Reading, draft: JobDraft, loaded: Loaded, joblets: Joblets, context: Mapping[str, Any] | None
+) -> _Found:
+    joblets.names = _names(draft, context)
+    level = joblets.level(draft, loaded.text)
+    expanded = expand(reading, level)
+    wrong = {name: check_params(reading, unit) for name, unit in expanded.units.items()}
+    defaults: JsonMap = {}
+    for joblet in joblets.drafts():
+        defaults.update(joblet.context)
+    defaults.update(draft.context)
+    found = _Found(places=source_map(draft, expanded), is_joblet=draft.is_joblet)
+    if not _is_whole(expanded):
+        return found
+    texts = {name: each.text for name, each in joblets.loaded.items()}
+    seen = Context(effective(defaults, context))
+    found.columns = infer(reading, expanded, seen, Path(loaded.file).parent, texts, wrong)
+    lint(reading, expanded)
+    if not reading.findings.has_errors:
+        found.net, found.places = lowered(draft, expanded, defaults, _keychain(draft, joblets))
+    return found
+
+
+def _is_whole(expanded: Expanded) -> bool:
+    """Every unit has its place in the order, so there is no cycle and nothing is missing."""
+    return bool(expanded.units) and len(expanded.order) == len(expanded.units)
+
+
+def _names(draft: JobDraft, context: Mapping[str, Any] | None) -> Names:
+    keychain = frozenset(str(entry.get("name")) for entry in draft.keychain)
+    if draft.is_joblet:
+        return Names(None, keychain)
+    groups = (name for group in draft.contexts.values() for name in group)
+    return Names(frozenset((*draft.context, *groups, *(context or ()))), keychain)
+
+
+def _keychain(draft: JobDraft, joblets: Joblets) -> list[JsonMap]:
+    """The job's own entries, and those of its joblets that it does not declare itself."""
+    found = {str(entry.get("name")): entry for joblet in joblets.drafts() for entry in joblet.keychain}
+    found.update({str(entry.get("name")): entry for entry in draft.keychain})
+    return list(found.values())
+
+
+def _with_path(problem: Problem, joblets: Joblets) -> Problem:
+    loaded = joblets.loaded.get(problem.place.file)
+    return problem if problem.path or loaded is None else replace(problem, path=loaded.path_at(problem.place))
+
+
+_IF_LINK = re.compile(r"\(\s*if\b[^)]*:")
+
+
+def _told_of_links(problem: Problem, text: str) -> Problem:
+    """YAML stumbles over the colon of an `if` link that stands without quotes; it cannot know that this is one."""
+    lines = lines_of(text)
+    line = problem.place.line
+    if problem.hint or problem.rewrite or not 0 < line <= len(lines) or not _IF_LINK.search(lines[line - 1]):
+        return problem
+    return replace(problem, hint="put quotes around the whole link, or write the links as a block: `control: |`")

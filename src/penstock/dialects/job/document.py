@@ -1,0 +1,163 @@
+"""The root of a job or a joblet: which sections it has, and what kind of document it is."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from penstock.dialects.job.component import read_components
+from penstock.dialects.job.config import read_config
+from penstock.dialects.job.drafts import End, JobDraft, ParamDraft
+from penstock.dialects.job.links import read_end, read_links
+from penstock.dialects.job.reading import Reading, did_you_mean, listed
+from penstock.dialects.job.words import API_VERSIONS, KINDS
+from penstock.dialects.playbook.drafts import PlaybookDraft
+from penstock.dialects.playbook.keychain import read_keychain
+from penstock.dialects.playbook.reading import Reading as PlaybookReading
+from penstock.dialects.source import SourceNode, to_json
+from penstock.kernel.values import JsonMap
+from penstock.ports.plugins import ToolDescription
+
+
+def is_job(root: SourceNode | None) -> bool:
+    """Is this tree a job or a joblet, rather than a playbook? Said by `kind`, or by its sections when there is none."""
+    if root is None or root.kind != "mapping":
+        return False
+    kind = root.get("kind")
+    if kind is not None and kind.value in KINDS:
+        return True
+    return "components" in root.entries and "workflow" not in root.entries
+
+
+def read_document(
+    reading: Reading, root: SourceNode, file: str, text: str, *, as_joblet: bool = False
+) -> JobDraft | None:
+    """None when the document is something else altogether, and reading on would only add noise."""
+    if not _is_readable(reading, root):
+        return None
+    kind = root.get("kind")
+    is_joblet = as_joblet if kind is None else kind.value == "Joblet"
+    reading.words(root, "joblet" if is_joblet else "job", skip=("components", "kind", "apiVersion"))
+    _check_version(reading, root)
+    draft = JobDraft(PurePath(file).stem or "job", file, root.place, is_joblet)
+    _read_metadata(reading, root, draft)
+    _read_context(reading, root.get("context"), draft)
+    _read_secrets(reading, root.get("keychain"), draft)
+    if is_joblet:
+        _read_joblet(reading, root, draft, text)
+    else:
+        draft.config = read_config(reading, root)
+    components = root.get("components")
+    if components is None or components.is_null or not (components.items or components.entries or components.value):
+        place = root.place if components is None else root.keys["components"]
+        reading.findings.error("J0005", "there are no components", place, hint="`components` is a list of components")
+    else:
+        draft.components = read_components(reading, components)
+    draft.links = read_links(reading, root, text)
+    return draft
+
+
+def _is_readable(reading: Reading, root: SourceNode) -> bool:
+    if root.kind != "mapping":
+        hint = "it has `components` and `connections`"
+        reading.findings.error("J0001", f"a job is a mapping, not {root.noun}", root.place, hint=hint)
+        return False
+    kind = root.get("kind")
+    if kind is not None and kind.value not in KINDS:
+        if kind.value == "Playbook":
+            reading.findings.error("J0006", "this is a playbook, and a job is expected here", kind.place)
+            return False
+        shown = f"`{kind.value}`" if kind.kind == "scalar" else kind.noun
+        label = did_you_mean(str(kind.value), (*KINDS, "Playbook"))
+        reading.findings.error(
+            "J0004", f"{shown} is not a kind of document", kind.place, label=label, hint=f"it is one of {listed(KINDS)}"
+        )
+    elif kind is None and "workflow" in root.entries:
+        reading.findings.error("J0006", "this is a playbook, and a job is expected here", root.keys["workflow"])
+        return False
+    return True
+
+
+def _check_version(reading: Reading, root: SourceNode) -> None:
+    version = root.get("apiVersion")
+    if version is not None and version.value not in API_VERSIONS:
+        shown = f"`{version.value}`" if version.kind == "scalar" else version.noun
+        reading.findings.error(
+            "J0003", f"{shown} is not a version of the language of jobs", version.place,
+            label=did_you_mean(str(version.value), API_VERSIONS), hint=f"write `apiVersion: {API_VERSIONS[0]}`",
+        )  # fmt: skip
+
+
+def _read_metadata(reading: Reading, root: SourceNode, draft: JobDraft) -> None:
+    metadata = reading.mapping(root.get("metadata"), "`metadata`")
+    if metadata is None:
+        return
+    draft.metadata = _map(metadata)
+    named = metadata.get("name")
+    if named is not None and named.kind != "scalar":
+        reading.wrong_shape(named, "`metadata.name`", "text")
+    elif named is not None and named.value is not None:
+        draft.name = str(named.value)
+
+
+def _map(node: SourceNode) -> JsonMap:
+    value = to_json(node)
+    return value if isinstance(value, dict) else {}
+
+
+def _read_context(reading: Reading, node: SourceNode | None, draft: JobDraft) -> None:
+    """Plain variables with `groups` among them, or nothing but groups, one of which is `default`."""
+    context = reading.mapping(node, "`context`")
+    if context is None:
+        return
+    reading.warn_unrendered(context, "`context`")
+    variables = _map(context)
+    if "default" in variables and all(isinstance(value, dict) for value in variables.values()):
+        groups = variables
+    else:
+        given = reading.mapping(context.get("groups"), "`context.groups`")
+        groups = {} if given is None else _map(given)
+        for name, values in groups.items():
+            assert given is not None
+            if not isinstance(values, dict):
+                reading.wrong_shape(given.entries[name], f"the group `{name}`", "a mapping")
+        variables.pop("groups", None)
+        draft.context = variables
+    for name, values in groups.items():
+        if name == "default" and isinstance(values, dict):
+            draft.context = {**draft.context, **values}
+        elif isinstance(values, dict):
+            draft.contexts[name] = values
+
+
+class _NoTools:
+    def kinds(self) -> list[str]:
+        return []
+
+    def describe(self, kind: str) -> ToolDescription | None:
+        return None
+
+
+def _read_secrets(reading: Reading, node: SourceNode | None, draft: JobDraft) -> None:
+    """Jobs declare secrets exactly as playbooks do."""
+    holder = PlaybookDraft(draft.name, draft.place)
+    read_keychain(PlaybookReading(reading.findings, _NoTools()), node, holder)
+    draft.keychain = holder.keychain
+
+
+def _read_joblet(reading: Reading, root: SourceNode, draft: JobDraft, text: str) -> None:
+    params = reading.mapping(root.get("params"), "`params`")
+    if params is not None:
+        draft.params = {key: ParamDraft(params.keys[key], value) for key, value in params.entries.items()}
+    inputs = reading.mapping(root.get("inputs"), "`inputs`")
+    for port, node in inputs.entries.items() if inputs is not None else ():
+        ends = [read_end(reading, item, text, f"the input `{port}`") for item in _listed(reading, node, port)]
+        draft.inputs[port] = tuple(end for end in ends if end is not None)
+    outputs = reading.mapping(root.get("outputs"), "`outputs`")
+    for port, node in outputs.entries.items() if outputs is not None else ():
+        end: End | None = read_end(reading, node, text, f"the output `{port}`")
+        if end is not None:
+            draft.outputs[port] = end
+
+
+def _listed(reading: Reading, node: SourceNode, port: str) -> list[SourceNode]:
+    return node.items if node.kind == "sequence" else [node]

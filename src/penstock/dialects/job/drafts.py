@@ -1,0 +1,136 @@
+"""What one document says, read but not yet put together: typed values, each with its place.
+
+JobDraft ── ComponentDraft ── params, declared columns
+         └─ LinkDraft ── End, End, Excerpt        one written link; its ports may still be left out
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from penstock.dialects.problems import Place
+from penstock.dialects.source import SourceNode, place_in_text
+from penstock.kernel.net import Durability, Limits, On
+from penstock.kernel.values import JsonMap
+from penstock.ports.rows import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A piece of text inside a scalar: a condition that stands in the middle of a link."""
+
+    node: SourceNode
+    text: str
+    offset: int = 0
+
+    def place(self, start: int, end: int, source: str) -> Place:
+        return place_in_text(self.node, self.offset + start, self.offset + end, source)
+
+
+@dataclass(frozen=True, slots=True)
+class ParamDraft:
+    key: Place
+    node: SourceNode
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """Columns that the document declares for a port, and where each of them stands."""
+
+    schema: Schema
+    places: tuple[Place, ...]
+    port: Place
+
+
+@dataclass(slots=True)
+class ComponentDraft:
+    name: str
+    place: Place
+    """Of its name."""
+    type: str
+    type_place: Place
+    params: dict[str, ParamDraft] = field(default_factory=dict)
+    die_on_error: bool = False
+    exports: tuple[str, ...] = ()
+    startable: bool = False
+    active: bool = True
+    schemas: dict[str, Declared] = field(default_factory=dict)
+    description: str = ""
+
+    @property
+    def calls(self) -> str | None:
+        """The joblet that it calls, if it is a call."""
+        return self.type[1:] if self.type.startswith("@") else None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One end of a link as it is written; without a port, the main one is meant."""
+
+    name: str
+    port: str | None
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDraft:
+    source: End
+    target: End
+    on: On
+    order: int = 0
+    when: Excerpt | None = None
+    place: Place = field(default_factory=lambda: Place.whole(""))
+    statement: int = 0
+    """Links that were written as one: the branches of a join, the targets of a fork."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """`job_config` as far as the data plane reads it."""
+
+    kind: str = "duckdb"
+    threads: int | None = None
+    fuse: bool = True
+    memory_limit: str | None = None
+    max_in_flight_rows: int | None = None
+    max_in_flight_bytes: int | None = None
+
+    def as_json(self) -> JsonMap:
+        found: JsonMap = {
+            "engine": self.kind,
+            "threads": self.threads,
+            "fuse": self.fuse,
+            "memory_limit": self.memory_limit,
+            "max_in_flight_rows": self.max_in_flight_rows,
+            "max_in_flight_bytes": self.max_in_flight_bytes,
+        }
+        return {key: value for key, value in found.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    halts: bool = True
+    aborts: bool = False
+    durability: Durability = Durability.GROUPED
+    limits: Limits = field(default_factory=Limits)
+    engine: Engine = field(default_factory=Engine)
+
+
+@dataclass(slots=True)
+class JobDraft:
+    name: str
+    file: str
+    place: Place
+    is_joblet: bool = False
+    metadata: JsonMap = field(default_factory=dict)
+    context: JsonMap = field(default_factory=dict)
+    contexts: dict[str, JsonMap] = field(default_factory=dict)
+    keychain: list[JsonMap] = field(default_factory=list)
+    config: Config = field(default_factory=Config)
+    components: dict[str, ComponentDraft] = field(default_factory=dict)
+    links: list[LinkDraft] = field(default_factory=list)
+    inputs: dict[str, tuple[End, ...]] = field(default_factory=dict)
+    """Of a joblet: outer port -> where its rows go inside."""
+    outputs: dict[str, End] = field(default_factory=dict)
+    params: dict[str, ParamDraft] = field(default_factory=dict)
+    """Of a joblet: its parameters and their defaults."""

@@ -1,0 +1,251 @@
+"""Levels put into each other: every joblet call becomes a container, and every component a unit with its own name.
+
+The call stays as a unit. Rows that come in end at the call and begin there again on the inside; rows that go out end at the
+call and begin there again on the outside: the call is its own proxy. An inner component is called `caller.__inner`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from penstock.dialects.job.build import item_input
+from penstock.dialects.job.check_names import sites
+from penstock.dialects.job.drafts import Excerpt
+from penstock.dialects.job.level import ITEM, PROXY, Level, Member, Subjob, Wire
+from penstock.dialects.job.reading import Reading, did_you_mean, listed
+from penstock.dialects.job.substitution import Unfit, substituted, substituted_condition, used_params
+from penstock.dialects.source import SourceNode
+from penstock.kernel.net import On, Opening
+
+MOST_UNITS = 50_000
+
+
+@dataclass(slots=True)
+class Unit:
+    """A component of the expanded job."""
+
+    name: str
+    local: str
+    container: str
+    prefix: tuple[str, ...]
+    level: Level
+    member: Member
+    params: dict[str, SourceNode]
+    opens: str | None = None
+
+    @property
+    def type(self) -> str:
+        return "joblet" if self.member.draft.calls is not None else self.member.draft.type
+
+
+@dataclass(slots=True)
+class Group:
+    """A sub-job of the expanded job."""
+
+    name: str
+    members: list[str]
+    handles: On | None = None
+
+
+@dataclass(slots=True)
+class Scope:
+    key: str
+    opening: Opening
+    subjobs: list[Group] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Expanded:
+    units: dict[str, Unit] = field(default_factory=dict)
+    wires: list[Wire] = field(default_factory=list)
+    """Between units, by their full names."""
+    scopes: dict[str, Scope] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+    """Units in the order in which columns can be worked out: what feeds a unit comes before it, a call before what is in it."""
+    boundary: list[Wire] = field(default_factory=list)
+    """Of a joblet that is looked at by itself: the links to a caller that is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Where a level is put."""
+
+    container: str = ""
+    prefix: tuple[str, ...] = ()
+    caller: str = ""
+    given: Mapping[str, SourceNode] = field(default_factory=dict)
+    fed: frozenset[str] = frozenset()
+    """The inputs of a joblet that its caller feeds."""
+    read: frozenset[str] = frozenset()
+    """The outputs of a joblet that its caller reads."""
+    is_body: bool = False
+    """The joblet is the body of an iterator: it has no call that would stand in for its boundary."""
+
+    def full(self, name: str) -> str:
+        return f"{self.caller}.__{name}" if self.caller else name
+
+    def local(self, name: str) -> str:
+        return f"__{name}" if self.caller else name
+
+    def has(self, wire: Wire) -> bool:
+        """Does the boundary that the link begins or ends at lead anywhere?"""
+        if wire.source == PROXY:
+            return wire.port in self.fed
+        return wire.target != PROXY or wire.to_port in self.read
+
+
+def expand(reading: Reading, level: Level) -> Expanded:
+    found = Expanded()
+    if level.size > MOST_UNITS:
+        message = f"with all its joblets the job has {level.size:,} components, and {MOST_UNITS:,} are allowed"
+        reading.report("JOB_TOO_LARGE", message, level.draft.place)
+        return found
+    found.scopes[""] = Scope("", Opening.JOB)
+    found.boundary = [wire for wire in level.wires if PROXY in (wire.source, wire.target)]
+    found.order = _Expansion(reading, found).put(level, _Frame(given=_defaults(level)))
+    return found
+
+
+class _Expansion:
+    def __init__(self, reading: Reading, found: Expanded) -> None:
+        self.reading = reading
+        self.found = found
+        self.used: dict[int, frozenset[str]] = {}
+
+    def put(self, level: Level, frame: _Frame) -> list[str]:
+        """Adds a level and all that its members open; returns the order of its units."""
+        for subjob in level.subjobs:
+            if not subjob.home:
+                self._subjob(level, subjob, frame, frame.container)
+        self._wires(level, frame)
+        inner: dict[str, list[str]] = {}
+        for name, member in level.members.items():
+            unit = self._unit(level, member, frame)
+            self.found.units[unit.name] = unit
+            inner[name] = self._open(unit, frame)
+        return [each for name in level.order for each in (frame.full(name), *inner[name])]
+
+    def _unit(self, level: Level, member: Member, frame: _Frame) -> Unit:
+        home = level.homes.get(member.name, "")
+        name = frame.full(member.name)
+        params = {key: self._filled(param.node, frame) for key, param in member.draft.params.items()}
+        opens = name if member.joblet is not None or member.is_iterator else None
+        container = frame.full(home) if home else frame.container
+        return Unit(name, frame.local(member.name), container, frame.prefix, level, member, params, opens)
+
+    def _filled(self, node: SourceNode, frame: _Frame) -> SourceNode:
+        try:
+            return substituted(node, frame.given)
+        except Unfit as unfit:
+            self.reading.report("BAD_PARAM", str(unfit), node.place)
+            return node
+
+    def _condition(self, when: Excerpt | None, frame: _Frame) -> Excerpt | None:
+        if when is None:
+            return None
+        try:
+            return substituted_condition(when, frame.given)
+        except Unfit as unfit:
+            self.reading.report("BAD_PARAM", str(unfit), when.node.place)
+            return when
+
+    # ---- scopes
+
+    def _open(self, unit: Unit, frame: _Frame) -> list[str]:
+        member, level = unit.member, unit.level
+        if unit.opens is None:
+            return []
+        self.found.scopes[unit.name] = Scope(unit.name, Opening.BODY if member.is_iterator else Opening.JOBLET)
+        own = [subjob for subjob in level.subjobs if subjob.home == member.name] if member.is_iterator else []
+        for subjob in own:
+            if subjob.handles is None:
+                self._subjob(level, subjob, frame, unit.name)
+        inner = member.joblet or member.body
+        order = [] if inner is None else self.put(inner, self._frame(unit, inner, frame))
+        for subjob in own:
+            if subjob.handles is not None:
+                self._subjob(level, subjob, frame, unit.name)
+        return order
+
+    def _frame(self, unit: Unit, inner: Level, frame: _Frame) -> _Frame:
+        member, level = unit.member, unit.level
+        fed = {wire.to_port for wire in level.into(member.name) if wire.is_data and frame.has(wire)}
+        read = {wire.port for wire in level.out_of(member.name) if wire.is_data and frame.has(wire)}
+        is_body = member.body is not None
+        if is_body:
+            item = item_input(inner)
+            fed, read = fed | ({item} if item is not None else set()), set()
+        given = _defaults(inner) if is_body else self._given(unit, inner)
+        prefix = (*frame.prefix, unit.name)
+        return _Frame(unit.name, prefix, unit.name, given, frozenset(fed), frozenset(read), is_body)
+
+    def _subjob(self, level: Level, subjob: Subjob, frame: _Frame, container: str) -> None:
+        members = [frame.full(name) for name in subjob.members]
+        name = frame.full(subjob.first(level))
+        self.found.scopes[container].subjobs.append(Group(name, members, subjob.handles))
+
+    # ---- parameters of joblets
+
+    def _given(self, unit: Unit, joblet: Level) -> dict[str, SourceNode]:
+        draft = unit.member.draft
+        if id(joblet) not in self.used:
+            self.used[id(joblet)] = frozenset(_used(joblet))
+        used = self.used[id(joblet)]
+        accepted = [*joblet.draft.params, *sorted(used - set(joblet.draft.params))]
+        for name, param in draft.params.items():
+            if name not in accepted:
+                hint = f"it takes {listed(accepted)}" if accepted else "it takes none"
+                message = f"the joblet `{draft.calls}` has no parameter `{name}`"
+                label = did_you_mean(name, accepted)
+                self.reading.report("UNKNOWN_PARAM", message, param.key, label=label, hint=hint)
+        given = {**_defaults(joblet), **unit.params}
+        for name in sorted(used - set(given)):
+            message = f"the joblet `{draft.calls}` needs the parameter `{name}`"
+            self.reading.report("MISSING_PARAM", message, draft.type_place, hint=f"add `{name}` to `params`")
+        return given
+
+    # ---- wires
+
+    def _wires(self, level: Level, frame: _Frame) -> None:
+        for wire in level.wires:
+            is_boundary = PROXY in (wire.source, wire.target)
+            if not frame.has(wire) or (is_boundary and frame.is_body):
+                continue
+            source = frame.caller if wire.source == PROXY else frame.full(wire.source)
+            target = frame.caller if wire.target == PROXY else frame.full(wire.target)
+            new = replace(wire, source=source, target=target, when=self._condition(wire.when, frame))
+            self.found.wires += _into_body(new, level.members.get(wire.target))
+        for member in level.members.values():
+            if member.body is not None:
+                self.found.wires += _items(frame.full(member.name), member.body)
+
+
+def _into_body(wire: Wire, target: Member | None) -> list[Wire]:
+    """Rows for the joblet in an iterator's body go straight to where they are needed."""
+    if target is None or target.body is None or not wire.is_data or wire.to_port not in target.body_inputs:
+        return [wire]
+    return [
+        replace(wire, target=f"{wire.target}.__{inner.target}", to_port=inner.to_port)
+        for inner in target.body.out_of(PROXY)
+        if inner.port == wire.to_port
+    ]
+
+
+def _items(iterator: str, body: Level) -> list[Wire]:
+    """The element, from the iterator into the joblet that is its body."""
+    item = item_input(body)
+    return [
+        replace(wire, source=iterator, port=ITEM, target=f"{iterator}.__{wire.target}")
+        for wire in body.out_of(PROXY)
+        if wire.port == item
+    ]
+
+
+def _defaults(joblet: Level) -> dict[str, SourceNode]:
+    return {name: param.node for name, param in joblet.draft.params.items() if not param.node.is_null}
+
+
+def _used(joblet: Level) -> Iterable[str]:
+    for site in sites(joblet):
+        yield from used_params(site.excerpt.text, condition=site.is_condition)

@@ -1,0 +1,267 @@
+"""Columns before the run: each component is asked, in topological order, what flows out of it given what flows in.
+
+What a component finds wrong comes back as a mistake at an offset in a parameter; here it gets its place in the file. A column
+that a document declares is taken at its word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from penstock.dialects.job.check_names import WHILE
+from penstock.dialects.job.columns import can_become
+from penstock.dialects.job.expand import Expanded, Unit
+from penstock.dialects.job.level import Wire
+from penstock.dialects.job.reading import Reading, did_you_mean, is_template, listed
+from penstock.dialects.job.render import Context
+from penstock.dialects.problems import Place, Severity
+from penstock.dialects.source import SourceNode, place_in_text
+from penstock.kernel.errors import PenstockError
+from penstock.ports.components import UNKNOWN, Inferred, Mistake
+from penstock.ports.rows import Column, Schema
+
+Origin: TypeAlias = tuple[str, str, str]
+"""A component, one of its output ports, and a column there."""
+
+_NAMES = {
+    "column": "UNKNOWN_COLUMN",
+    "type": "TYPE_MISMATCH",
+    "syntax": "BAD_SQL",
+    "value": "BAD_PARAM",
+    "file": "MISSING_FILE",
+}
+_PASSING = ("transform", "quality")
+"""Families whose outputs are made of their inputs, so that a declared column cannot come from anywhere else."""
+
+
+@dataclass(slots=True)
+class Columns:
+    schemas: dict[tuple[str, str], Schema | None] = field(default_factory=dict)
+    """(component, output port) -> its columns, None where they cannot be known."""
+    lineage: dict[tuple[str, str], dict[str, tuple[Origin, ...]]] = field(default_factory=dict)
+    """(component, output port) -> column -> where it comes from, one component back."""
+
+
+def infer(
+    reading: Reading,
+    expanded: Expanded,
+    context: Context,
+    folder: Path,
+    texts: Mapping[str, str],
+    wrong: Mapping[str, frozenset[str]],
+) -> Columns:
+    """`wrong` has the parameters of each component that were found wrong already, and are not spoken of again."""
+    inference = _Inference(reading, expanded, context, folder, texts)
+    inference.wrong = wrong
+    for name in expanded.order:
+        inference.unit(expanded.units[name])
+    return inference.found
+
+
+class _Inference:
+    def __init__(
+        self, reading: Reading, expanded: Expanded, context: Context, folder: Path, texts: Mapping[str, str]
+    ) -> None:
+        self.reading = reading
+        self.context = context
+        self.folder = folder
+        self.texts = texts
+        self.found = Columns()
+        self.arrivals: dict[str, list[Wire]] = {}
+        self.leaving: dict[str, list[Wire]] = {}
+        self.units = expanded.units
+        self.boundary = expanded.boundary
+        self.wrong: Mapping[str, frozenset[str]] = {}
+        self.told: set[tuple[str, Place]] = set()
+        self._paths: list[Any] | None = None
+        for wire in expanded.wires:
+            if wire.is_data:
+                self.arrivals.setdefault(wire.target, []).append(wire)
+                self.leaving.setdefault(wire.source, []).append(wire)
+
+    def unit(self, unit: Unit) -> None:
+        if unit.member.description is None:
+            self._call(unit)
+            return
+        inputs = {wire.to_port: self._arriving(unit.name, wire.to_port) for wire in self.arrivals.get(unit.name, ())}
+        inputs.update({wire.to_port: None for wire in self.boundary if wire.target == unit.name})
+        # That nothing feeds a port has been said; to the component it is one of which nothing is known.
+        for port in unit.member.ports.inputs if unit.member.ports else ():
+            if port.required and not any(map(port.accepts, inputs)):
+                inputs[port.name] = None
+        leaving = (*self.leaving.get(unit.name, ()), *(wire for wire in self.boundary if wire.source == unit.name))
+        outputs = tuple(sorted({wire.port for wire in leaving}))
+        params = {name: self._value(unit, name, node) for name, node in unit.params.items()}
+        inferred = self._asked(unit, params, inputs, outputs)
+        for mistake in inferred.mistakes:
+            self._mistake(unit, params, mistake)
+        for port in (*outputs, *(port for port in unit.member.draft.schemas if port not in outputs)):
+            self.found.schemas[unit.name, port] = self._schema(unit, port, inferred.outputs.get(port))
+        self._lineage(unit, inferred)
+
+    def _call(self, unit: Unit) -> None:
+        """A call passes on what comes in; what goes out is known once its inside has been worked out."""
+        for wire in self.leaving.get(unit.name, ()):
+            self.found.schemas.setdefault((unit.name, wire.port), self._arriving(unit.name, wire.port))
+
+    def _value(self, unit: Unit, name: str, node: SourceNode) -> Any:
+        if unit.type == WHILE and name == "while":
+            return UNKNOWN
+        value = self.context.value(node)
+        # What lies there now is not what the job will read: it makes the file itself.
+        is_made_here = name == "path" and _family(unit) == "read" and value in self._made()
+        return UNKNOWN if is_made_here else value
+
+    def _made(self) -> list[Any]:
+        """The paths that components of this job write to, as they are written."""
+        if self._paths is None:
+            makers = [unit for unit in self.units.values() if _family(unit) in ("write", "file")]
+            nodes = [unit.params[name] for unit in makers for name in ("path", "to") if name in unit.params]
+            self._paths = [path for path in map(self.context.value, nodes) if isinstance(path, str)]
+        return self._paths
+
+    def _arriving(self, name: str, port: str) -> Schema | None:
+        """The columns on an input. Of several links the first that is known speaks for all."""
+        for wire in self.arrivals.get(name, ()):
+            if wire.to_port == port:
+                known = self._leaving(wire.source, wire.port)
+                if known is not None:
+                    return known
+        return None
+
+    def _leaving(self, name: str, port: str) -> Schema | None:
+        known = self.found.schemas.get((name, port))
+        if known is None and self.units[name].member.description is None:
+            known = self.found.schemas[name, port] = self._arriving(name, port)
+        return known
+
+    def _asked(
+        self, unit: Unit, params: dict[str, Any], inputs: dict[str, Schema | None], outputs: tuple[str, ...]
+    ) -> Inferred:
+        try:
+            return self.reading.catalog.infer(unit.type, params, inputs, outputs, self.folder)
+        except PenstockError as error:
+            hint = error.hint or ""
+            self.reading.report("BAD_PARAM", f"`{unit.name}`: {error.message}", unit.member.draft.place, hint=hint)
+            return Inferred()
+
+    def _schema(self, unit: Unit, port: str, inferred: Schema | None) -> Schema | None:
+        declared = unit.member.draft.schemas.get(port)
+        if declared is None:
+            return inferred
+        assert unit.member.description is not None
+        if inferred is not None and unit.member.description.family in _PASSING:
+            known = {column.name: column.type for column in inferred}
+            for column, place in zip(declared.schema, declared.places, strict=True):
+                if column.name in known and not can_become(known[column.name], column.type):
+                    was = f"`{column.name}` of `{unit.name}` is {known[column.name]}, and is declared as {column.type}"
+                    hint = "convert it in an expression or with `convert_types`, or declare what it is"
+                    self.reading.report("TYPE_MISMATCH", was, place, hint=hint)
+                if column.name not in known:
+                    message = f"`{unit.name}` declares the column `{column.name}`, and `{port}` has no such column"
+                    label = did_you_mean(column.name, known)
+                    self.reading.report("UNKNOWN_COLUMN", message, place, label=label, hint=f"it has {listed(known)}")
+        return declared.schema
+
+    def _lineage(self, unit: Unit, inferred: Inferred) -> None:
+        for port, columns in inferred.lineage.items():
+            self.found.lineage[unit.name, port] = {
+                column: tuple(
+                    dict.fromkeys(
+                        origin for source, name in made_of for origin in self._origins(unit.name, source, name)
+                    )
+                )
+                for column, made_of in columns.items()
+            }
+
+    def _origins(self, name: str, port: str, column: str) -> list[Origin]:
+        """The columns on the other end of the links into a port; calls of joblets are looked through."""
+        found: list[Origin] = []
+        for wire in self.arrivals.get(name, ()):
+            if wire.to_port != port:
+                continue
+            if self.units[wire.source].member.description is None:
+                found += self._origins(wire.source, wire.port, column)
+            elif _has(self.found.schemas.get((wire.source, wire.port)), column):
+                found.append((wire.source, wire.port, column))
+        return found
+
+    # ---- mistakes
+
+    def _mistake(self, unit: Unit, params: dict[str, Any], mistake: Mistake) -> None:
+        if mistake.path and mistake.path[0] in self.wrong.get(unit.name, ()):
+            return
+        severity = Severity.WARNING if mistake.kind == "file" else Severity.ERROR
+        message = mistake.message if f"`{unit.name}`" in mistake.message else f"{mistake.message} (in `{unit.name}`)"
+        place = self._place(unit, params, mistake)
+        # Two calls of one joblet make the same mistake in the same place.
+        if (mistake.message, place) in self.told:
+            return
+        self.told.add((mistake.message, place))
+        self.reading.report(
+            _NAMES[mistake.kind], message, place, label=mistake.label, hint=mistake.hint, severity=severity
+        )
+
+    def _place(self, unit: Unit, params: dict[str, Any], mistake: Mistake) -> Place:
+        if not mistake.path:
+            return unit.member.draft.place
+        node = unit.params.get(str(mistake.path[0]))
+        if node is None:
+            return unit.member.draft.type_place
+        value: Any = params.get(str(mistake.path[0]))
+        for step in mistake.path[1:]:
+            inner = _inside(node, step)
+            if inner is None:
+                return _key(node, step)
+            node, value = inner, _inner_value(value, step)
+        if mistake.offset is None or node.text() is None:
+            return node.place
+        return self._in_text(node, value, mistake)
+
+    def _in_text(self, node: SourceNode, value: Any, mistake: Mistake) -> Place:
+        assert mistake.offset is not None
+        start, end = mistake.offset, mistake.offset + max(1, mistake.length)
+        text = str(node.value)
+        if is_template(node):
+            # The offset is into the rendered text; the word itself may still stand in the author's, if only once.
+            word = value[start:end] if isinstance(value, str) else ""
+            if not word or text.count(word) != 1:
+                return node.place
+            start = text.index(word)
+            end = start + len(word)
+        return place_in_text(node, start, end, self.texts.get(node.place.file, ""))
+
+
+def _has(schema: Schema | None, column: str) -> bool:
+    return schema is None or any(_same(each, column) for each in schema)
+
+
+def _same(column: Column, name: str) -> bool:
+    return column.name.casefold() == name.casefold()
+
+
+def _inside(node: SourceNode, step: str | int) -> SourceNode | None:
+    if node.kind == "sequence":
+        index = int(step) if isinstance(step, int) or str(step).isdigit() else -1
+        return node.items[index] if 0 <= index < len(node.items) else None
+    return node.get(str(step))
+
+
+def _key(node: SourceNode, step: str | int) -> Place:
+    return node.keys.get(str(step), node.place)
+
+
+def _inner_value(value: Any, step: str | int) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(str(step))
+    if isinstance(value, list) and isinstance(step, int) and step < len(value):
+        return value[step]
+    return None
+
+
+def _family(unit: Unit) -> str:
+    description = unit.member.description
+    return "" if description is None else description.family

@@ -1,0 +1,82 @@
+"""Forks and joins: a fork has two targets or more, a join knows its branches (rulebook 2.1, 4.3; D34)."""
+
+from __future__ import annotations
+
+from penstock.dialects.job.level import PROXY, Level, Wire
+from penstock.dialects.job.reading import Reading, listed
+from penstock.kernel.net import On
+
+
+def check_forks(reading: Reading, level: Level) -> None:
+    """Asked of the links as they are written, so that a branch may be deactivated."""
+    targets: dict[str, list[Wire]] = {}
+    for wire in level.wires:
+        if wire.on is On.PARALLELISE:
+            targets.setdefault(wire.source, []).append(wire)
+    for source, wires in targets.items():
+        if len({wire.target for wire in wires}) < 2:
+            message = f"`{source}` forks into one branch only, `{wires[0].target}`"
+            hint = f"list two targets or more, `{source} (parallelise) {wires[0].target}, …`, or use `ok`"
+            reading.report("PARALLELISE_ARITY", message, wires[0].place, hint=hint)
+
+
+def check_joins(reading: Reading, level: Level) -> None:
+    joins: dict[str, list[Wire]] = {}
+    for wire in level.wires:
+        if wire.on is On.SYNCHRONISE:
+            joins.setdefault(wire.target, []).append(wire)
+    stems = _stems(level) if joins else {}
+    for target, wires in joins.items():
+        if len({wire.statement for wire in wires}) > 1:
+            message = f"`{target}` has two synchronise links, and it is not clear which branches it waits for"
+            hint = f"list all branches in one link: `{', '.join(wire.source for wire in wires)} (synchronise) {target}`"
+            reading.report("AMBIGUOUS_JOIN", message, wires[-1].place, hint=hint)
+        elif not _lists_one_branch_twice(reading, level, target, wires):
+            _check_stem(reading, level, target, wires, stems)
+
+
+def _lists_one_branch_twice(reading: Reading, level: Level, target: str, wires: list[Wire]) -> bool:
+    seen: dict[int, str] = {}
+    for wire in wires:
+        branch = level.subjob_of[wire.source].number
+        if branch not in seen:
+            seen[branch] = wire.source
+        else:
+            first = seen[branch]
+            also = "is listed twice" if first == wire.source else f"lies in the same branch as `{first}`"
+            message = f"`{wire.source}` {also}, so the join `{target}` would wait for one branch twice"
+            reading.report("AMBIGUOUS_JOIN", message, wire.place, hint="list one component of each branch")
+            return True
+    return False
+
+
+def _stems(level: Level) -> dict[int, set[str]]:
+    """Sub-job -> the forks that it stems from, directly or through sub-jobs between."""
+    after: dict[int, set[int]] = {}
+    for wire in level.wires:
+        if PROXY not in (wire.source, wire.target):
+            after.setdefault(level.subjob_of[wire.source].number, set()).add(level.subjob_of[wire.target].number)
+    found: dict[int, set[str]] = {}
+    for wire in level.wires:
+        if wire.on is not On.PARALLELISE:
+            continue
+        waiting = [level.subjob_of[wire.target].number]
+        while waiting:
+            number = waiting.pop()
+            stems = found.setdefault(number, set())
+            if wire.source not in stems:
+                stems.add(wire.source)
+                waiting += after.get(number, ())
+    return found
+
+
+def _check_stem(reading: Reading, level: Level, target: str, wires: list[Wire], stems: dict[int, set[str]]) -> None:
+    common: set[str] | None = None
+    for wire in wires:
+        own = stems.get(level.subjob_of[wire.source].number, set())
+        common = own if common is None else common & own
+    if not common:
+        branches = listed(wire.source for wire in wires)
+        message = f"the branches of the join `{target}` do not stem from one parallelise: {branches}"
+        hint = "a join brings together branches that one `a (parallelise) b, c` has started"
+        reading.report("AMBIGUOUS_JOIN", message, wires[0].place, hint=hint)

@@ -1,0 +1,90 @@
+"""Notes: nothing is wrong, but something is probably not meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from penstock.dialects.job.check_names import Site, read_of, sites, texts
+from penstock.dialects.job.expand import Expanded, Unit
+from penstock.dialects.job.level import Level
+from penstock.dialects.job.reading import Reading, is_template
+from penstock.dialects.problems import Severity
+
+_SET_GLOBAL = "set_global"
+_WRITES_ANYTHING = ("context_load", "run_job", "playbook")
+_QUIET = ("code", "orchestrate", "iterate", "file")
+"""Families whose outputs are there for whoever wants them."""
+
+
+def lint(reading: Reading, expanded: Expanded) -> None:
+    _unread_outputs(reading, expanded)
+    _unwritten_globals(reading, expanded)
+
+
+def _unread_outputs(reading: Reading, expanded: Expanded) -> None:
+    read = {(wire.source, wire.port) for wire in expanded.wires if wire.is_data}
+    mapped = {
+        (id(unit.level), wire.source, wire.port) for unit in expanded.units.values() for wire in unit.level.into("")
+    }
+    for unit in expanded.units.values():
+        description = unit.member.description
+        if description is None or description.family in _QUIET or unit.member.ports is None:
+            continue
+        for port in unit.member.ports.outputs:
+            is_read = (unit.name, port.name) in read or (id(unit.level), unit.member.name, port.name) in mapped
+            if not (port.reject or port.is_wild or is_read):
+                message = f"nobody reads the output `{port.name}` of `{unit.member.name}`"
+                hint = "join it to something, or leave the component out"
+                reading.report("UNREAD_OUTPUT", message, unit.member.draft.place, hint=hint, severity=Severity.NOTE)
+
+
+def _unwritten_globals(reading: Reading, expanded: Expanded) -> None:
+    units = expanded.units.values()
+    if any(unit.type in _WRITES_ANYTHING for unit in units):
+        return
+    written = _written(units)
+    if written is None:
+        return
+    levels: dict[int, Level] = {id(unit.level): unit.level for unit in units}
+    quoted = _quoted_words(units)
+    components = {name for level in levels.values() for name in level.draft.components}
+    for level in levels.values():
+        for site in sites(level):
+            for name, start, end in _reads(site):
+                if name not in written and name not in quoted and name not in components and "." not in name:
+                    place = site.excerpt.place(start, end, level.text)
+                    message = f"nothing in this job writes the global `{name}`"
+                    hint = "`set_global` or the code of a component would; a default is read with `| default(…)`"
+                    reading.report("UNWRITTEN_GLOBAL", message, place, hint=hint, severity=Severity.NOTE)
+
+
+def _reads(site: Site) -> Iterator[tuple[str, int, int]]:
+    for use in read_of(site).uses:
+        if use.path[0] in ("global", "globals") and len(use.path) > 1 and not use.guarded:
+            yield use.path[1], use.start, use.end
+
+
+def _written(units: Iterable[Unit]) -> set[str] | None:
+    """The globals that are set by name; None when some are named by a template."""
+    found: set[str] = set()
+    for unit in units:
+        found.update(unit.member.draft.exports)
+        values = unit.params.get("values") if unit.type == _SET_GLOBAL else None
+        if values is not None and values.kind != "mapping":
+            return None
+        found.update(() if values is None else values.entries)
+    return found
+
+
+def _quoted_words(units: Iterable[Unit]) -> set[str]:
+    """Words that stand in quotes in some parameter, as `globals['total']` does in code: any of them may be written there."""
+    found: set[str] = set()
+    for unit in units:
+        if unit.type == _SET_GLOBAL:
+            continue
+        for node in unit.params.values():
+            for text in texts(node):
+                if not is_template(text):
+                    found.update(match[1] for match in re.finditer(r"[\"']([^\"'\n]+)[\"']", str(text.value)))
+    return found

@@ -1,0 +1,219 @@
+"""From the expanded job to the net. Joblets, wild-cards, spellings and roles are gone after this."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import replace
+
+import msgspec
+
+from penstock.dialects.job.check_names import WHILE
+from penstock.dialects.job.drafts import JobDraft
+from penstock.dialects.job.expand import Expanded, Unit
+from penstock.dialects.job.fuse import fused
+from penstock.dialects.job.level import ITEM, POST_JOB, PRE_JOB, Wire
+from penstock.dialects.playbook.inline_secrets import without_secrets
+from penstock.dialects.playbook.source_map import SourceMap
+from penstock.dialects.source import to_json
+from penstock.kernel.net import Container, Gate, Iteration, Link, Net, Node, On, Part, Region, Task
+from penstock.kernel.values import Json, JsonMap
+
+_CONTROL = {on: number for number, on in enumerate(On)}
+
+
+def lowered(draft: JobDraft, expanded: Expanded, context: JsonMap, keychain: list[JsonMap]) -> tuple[Net, SourceMap]:
+    lowering = _Lowering(draft, expanded)
+    places = source_map(draft, expanded)
+    for index, wire in enumerate(lowering.wires):
+        places.arcs[wire.source, index] = wire.place
+    return lowering.net(context, keychain), places
+
+
+def source_map(draft: JobDraft, expanded: Expanded) -> SourceMap:
+    """Components stand for both the step and the task; a link is found under its source and its index."""
+    found = SourceMap(draft.file)
+    for name, unit in expanded.units.items():
+        found.steps[name] = found.tasks[name, name] = unit.member.draft.place
+        found.lines[name, name] = {param: node.text_line or node.place.line for param, node in unit.params.items()}
+    return found
+
+
+def with_digest(net: Net) -> Net:
+    """Two documents that mean the same have the same digest; secrets have no part in it."""
+    bare = replace(net, digest="", keychain=tuple(without_secrets(net.keychain)))
+    return replace(net, digest=hashlib.sha256(msgspec.json.encode(bare, order="sorted")).hexdigest())
+
+
+def _by_target(wires: Iterable[Wire]) -> dict[str, list[Wire]]:
+    found: dict[str, list[Wire]] = {}
+    for wire in wires:
+        found.setdefault(wire.target, []).append(wire)
+    return found
+
+
+class _Lowering:
+    def __init__(self, draft: JobDraft, expanded: Expanded) -> None:
+        self.draft = draft
+        self.expanded = expanded
+        self.index = {name: number for number, name in enumerate(expanded.units)}
+        self.regions: dict[str, tuple[str, int]] = {}
+        self.rank: dict[str, int] = {}
+        for scope in expanded.scopes.values():
+            for number, subjob in enumerate(scope.subjobs):
+                for rank, name in enumerate(subjob.members):
+                    self.regions[name], self.rank[name] = (scope.key, number), rank
+        self.always: set[str] = set()
+        self.into = _by_target(expanded.wires)
+        self.wires = self._sorted([*expanded.wires, *self._hidden()])
+        self.into = _by_target(self.wires)
+        self.groups = fused(expanded, self.wires) if draft.config.engine.fuse else {}
+        self.group_of = {name: last for last, names in self.groups.items() for name in names}
+
+    def net(self, context: JsonMap, keychain: list[JsonMap]) -> Net:
+        config = self.draft.config
+        return with_digest(
+            Net(
+                name=self.draft.name,
+                entry=next(iter(self.expanded.units)),
+                nodes={name: self._node(unit) for name, unit in self.expanded.units.items()},
+                workload=context,
+                keychain=tuple(keychain),
+                limits=config.limits,
+                durability=config.durability,
+                metadata=self.draft.metadata,
+                kind="job",
+                containers={key: self._container(key) for key in self.expanded.scopes},
+                links=tuple(self._link(wire, index) for index, wire in enumerate(self.wires)),
+                groups=self.groups,
+                aborts=config.aborts,
+                contexts=self.draft.contexts,
+                engine=config.engine.as_json(),
+            )
+        )
+
+    # ---- links
+
+    def _sorted(self, wires: list[Wire]) -> list[Wire]:
+        """One order whatever the spelling: rows first, then triggers; by source, and for rows by port."""
+
+        def key(wire: Wire) -> tuple[bool, bool, int, str, int, int, int, str, int]:
+            source, target = self.index[wire.source], self.index[wire.target]
+            position = wire.position if wire.on is On.IF else 0
+            kind = 0 if wire.is_data else _CONTROL[wire.on]
+            return wire.hidden, not wire.is_data, source, wire.port, kind, wire.order, position, wire.to_port, target
+
+        return sorted(wires, key=key)
+
+    def _hidden(self) -> list[Wire]:
+        """A pre-job lets every other sub-job of the job start; a post-job waits for every other to end."""
+        pre, post = self._role(PRE_JOB), self._role(POST_JOB)
+        if pre is None and post is None:
+            return []
+        subjobs = self.expanded.scopes[""].subjobs
+        found: list[Wire] = []
+        place = self.draft.place
+        for subjob in subjobs:
+            roots = [name for name in subjob.members if self._is_root(self.expanded.units[name])]
+            if post in subjob.members:
+                self.always |= set(subjob.members)
+                others = [other.members[0] for other in subjobs if other is not subjob]
+                found += [Wire(other, name, On.SUBJOB_DONE, place, hidden=True) for other in others for name in roots]
+            elif pre is not None and pre not in subjob.members:
+                found += [Wire(pre, name, On.SUBJOB_OK, place, hidden=True) for name in roots]
+        return found
+
+    def _is_root(self, unit: Unit) -> bool:
+        """It would start at once. What needs rows waits for those who give them, and needs no gate of its own."""
+        return self._is_startable(unit) and not self._required(unit, self.into.get(unit.name, []))
+
+    def _role(self, role: str) -> str | None:
+        return next((name for name, unit in self.expanded.units.items() if unit.type == role), None)
+
+    def _link(self, wire: Wire, index: int) -> Link:
+        return Link(
+            index=index,
+            source=wire.source,
+            target=wire.target,
+            on=wire.on,
+            order=wire.order,
+            when=None if wire.when is None else wire.when.text,
+            port=wire.port,
+            to_port=wire.to_port,
+            crosses=self._crosses(wire),
+            hidden=wire.hidden,
+        )
+
+    def _crosses(self, wire: Wire) -> bool:
+        """Rows of the element are made inside the iteration that reads them; all others that change scope are handed over."""
+        if not wire.is_data or (wire.port == ITEM and self.expanded.units[wire.source].member.is_iterator):
+            return False
+        return self.regions[wire.source] != self.regions[wire.target]
+
+    # ---- nodes
+
+    def _is_startable(self, unit: Unit) -> bool:
+        """Marked so in the document or by its type, or no control link leads to it (rulebook 13.1)."""
+        inbound = self.into.get(unit.name, ())
+        if any(wire.hidden for wire in inbound):
+            return False
+        description = unit.member.description
+        is_marked = unit.member.draft.startable or (description is not None and description.startable)
+        return is_marked or all(wire.is_data for wire in inbound)
+
+    def _node(self, unit: Unit) -> Node:
+        inbound = self.into.get(unit.name, [])
+        joins = tuple(wire.source for wire in inbound if wire.on in (On.SYNCHRONISE, On.SUBJOB_DONE))
+        is_call = unit.member.joblet is not None
+        params: JsonMap = {name: to_json(node) for name, node in unit.params.items()}
+        if is_call:
+            params = {"joblet": unit.member.draft.calls, **({"params": params} if params else {})}
+        iterates: Iteration | None = None
+        if unit.member.is_iterator:
+            iterates = Iteration(self.draft.config.halts, unit.type == WHILE)
+        return Node(
+            name=unit.name,
+            tasks=(Task(label=unit.name, kind=unit.type, params=params),),
+            gate=Gate.BARRIER if joins else Gate.GREEN,
+            joins=joins,
+            part=self._part(unit, inbound),
+            iterates=iterates,
+        )
+
+    def _part(self, unit: Unit, inbound: list[Wire]) -> Part:
+        draft = unit.member.draft
+        key, region = self.regions[unit.name]
+        schemas: dict[str, Json] = {
+            port: [column.as_json() for column in declared.schema] for port, declared in draft.schemas.items()
+        }
+        return Part(
+            container=key,
+            region=region,
+            rank=self.rank[unit.name],
+            local=unit.local,
+            startable=self._is_startable(unit),
+            required=self._required(unit, inbound),
+            die_on_error=draft.die_on_error,
+            exports=draft.exports,
+            opens=unit.opens,
+            prefix=unit.prefix,
+            group=self.group_of.get(unit.name),
+            schemas=schemas,
+            always=unit.name in self.always,
+        )
+
+    def _required(self, unit: Unit, inbound: list[Wire]) -> tuple[str, ...]:
+        ports = unit.member.ports
+        assert ports is not None
+        # What comes from the inside of a call ends at its outputs.
+        outside = (wire for wire in inbound if wire.is_data and not wire.source.startswith(f"{unit.name}.__"))
+        connected = {wire.to_port: ports.input(wire.to_port) for wire in outside}
+        return tuple(sorted(name for name, port in connected.items() if port is not None and port.required))
+
+    def _container(self, key: str) -> Container:
+        scope = self.expanded.scopes[key]
+        regions = tuple(
+            Region(number, subjob.name, tuple(subjob.members), subjob.handles)
+            for number, subjob in enumerate(scope.subjobs)
+        )
+        return Container(key, scope.opening, regions)

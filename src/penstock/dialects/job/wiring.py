@@ -1,0 +1,225 @@
+"""Links with their ports: names that are left out, wild-cards, and how many links may end at an input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from penstock.dialects.job.drafts import End, LinkDraft
+from penstock.dialects.job.level import PROXY, Level, Member, Wire
+from penstock.dialects.job.reading import Reading, did_you_mean, listed
+from penstock.dialects.problems import Place, Severity
+from penstock.kernel.net import On
+from penstock.ports.components import Port
+
+_FROM_ITERATORS = (On.ITERATE, On.ITERATION_OK, On.ITERATION_ERROR, On.ITERATOR_COMPLETE)
+
+
+def wire_up(reading: Reading, level: Level) -> list[Wire]:
+    wiring = _Wiring(reading, level)
+    found: list[Wire] = []
+    for position, link in enumerate(level.draft.links):
+        wire = wiring.wire(link, position)
+        if wire is not None:
+            found.append(wire)
+    return [*wiring.proxies(), *_without_doubles(reading, found)]
+
+
+def _without_doubles(reading: Reading, wires: list[Wire]) -> list[Wire]:
+    """The same control link twice says nothing more; the same rows twice may be meant, and arity judges them."""
+    seen: set[tuple[str, str, On, int, str]] = set()
+    found: list[Wire] = []
+    for wire in wires:
+        key = (wire.source, wire.target, wire.on, wire.order, "" if wire.when is None else wire.when.text)
+        if not wire.is_data and wire.on is not On.SYNCHRONISE and key in seen:
+            message = f"`{wire}` is there already"
+            reading.report("DUPLICATE_LINK", message, wire.place, severity=Severity.WARNING)
+            continue
+        seen.add(key)
+        found.append(wire)
+    return found
+
+
+class _Wiring:
+    def __init__(self, reading: Reading, level: Level) -> None:
+        self.reading = reading
+        self.level = level
+
+    def wire(self, link: LinkDraft, position: int) -> Wire | None:
+        source, target = self._member(link.source), self._member(link.target)
+        if source is None or target is None:
+            return None
+        wire = Wire(
+            source.name, target.name, link.on, link.place,
+            order=link.order, when=link.when, statement=link.statement, position=position,
+        )  # fmt: skip
+        if link.on is On.DATA:
+            port = self._output(source, link.source)
+            to_port = self._input(target, link.target, source.name)
+            return None if port is None or to_port is None else replace(wire, port=port, to_port=to_port)
+        if link.on in _FROM_ITERATORS and not source.is_iterator and source.ports is not None:
+            message = f"`{source.name}` is not an iterator, so nothing fires on `{link.on.value}`"
+            hint = "iterators are the types that begin with `iterate_`"
+            self.reading.report("NOT_AN_ITERATOR", message, link.source.place, hint=hint)
+            return None
+        return wire
+
+    def proxies(self) -> list[Wire]:
+        """The boundary of a joblet: what its `inputs` and `outputs` lead to."""
+        found: list[Wire] = []
+        for outer in self.level.draft.inputs.keys() & self.level.draft.outputs.keys():
+            end = self.level.draft.outputs[outer]
+            message = f"`{outer}` is an input and an output of the joblet"
+            self.reading.report("JOBLET_PORT", message, end.place, hint="give one of the two another name")
+        for outer, ends in self.level.draft.inputs.items():
+            for end in ends:
+                member = self._inner(end, outer)
+                port = None if member is None else self._input(member, end, outer)
+                if member is not None and port is not None:
+                    found.append(Wire(PROXY, member.name, On.DATA, end.place, outer, port))
+        for outer, end in self.level.draft.outputs.items():
+            member = self._inner(end, outer)
+            port = None if member is None else self._output(member, end)
+            if member is not None and port is not None:
+                found.append(Wire(member.name, PROXY, On.DATA, end.place, port, outer))
+        return found
+
+    def _inner(self, end: End, outer: str) -> Member | None:
+        found = self.level.members.get(end.name)
+        if found is None:
+            message = f"`{outer}` leads to `{end.name}`, and the joblet has no such component"
+            label = did_you_mean(end.name, self.level.members)
+            self.reading.report("JOBLET_PORT", message, end.place, label=label)
+        return found
+
+    def _member(self, end: End) -> Member | None:
+        found = self.level.members.get(end.name)
+        if found is None and end.name not in self.level.draft.components:
+            label = did_you_mean(end.name, self.level.members)
+            hint = "" if label else f"there are {listed(self.level.members)}"
+            message = f"there is no component `{end.name}`"
+            self.reading.report("UNKNOWN_COMPONENT", message, end.place, label=label, hint=hint)
+        return found
+
+    def _output(self, member: Member, end: End) -> str | None:
+        if member.ports is None:
+            return end.port or "main"
+        ports = member.ports.outputs
+        if end.port is None:
+            return self._default(member, end, "output", _main_output(ports), ports, "1")
+        if member.ports.output(end.port) is None:
+            self._unknown_port(member, end, "output", ports, member.ports.input(end.port) is not None)
+            return None
+        return end.port
+
+    def _input(self, member: Member, end: End, source: str) -> str | None:
+        if member.ports is None:
+            return end.port or "input"
+        ports = member.ports.inputs
+        if end.port is None:
+            return self._default(member, end, "input", _main_input(ports), ports, source)
+        if member.ports.input(end.port) is None:
+            self._unknown_port(member, end, "input", ports, member.ports.output(end.port) is not None)
+            return None
+        return end.port
+
+    def _default(
+        self, member: Member, end: End, word: str, found: str | None, ports: tuple[Port, ...], example: str
+    ) -> str | None:
+        if found is not None:
+            return found
+        if not ports:
+            what = "gives no rows" if word == "output" else "takes no rows"
+            message = f"`{member.name}` of type `{member.draft.type}` {what}"
+            hint = "join it by a control link, such as `a (ok) b`"
+            self.reading.report("UNKNOWN_PORT", message, end.place, hint=hint)
+            return None
+        names = [port.name for port in ports]
+        shown = next((f"{name[:-1]}{example}" for name in names if name.endswith("*")), names[0])
+        message = f"which {word} of `{member.name}` is meant? it has {listed(names)}"
+        self.reading.report("UNKNOWN_PORT", message, end.place, hint=f"such as `{member.name}.{shown}`")
+        return None
+
+    def _unknown_port(self, member: Member, end: End, word: str, ports: tuple[Port, ...], is_other: bool) -> None:
+        names = [port.name for port in ports]
+        other = "input" if word == "output" else "output"
+        hint = (
+            f"it is an {other}" if is_other else f"its {word}s are {listed(names)}" if names else f"it has no {word}s"
+        )
+        message = f"`{member.name}` has no {word} `{end.port}`"
+        label = did_you_mean(end.port or "", names)
+        self.reading.report("UNKNOWN_PORT", message, end.place, label=label, hint=hint)
+
+
+def _main_output(ports: Iterable[Port]) -> str | None:
+    named = [port for port in ports if not port.is_wild]
+    accepted = [port for port in named if not port.reject]
+    for found in (*(port for port in named if port.name == "main"), *_single(accepted), *_single(named)):
+        return found.name
+    return None
+
+
+def _main_input(ports: Iterable[Port]) -> str | None:
+    named = [port for port in ports if not port.is_wild]
+    required = [port for port in named if port.required]
+    wanted = ("input", "main")
+    for found in (
+        *(port for name in wanted for port in named if port.name == name),
+        *_single(required),
+        *_single(named),
+    ):
+        return found.name
+    return None
+
+
+def _single(ports: list[Port]) -> list[Port]:
+    return ports if len(ports) == 1 else []
+
+
+def check_arity(reading: Reading, level: Level) -> None:
+    """Every required input is fed, and by one link unless it takes many (rulebook 10.2)."""
+    linked = {name for wire in level.wires for name in (wire.source, wire.target)}
+    for member in level.members.values():
+        if member.ports is None:
+            continue
+        arrivals: dict[str, list[Wire]] = {}
+        for wire in level.into(member.name):
+            if wire.is_data:
+                arrivals.setdefault(wire.to_port, []).append(wire)
+        _check_doubles(reading, member, arrivals)
+        missing = [
+            port for port in member.ports.inputs if port.required and not any(port.accepts(name) for name in arrivals)
+        ]
+        if missing and member.name not in linked:
+            _unconnected(reading, member)
+        elif missing:
+            _unfed(reading, member, missing)
+
+
+def _unconnected(reading: Reading, member: Member) -> None:
+    message = f"`{member.name}` cannot be reached from any startable component: no link leads to it or away from it"
+    hint = f"feed it, such as `a.main -> {member.name}`, or leave it out with `active: false`"
+    reading.report("UNCONNECTED_NODE", message, member.draft.place, hint=hint)
+
+
+def _unfed(reading: Reading, member: Member, missing: list[Port]) -> None:
+    for port in missing:
+        message = f"nothing feeds the input `{port.name}` of `{member.name}`"
+        example = port.name.replace("*", "1")
+        hint = f"add a data link, such as `a.main -> {member.name}.{example}`"
+        reading.report("PORT_ARITY", message, member.draft.place, hint=hint)
+
+
+def _check_doubles(reading: Reading, member: Member, arrivals: dict[str, list[Wire]]) -> None:
+    assert member.ports is not None
+    for name, wires in arrivals.items():
+        port = member.ports.input(name)
+        if port is None or port.many or len(wires) < 2:
+            continue
+        sources = listed(f"{wire.source}.{wire.port}" if wire.source else wire.port for wire in wires)
+        message = f"{len(wires)} links end at the input `{name}` of `{member.name}`, which takes one: from {sources}"
+        reading.report("PORT_ARITY", message, _second(wires), hint="bring them together with a `union` before it")
+
+
+def _second(wires: list[Wire]) -> Place:
+    return wires[1].place

@@ -1,0 +1,76 @@
+"""What a document is, told from its top-level keys alone.
+
+Law: cheap and never wrong about a document that is right. What cannot be read at all is called a playbook, whose reader says
+what is wrong with it. Nothing below the first level is built: the YAML parser is followed event by event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+Kind = Literal["playbook", "job", "joblet"]
+
+LARGEST = 64 * 1024 * 1024
+_BY_NAME: dict[str, Kind] = {"Job": "job", "Joblet": "joblet", "Playbook": "playbook"}
+_BOM = "\ufeff"
+
+
+def kind_of(text: str) -> Kind:
+    """`kind` decides; without one, `components` makes a job and `inputs` or `outputs` beside them a joblet."""
+    keys: dict[str, str | None] = {}
+    for key, value in _top_level(text.removeprefix(_BOM)):
+        keys[key] = value
+        if key == "kind" and value in _BY_NAME:
+            return _BY_NAME[value]
+    if "components" not in keys or "workflow" in keys:
+        return "playbook"
+    return "joblet" if {"inputs", "outputs"} & keys.keys() else "job"
+
+
+def kind_of_file(path: Path) -> Kind:
+    """A file that cannot be read is left to the reader of playbooks, which says why. So is a pipe: it can be read only once, and
+    its reader should do that; the text then tells what it is."""
+    try:
+        if not path.is_file():
+            return "playbook"
+        with path.open("rb") as file:
+            data = file.read(LARGEST)
+    except (OSError, ValueError):
+        return "playbook"
+    return kind_of(data.decode("utf-8", "replace"))
+
+
+def _top_level(text: str) -> Iterator[tuple[str, str | None]]:
+    """The keys of the outermost mapping, each with its value if that is a plain scalar."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    depth = 0
+    key: str | None = None
+    try:
+        for event in yaml.parse(text, Loader=loader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                if depth == 0 and not isinstance(event, yaml.MappingStartEvent):
+                    return
+                if depth == 1 and key is not None:
+                    yield key, None
+                    key = None
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+                if depth == 0:
+                    return
+            elif depth == 1 and isinstance(event, yaml.ScalarEvent):
+                if key is None:
+                    key = event.value
+                else:
+                    yield key, event.value
+                    key = None
+            elif depth == 1 and isinstance(event, yaml.AliasEvent):
+                if key is not None:
+                    yield key, None
+                key = None
+    except yaml.YAMLError:
+        return

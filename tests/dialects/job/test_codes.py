@@ -1,0 +1,35 @@
+"""Every code is documented, and its examples show it: the bad one gives it, the good one does not."""
+
+import pytest
+
+from penstock.dialects.job.codes import NAMES, TABLE
+from penstock.dialects.problems import CODES
+from tests.dialects.job.support import codes, errors
+
+# Codes that depend on what is around the document: other files, installed plug-ins.
+_WITHOUT_EXAMPLE = {"J0204", "J0504", "J0903", "J0904", "J0905"}
+
+
+def test_every_code_of_the_table_is_registered_with_a_reason_and_a_remedy():
+    for code, doc in TABLE.items():
+        assert CODES[code] == doc
+        assert doc.title
+        assert doc.why.endswith(".")
+        assert doc.fix.endswith(".")
+        assert code in _WITHOUT_EXAMPLE or (doc.bad and doc.good), code
+
+
+def test_every_name_has_a_code_of_its_own_in_the_table():
+    assert len(set(NAMES.values())) == len(NAMES)
+    assert set(NAMES.values()) <= set(TABLE)
+
+
+@pytest.mark.parametrize("code", sorted(set(TABLE) - _WITHOUT_EXAMPLE))
+def test_the_bad_example_of_a_code_gives_it(code):
+    assert code in codes(TABLE[code].bad)
+
+
+@pytest.mark.parametrize("code", sorted(set(TABLE) - _WITHOUT_EXAMPLE))
+def test_the_good_example_of_a_code_does_not_give_it_and_has_no_error(code):
+    assert code not in codes(TABLE[code].good)
+    assert errors(TABLE[code].good) == []

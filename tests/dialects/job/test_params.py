@@ -1,0 +1,58 @@
+"""Parameters against the JSON Schema of their component."""
+
+import pytest
+
+from tests.dialects.job.support import errors, problems
+
+
+def one(type_: str, params: str) -> str:
+    return f"components:\n  - {{name: a, type: {type_}, params: {params}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("type_", "params", "said", "text"),
+    [
+        ("sleep", "{seconds: [1]}", "`seconds` of `sleep` must be a number, not a list", "[1]"),
+        ("sleep", "{seconds: '1'}", "`seconds` of `sleep` must be a number, not text", "'1'"),
+        ("sleep", "{seconds: -1}", "`seconds` of `sleep` must be at least 0, not `-1`", "-1"),
+        ("sleep", "{seconds: null}", "`seconds` of `sleep` must be a number, not nothing", "null"),
+        ("python", "{code: 3}", "`code` of `python` must be text, not a number", "3"),
+        ("python", "{code: x, mode: rows}", "`mode` of `python` cannot be `rows`", "rows"),
+        ("fixed_rows", "{columns: []}", "`columns` of `fixed_rows` needs 1 entry at least", "[]"),
+        ("fixed_rows", "{columns: [a], rows: [1]}", "`rows[0]` of `fixed_rows` must be a list, not a number", "1"),
+        ("derive", "{columns: {x: [1]}}", "`columns.x` of `derive` must be text or a number, not a list", "[1]"),
+        ("check", "{checks: [{not_null: 3}]}", "`checks[0].not_null` of `check` must be a list, not a number", "3"),
+        (
+            "check",
+            "{checks: [{notnull: [a], not_null: [b]}]}",
+            "`notnull` is not a word of `checks[0]` of `check`",
+            "notnull",
+        ),
+        ("check", "{checks: [{name: x}]}", "`checks[0]` of `check` has no `not_null`", "{name: x}"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_place(type_, params, said, text):
+    found = problems(one(type_, params), "J0501")
+    assert [problem.message for problem in found] == [f"BAD_PARAM: {said}"]
+    line = one(type_, params).splitlines()[found[0].place.line - 1]
+    assert line[found[0].place.column - 1 : found[0].place.end_column - 1] == text
+
+
+def test_a_misspelt_parameter_is_found_and_a_missing_one_explained():
+    unknown, missing = problems(one("sleep", "{secnds: 1}"))[:2][::-1]
+    assert unknown.message == "UNKNOWN_PARAM: `sleep` has no parameter `secnds`"
+    assert unknown.label == "did you mean `seconds`?"
+    assert missing.message == "MISSING_PARAM: `sleep` needs the parameter `seconds`"
+    assert missing.hint == "`seconds`: How long."
+
+
+@pytest.mark.parametrize(
+    "params",
+    ["{seconds: '{{ n }}'}", "{seconds: 1.5}", "{seconds: 2}"],
+)
+def test_a_template_may_stand_for_any_value(params):
+    assert errors("context: {n: 1}\n" + one("sleep", params)) == []
+
+
+def test_null_leaves_an_optional_parameter_out():
+    assert errors(one("warn", "{message: x, code: null}")) == []
