@@ -35,6 +35,7 @@ BUILT_IN = {
     "transfer": "penstock.tools.transfer:TransferTool",
     "files": "penstock.tools.files:FilesTool",
     "playbook": "penstock.tools.playbook:PlaybookTool",
+    "job": "penstock.tools.job:JobTool",
     "noop": "penstock.tools.small:NoopTool",
     "sleep": "penstock.tools.small:SleepTool",
     "log": "penstock.tools.small:LogTool",

@@ -211,7 +211,7 @@ class MysqlWriter(TableWriter):
         places = ", ".join(["%s"] * len(self.shape.columns))
         text = f"{self.head().replace('%', '%%')} VALUES ({places}){self.tail().replace('%', '%%')}"
         with self.connection.cursor() as cursor:
-            cursor.executemany(text, [[_for_mysql(value) for value in row] for row in rows])
+            cursor.executemany(text, [[for_mysql(value) for value in row] for row in rows])
         return len(rows)
 
     def commit(self) -> None:
@@ -227,7 +227,7 @@ class MysqlWriter(TableWriter):
             self.connection.close()
 
 
-def _for_mysql(value: Any) -> Any:
+def for_mysql(value: Any) -> Any:
     match value:
         case dict() | list():
             return as_json_text(value)
@@ -264,7 +264,7 @@ class SqliteWriter(TableWriter):
     def write(self, rows: Sequence[Row]) -> int:
         self.begin()
         places = ", ".join("?" * len(self.shape.columns))
-        values = ([_for_sqlite(value) for value in row] for row in rows)
+        values = ([for_sqlite(value) for value in row] for row in rows)
         cursor = self.connection.executemany(f"{self.head()} VALUES ({places}){self.tail()}", values)
         return max(cursor.rowcount, 0)
 
@@ -280,7 +280,7 @@ class SqliteWriter(TableWriter):
         self.shared.give_back(self.connection)
 
 
-def _for_sqlite(value: Any) -> Any:
+def for_sqlite(value: Any) -> Any:
     match value:
         case Decimal():
             return from_decimal(value)

@@ -1,0 +1,280 @@
+"""What a component is.
+
+A component is a class with a `type`, a typed parameter model and ports; or a function under `@component`. There are four ways to
+be one, from the most declarative to the most free:
+
+    Relational    one SELECT per output port over its named inputs. Fused with its neighbours, checked before a row is read
+    Sink          writes the rows of its one input into one file that DuckDB can write
+    Iterator      says over which elements the body runs
+    Action        anything else: `run` is given the rows on its inputs and puts rows on its outputs
+
+A component never sees templates, links or the log: parameters arrive rendered, validated and with secrets filled in. To fail, it
+raises `ComponentFailure`; whatever else it raises is a failure too, of kind `exception`. Rows that are wrong, as opposed to a run
+that is, go to a reject port with `error_code` and `error_message`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+
+import msgspec
+
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.ambient import Clock
+from penstock.ports.blobs import BlobStore
+from penstock.ports.components import Inferred, Mistake, Port, Ports, Role
+from penstock.ports.rows import Copy, EngineSession, Relation, Schema, SqlText
+from penstock.tools.base import Resources, Settings, Source, Threads
+
+P = TypeVar("P", bound=msgspec.Struct)
+
+
+class ComponentFailure(Exception):
+    """The component ends in ERROR. `exit_code` is what the process exits with if this ends the job."""
+
+    def __init__(
+        self, kind: str, message: str, *, retryable: bool = False, exit_code: int | None = None, **detail: Json
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.retryable = retryable
+        self.exit_code = exit_code
+        self.detail: JsonMap = dict(detail)
+
+
+@dataclass(slots=True)
+class Call:
+    """One component run, as the component sees it."""
+
+    component: str
+    """Its name in the expanded job."""
+    place: str
+    """Its name in this run, iterations included: `load[#3].write`."""
+    execution_id: str
+    idempotency_key: str
+    """The same over a resume: names the effect of this run."""
+    folder: Path
+    """Relative paths in parameters are relative to this, the document's own folder (D56)."""
+    work: Path
+    """A folder for this run's own temporary files."""
+    context: Mapping[str, Any]
+    """Read-only; an attempt to write raises."""
+    globals: MutableMapping[str, Any]
+    """Reads what is visible here; writes are staged and committed when the component ends."""
+    iteration: Mapping[str, Any] | None
+    inputs: Mapping[str, list[Relation]]
+    """Every connected input port -> the rows that came, one Relation per link."""
+    connected: frozenset[str]
+    """The output ports that somebody reads."""
+    declared: Mapping[str, Schema]
+    """Schemas that the document declares for output ports."""
+    engine: EngineSession
+    clock: Clock
+    blobs: BlobStore
+    resources: Resources
+    threads: Threads
+    settings: Settings
+    source: Source
+    credential: Callable[[str], dict[str, Any]]
+    say: Callable[[str], None]
+    """A line for the run's log: shown, kept, and redacted. Safe to call from any thread."""
+    show: Callable[[str], None]
+    """A line for the terminal (log_rows): shown as it is, kept in the run's log, redacted."""
+    play: Callable[..., Awaitable[Any]]
+    """`await play(path, workload, return_step)`: a playbook as a child scope; its result."""
+    play_job: Callable[..., Awaitable[Any]]
+    """`await play_job(path, context)`: a job as a child scope; `{status, globals, rows, outputs}`."""
+    progress: Callable[[str, int], None]
+    """`progress(port, rows)`: so many rows so far, for the live view. Safe to call from any thread."""
+    standing: Callable[[], JsonMap]
+    """What has happened so far in this job, for log catchers and flow meters:
+    `{components: {name: {state, rows_in, rows_out, ms, error}}, edges: [{from, to, on, rows}]}`."""
+    outputs: dict[str, Relation] = field(default_factory=dict)
+    after: JsonMap = field(default_factory=dict)
+    """After-variables of its own, beside NB_LINE and the rest that every component has."""
+
+    def input(self, port: str = "input") -> Relation:
+        """The one relation on a port."""
+        arrived = self.inputs.get(port, [])
+        if len(arrived) != 1:
+            raise ComponentFailure("port", f"port `{port}` of `{self.component}` has {len(arrived)} relations, not one")
+        return arrived[0]
+
+    def put(self, port: str, rows: Relation) -> None:
+        """Rows for an output port. A port that nobody reads may be left out."""
+        self.outputs[port] = rows
+
+    def resolve(self, path: str) -> Path:
+        given = Path(path).expanduser()
+        return given if given.is_absolute() else self.folder / given
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCall:
+    """What a relational component may look at besides its parameters and inputs: it is asked before the run, too."""
+
+    folder: Path
+    connected: frozenset[str]
+    declared: Mapping[str, Schema] = field(default_factory=dict)
+
+    def resolve(self, path: str) -> Path:
+        given = Path(path).expanduser()
+        return given if given.is_absolute() else self.folder / given
+
+
+@dataclass(frozen=True, slots=True)
+class UserSql:
+    """One piece of SQL that the author wrote, for the check before the run."""
+
+    path: tuple[str | int, ...]
+    """Where it stands in the params."""
+    text: str
+    inputs: tuple[str, ...]
+    """The input ports whose columns it may name; with several, each column may be qualified by its port."""
+    form: str = "value"
+    """`value`: an expression; `condition`: one that must be boolean; `aggregate`; `query`: a SELECT over the input names."""
+
+
+class Component(Generic[P]):
+    """Base of all. The docstring is the reference page; `Params` fields carry their descriptions in `msgspec.Meta`."""
+
+    family: ClassVar[str] = "transform"
+    Params: ClassVar[type[msgspec.Struct]]
+    type: ClassVar[str]
+    inputs: ClassVar[tuple[Port, ...]] = ()
+    outputs: ClassVar[tuple[Port, ...]] = ()
+    startable: ClassVar[bool] = False
+    role: ClassVar[Role] = ""
+    example: ClassVar[str] = ""
+    """A whole job in YAML, small and self-contained, that the docs page shows and the tests run."""
+
+    @classmethod
+    def ports(cls, params: Mapping[str, Any]) -> Ports:
+        """The ports of one use. `params` are as the author wrote them; override where ports come from parameters."""
+        return Ports(cls.inputs, cls.outputs)
+
+    @classmethod
+    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
+        """The (input, output) ports that a deactivated component passes its rows between; None when it has none."""
+        inputs, outputs = cls.inputs, [port for port in cls.outputs if not port.reject]
+        return (inputs[0].name, outputs[0].name) if inputs and outputs else None
+
+    def check(self, params: P, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+        """What is wrong with these parameters, as far as it can be said before the run."""
+        return []
+
+    def schemas(self, params: P, inputs: Mapping[str, Schema | None], call: PlanCall) -> dict[str, Schema | None]:
+        """What flows out of each connected port. Relational components need not say: their SELECT does."""
+        return {}
+
+
+class Relational(Component[P]):
+    """Rows in, one SELECT per output, rows out; no effects. Input ports are table names in the query."""
+
+    keeps_count: ClassVar[bool] = False
+    """Every output has exactly as many rows as its first input."""
+
+    def is_fusable(self, params: P, connected: frozenset[str]) -> bool:
+        """Can this use be a stage of a larger query? If not, `run` is called when it is defined, else each SELECT by itself."""
+        return True
+
+    def prepare(self, params: P, call: PlanCall) -> None:
+        """Before the run, outside the query: raise ComponentFailure for what would be unclear later, such as a missing file."""
+
+    def selects(self, params: P, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, SqlText]:
+        """A query for each connected output port, over the input ports as tables."""
+        raise NotImplementedError
+
+    def user_sql(self, params: P) -> Iterable[UserSql]:
+        """The author's own SQL in the parameters: each piece is parsed and bound to the columns before the run."""
+        return ()
+
+
+class Sink(Component[P]):
+    """Writes the rows of its one input into a file. The rows go on through `main` when somebody reads it."""
+
+    family: ClassVar[str] = "write"
+    inputs: ClassVar[tuple[Port, ...]] = (Port("input"),)
+    outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
+
+    def copy(self, params: P, schema: Schema, call: PlanCall) -> Copy:
+        raise NotImplementedError
+
+    def is_fusable(self, params: P, connected: frozenset[str]) -> bool:
+        return not connected
+
+    def finish(self, params: P, call: PlanCall, rows: int) -> None:
+        """After the file is complete."""
+
+
+class Action(Component[P]):
+    """Whatever needs Python. A plain `def run` runs in a thread; an `async def run` on the event loop, which must not wait."""
+
+    def run(self, params: P, call: Call) -> Any:
+        """What it returns is the component's result, kept in the log when small; None for nothing."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """Over what an iterator's body runs. `items` are Json; they are kept in the log or, when large, by reference."""
+
+    items: Iterable[Json]
+    total: int | None = None
+
+
+class Iterator(Component[P]):
+    """Opens its body once per element. Every iterator has the parameters `parallel`, `globals` and `body` of `IteratorParams`."""
+
+    family: ClassVar[str] = "iterate"
+    outputs: ClassVar[tuple[Port, ...]] = (
+        Port("item", reject=True, description="the element as one row, in the body"),
+    )
+
+    def elements(self, params: P, call: Call) -> Elements:
+        """Run in a thread; once per run of the iterator. `iterate_while` is the engine's own."""
+        raise NotImplementedError
+
+
+class IteratorParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Base of the parameters of all iterators; the engine reads these itself."""
+
+    parallel: Annotated[
+        int,
+        msgspec.Meta(
+            ge=1, description="How many iterations run at once. One at a time, each sees what earlier ones wrote."
+        ),
+    ] = 1
+    globals: Annotated[
+        Literal["accumulate", "reset", "override"],
+        msgspec.Meta(
+            description="How the globals of the iterations come together: only those of iterations that ended OK count."
+        ),
+    ] = "accumulate"
+    body: Annotated[
+        str | None, msgspec.Meta(description="A joblet that is the body, as `@name`; else what the links reach.")
+    ] = None
+
+
+__all__ = [
+    "Action",
+    "Call",
+    "Component",
+    "ComponentFailure",
+    "Elements",
+    "Inferred",
+    "Iterator",
+    "IteratorParams",
+    "Mistake",
+    "P",
+    "PlanCall",
+    "Port",
+    "Ports",
+    "Relational",
+    "Sink",
+    "UserSql",
+]

@@ -1,0 +1,1 @@
+"""Components that run the author's own code."""

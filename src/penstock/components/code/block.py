@@ -1,0 +1,161 @@
+"""The author's code, compiled once and run many times over the same names.
+
+Every line number, in a syntax error as in a traceback, is one of the author's file. What the code raises leaves here as a
+`ComponentFailure` that names that line; what the engine raises never passes through here.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import itertools
+import symtable
+import sys
+from collections.abc import Callable
+from functools import partial
+from types import CodeType, ModuleType
+from typing import Any
+
+from penstock.components.base import ComponentFailure
+from penstock.tools.base import Source
+from penstock.tools.parameters import similar
+from penstock.tools.python_code import Code, _compiled, _describe, _Stop
+from penstock.tools.python_values import NotFriendly, to_json_friendly
+
+_numbers = itertools.count(1)
+_STEP = "__penstock_step__"
+_CHANGING = frozenset({"row", "rows", "output", "reject"})
+_LOOKS_AT_ITS_SCOPE = frozenset({"locals", "vars", "dir", "exec", "eval"})
+
+
+class Block:
+    """One piece of code, and where it stands in its document."""
+
+    def __init__(self, text: str, parameter: str, source: Source) -> None:
+        line = source.lines.get(parameter, 0)
+        # A label other than `code` would have the line counted in a script file, which this is not.
+        self.code = Code(text, source.file if line else f"<{parameter}>", line)
+        self.parameter = parameter
+        try:
+            self.whole: CodeType = _compiled(self.code)
+        except _Stop as stop:
+            raise _failure(stop.failure, parameter) from None
+        self._tree = ast.parse("\n" * (max(line, 1) - 1) + text)
+
+    def names(self, name: str) -> bool:
+        """Does the code use this name anywhere?"""
+        return any(isinstance(node, ast.Name | ast.Global) and _is(node, name) for node in ast.walk(self._tree))
+
+    def start(self) -> CodeType:
+        """The imports and definitions at its start, which need not be made anew for every row."""
+        return self._compiled(self._tree.body[: self._constant()])
+
+    def step(self, names: Names) -> Callable[[], object]:
+        """All that follows the start, as a function of no arguments over these names."""
+        rest = self._tree.body[self._constant() :]
+        try:
+            exec(self._compiled([self._as_function(rest)]), names.values)
+        except SyntaxError:
+            return partial(exec, self._compiled(rest), names.values)
+        function: Callable[[], object] = names.values.pop(_STEP)
+        return function
+
+    def _constant(self) -> int:
+        body = self._tree.body
+        return next((number for number, statement in enumerate(body) if not _is_constant(statement)), len(body))
+
+    def _as_function(self, body: list[ast.stmt]) -> ast.FunctionDef:
+        """The statements as a function, whose names are found faster than those of a module. All of them are declared global,
+        so that they mean what they did; the few statements that cannot stand like that are a SyntaxError."""
+        seen = set(symtable.symtable(self.code.text, self.code.file, "exec").get_identifiers())
+        if seen & _LOOKS_AT_ITS_SCOPE:
+            raise SyntaxError
+        made = ast.parse(f"def {_STEP}():\n    pass").body[0]
+        assert isinstance(made, ast.FunctionDef)
+        named: list[ast.stmt] = [ast.Global(names=sorted(seen))] if seen else []
+        made.name, made.body = _STEP, [*named, *(body or [ast.Pass()])]
+        return ast.fix_missing_locations(made)
+
+    def _compiled(self, body: list[ast.stmt]) -> CodeType:
+        # `from __future__ import annotations` holds for the rest as well, though its statement stands in the first part.
+        flags = self.whole.co_flags & __future__.annotations.compiler_flag
+        module = ast.Module(body=body, type_ignores=[])
+        made: CodeType = compile(module, self.code.file, "exec", flags=flags, dont_inherit=True)
+        return made
+
+    def failure(
+        self, error: BaseException, module: str, row: int | None = None, columns: tuple[str, ...] = ()
+    ) -> ComponentFailure:
+        """What the code raised, as the author would look for it; `row` is the number of the row it happened at."""
+        is_told = isinstance(error, ComponentFailure)
+        made = error if is_told else _failure(_describe(error, self.code, module), self.parameter)
+        assert isinstance(made, ComponentFailure)
+        if row is not None:
+            made.message += f", at row {row:,}"
+            made.detail["row"] = row
+        key = error.args[0] if isinstance(error, KeyError) and error.args else None
+        if isinstance(key, str) and columns and key not in columns:
+            made.message += similar(key, columns)
+        made.args = (made.message,)
+        return made
+
+
+class Names:
+    """The variables of the code: a module of its own while it runs, because data classes and pickle look theirs up by name."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self._module = ModuleType(f"penstock_component_{next(_numbers)}")
+        self.values: dict[str, Any] = self._module.__dict__
+        self.values.update(given)
+        self.module = self._module.__name__
+        sys.modules[self.module] = self._module
+
+    def run(self, block: Block, part: CodeType) -> None:
+        """Run once; what it raises is a ComponentFailure."""
+        try:
+            exec(part, self.values)
+        except STOPPED_BY_CODE as error:
+            raise block.failure(error, self.module) from None
+
+    def result(self) -> Any:
+        """`result` as JSON can say it."""
+        try:
+            return to_json_friendly(self.values.get("result"))
+        except NotFriendly as problem:
+            place = problem.place("result")
+            raise ComponentFailure("not_serialisable", f"`{place}` {problem.reason}", path=place) from None
+
+    def close(self) -> None:
+        sys.modules.pop(self.module, None)
+
+
+STOPPED_BY_CODE = (Exception, SystemExit, KeyboardInterrupt, GeneratorExit)
+"""What code can raise, `sys.exit()` included; being stopped from outside is not among it."""
+
+
+def _failure(failure: dict[str, Any], parameter: str) -> ComponentFailure:
+    message = failure["message"].replace(" of `code`", f" of `{parameter}`")
+    detail = {**failure["helpers"].get("py", {}), **failure["detail"]}
+    return ComponentFailure(failure["kind"], message, retryable=failure["retryable"], **detail)
+
+
+def _is(node: ast.Name | ast.Global, name: str) -> bool:
+    return node.id == name if isinstance(node, ast.Name) else name in node.names
+
+
+def _is_constant(statement: ast.stmt) -> bool:
+    """An import, or a definition that does not look at the row when it is made."""
+    match statement:
+        case ast.Import() | ast.ImportFrom() | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.FunctionDef(args=arguments) | ast.AsyncFunctionDef(args=arguments):
+            returns = [statement.returns] if statement.returns else []
+            return not _mentions([*statement.decorator_list, arguments, *returns])
+        case ast.ClassDef():
+            return not _mentions([statement])
+        case _:
+            return False
+
+
+def _mentions(nodes: list[Any]) -> bool:
+    return any(isinstance(n, ast.Name) and n.id in _CHANGING for node in nodes for n in ast.walk(node))

@@ -1,0 +1,236 @@
+"""`file_copy`, `file_move`, `file_delete`, `file_touch`.
+
+Law: a file that is replaced is replaced whole. Each can be run again after a crash: what is done already is found done, or
+`missing_ok` says that it may be.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from penstock.components.base import Action, Call, ComponentFailure
+from penstock.components.files.listing import OptionalPatterns, Recursive, find
+from penstock.components.flow.calls import file_failures, place_of, tool_call
+from penstock.kernel.values import Json, JsonMap
+from penstock.tools import file_changes
+from penstock.tools.files import FilesParams, perform
+
+FilePath = Annotated[
+    str, Meta(description="The file or folder, relative to the document's folder; with `pattern`, the folder.")
+]
+Overwrite = Annotated[
+    bool, Meta(description="Replace what is there. If false, that is a failure of kind `file_exists`.")
+]
+MissingOk = Annotated[bool, Meta(description="Nothing there to work on is no failure.")]
+
+
+class CopyParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    path: FilePath
+    to: Annotated[
+        str,
+        Meta(
+            description="Where it goes. A folder that exists, or a name that ends in `/`: into it; with `pattern` always."
+        ),
+    ]
+    pattern: OptionalPatterns = None
+    recursive: Recursive = False
+    overwrite: Overwrite = True
+    missing_ok: MissingOk = False
+
+
+class FileCopy(Action[CopyParams]):
+    """Copy a file, a folder, or the files of a folder that match a pattern.
+
+    With `pattern`, the matching files go into the folder `to`, and with `recursive` the folders they lie in come along. A
+    folder without `pattern` is copied whole, to a place that is not there yet. Folders on the way are made; times and
+    permissions are kept; readers see the old file or the new one, never half of it.
+
+    The result is `{count, files: [{path, to}]}`. After-variables: `COUNT`, `FILENAME` (the last place written to).
+    """
+
+    type: ClassVar[str] = "file_copy"
+    family: ClassVar[str] = "file"
+    Params = CopyParams
+    example: ClassVar[str] = """\
+components:
+  - name: report
+    type: shell
+    params: {command: "echo done > report.txt"}
+  - name: keep
+    type: file_copy
+    params: {path: report.txt, to: kept/}
+connections:
+  control: report (ok) keep
+"""
+
+    def run(self, params: CopyParams, call: Call) -> JsonMap:
+        return _put(params, call, file_changes.copy)
+
+
+class FileMove(Action[CopyParams]):
+    """Move or rename a file, a folder, or the files of a folder that match a pattern.
+
+    Between file systems the file is copied whole before the original is deleted. A file that is not there is a failure; after
+    a crash it may have been moved already, which `missing_ok: true` accepts. With `pattern`, files that were moved already
+    are simply not found again. Otherwise as `file_copy`.
+
+    The result is `{count, files: [{path, to}]}`. After-variables: `COUNT`, `FILENAME` (the last place moved to).
+    """
+
+    type: ClassVar[str] = "file_move"
+    family: ClassVar[str] = "file"
+    Params = CopyParams
+    example: ClassVar[str] = """\
+components:
+  - name: drop
+    type: shell
+    params: {command: "mkdir -p inbox && echo 1 > inbox/a.csv && echo 2 > inbox/b.csv"}
+  - name: archive
+    type: file_move
+    params: {path: inbox, pattern: "*.csv", to: archive}
+connections:
+  control: drop (ok) archive
+"""
+
+    def run(self, params: CopyParams, call: Call) -> JsonMap:
+        return _put(params, call, file_changes.move)
+
+
+def _put(params: CopyParams, call: Call, change: Callable[..., None]) -> JsonMap:
+    path, to = place_of(params.path, call), place_of(params.to, call)
+    done: list[Json] = []
+    with file_failures(path):
+        for source, target in _pairs(params, path, to):
+            change(source, target, overwrite=params.overwrite)
+            done.append({"path": str(source), "to": str(target)})
+            call.after["FILENAME"] = str(target)
+    call.after["COUNT"] = len(done)
+    return {"count": len(done), "files": done}
+
+
+def _pairs(params: CopyParams, path: Path, to: Path) -> list[tuple[Path, Path]]:
+    if params.missing_ok and not os.path.lexists(path):
+        return []
+    if params.pattern is not None:
+        found = find(path, params.pattern, recursive=params.recursive)
+        # With a target inside the source, a second run would find what the first has put there.
+        return [(each.path, to / each.relative) for each in found if not _lies_in(each.path, to, path)]
+    if not os.path.lexists(path):
+        raise not_there(path, to / path.name if params.to.endswith("/") or to.is_dir() else to)
+    return [(path, to / path.name if to.is_dir() or params.to.endswith("/") else to)]
+
+
+def _lies_in(path: Path, to: Path, source: Path) -> bool:
+    return to != source and path.is_relative_to(to) and to.is_relative_to(source)
+
+
+def not_there(path: Path, target: Path | None = None) -> ComponentFailure:
+    message = f"there is no `{path}`"
+    if any(mark in path.name for mark in "*?["):
+        message += f"; give the folder as `path: {path.parent.name or '.'}` and `pattern: {path.name}`"
+    elif target is not None and target.exists():
+        message += f", but `{target}` is there: if an earlier run may have moved it, say `missing_ok: true`"
+    return ComponentFailure("missing_file", message, path=str(path))
+
+
+class DeleteParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    path: FilePath
+    pattern: OptionalPatterns = None
+    recursive: Annotated[
+        bool, Meta(description="With `pattern`: also in folders below. Without: a folder with all that is in it.")
+    ] = False
+    missing_ok: MissingOk = False
+
+
+class FileDelete(Action[DeleteParams]):
+    """Delete a file, a folder, or the files of a folder that match a pattern.
+
+    A folder needs `recursive: true`, and the folder that this document lies in is never deleted. Of a link only the link is
+    deleted. With `pattern` only files are deleted, and none matching is no failure.
+
+    The result is `{count, files}`. After-variable: `COUNT`.
+    """
+
+    type: ClassVar[str] = "file_delete"
+    family: ClassVar[str] = "file"
+    Params = DeleteParams
+    example: ClassVar[str] = """\
+components:
+  - name: leave
+    type: shell
+    params: {command: "mkdir -p scratch && touch scratch/a.tmp scratch/b.tmp scratch/keep.txt"}
+  - name: clean
+    type: file_delete
+    params: {path: scratch, pattern: "*.tmp", missing_ok: true}
+connections:
+  control: leave (ok) clean
+"""
+
+    def run(self, params: DeleteParams, call: Call) -> JsonMap:
+        path = place_of(params.path, call)
+        deleted: list[Json] = []
+        with file_failures(path):
+            if params.pattern is None:
+                if not params.missing_ok and not os.path.lexists(path):
+                    raise not_there(path)
+                asked = FilesParams(
+                    action="delete", path=params.path, recursive=params.recursive, missing_ok=params.missing_ok
+                )
+                if perform(asked, tool_call(call))["deleted"]:
+                    deleted.append(str(path))
+            elif not params.missing_ok or os.path.lexists(path):
+                for each in find(path, params.pattern, recursive=params.recursive):
+                    each.path.unlink(missing_ok=True)
+                    deleted.append(str(each.path))
+        call.after["COUNT"] = len(deleted)
+        return {"count": len(deleted), "files": deleted}
+
+
+class TouchParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="The file, relative to the document's folder.")]
+    create: Annotated[bool, Meta(description="Make an empty file when there is none.")] = True
+
+
+class FileTouch(Action[TouchParams]):
+    """Make an empty file, or set the time of one that is there to now.
+
+    What is in the file stays as it is. Folders on the way are made. The result is `{path, created}`. After-variables:
+    `FILENAME`, `CREATED`.
+    """
+
+    type: ClassVar[str] = "file_touch"
+    family: ClassVar[str] = "file"
+    Params = TouchParams
+    example: ClassVar[str] = """\
+components:
+  - name: load
+    type: fixed_rows
+    params: {columns: [id], rows: [[1], [2]]}
+  - name: shown
+    type: log_rows
+  - name: done
+    type: file_touch
+    params: {path: markers/orders.done}
+connections:
+  data: load.main -> shown.input
+  control: shown (ok) done
+"""
+
+    def run(self, params: TouchParams, call: Call) -> JsonMap:
+        path = place_of(params.path, call)
+        now = call.clock.now()
+        with file_failures(path):
+            created = not path.exists()
+            if created and not params.create:
+                raise not_there(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+            os.utime(path, (now, now))
+        call.after.update({"FILENAME": str(path), "CREATED": created})
+        return {"path": str(path), "created": created}

@@ -1,0 +1,85 @@
+"""`mail`: a message to people."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta
+
+from penstock.components.base import Action, Call
+from penstock.components.flow.calls import tool_call, tool_failures
+from penstock.kernel.values import JsonMap
+
+Addresses = str | list[str]
+Port = Annotated[int, Meta(ge=1, le=65535)]
+
+
+class MailParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    host: Annotated[str, Meta(description="The mail server.")]
+    to: Annotated[Addresses, Meta(description="Who gets it, as a list or with commas.")]
+    from_: Annotated[str, Meta(description="The sender, `ann@example.com` or `Ann <ann@example.com>`.")] = (
+        msgspec.field(name="from")
+    )
+    subject: Annotated[str, Meta(description="The subject.")] = ""
+    text: Annotated[str | None, Meta(description="The words; this or `html` is needed, or both.")] = None
+    html: Annotated[str | None, Meta(description="The words as HTML.")] = None
+    cc: Annotated[Addresses, Meta(description="Who gets a copy.")] = []
+    bcc: Annotated[Addresses, Meta(description="Who gets a copy that the others do not see.")] = []
+    attachments: Annotated[list[str], Meta(description="Paths of files to send along, up to 50 MiB in all.")] = []
+    auth: Annotated[
+        str | dict[str, Any] | None, Meta(description="Keychain entry with the user name and password of the server.")
+    ] = None
+    port: Annotated[Port | None, Meta(description="587 for `starttls`, 465 for `tls`, 25 for `none`.")] = None
+    security: Annotated[Literal["none", "starttls", "tls"], Meta(description="How the connection is made safe.")] = (
+        "starttls"
+    )
+    verify: Annotated[
+        bool | str, Meta(description="Check the server's certificate; a path names the file of certificates to trust.")
+    ] = True
+    timeout: Annotated[float, Meta(gt=0, description="Seconds the server may stay silent.")] = 60.0
+
+
+class Mail(Action[MailParams]):
+    """Send a mail.
+
+    The result is `{message_id, accepted, refused}`. When the server takes the mail for some addresses only, the component is
+    OK and `refused` has the others. A run that is repeated sends the same Message-ID, so that mail programs can drop the
+    second copy. After-variable: `MESSAGE_ID`. Behind an `error` link, `{{ global.load.ERROR_MESSAGE }}` says what happened.
+    """
+
+    type: ClassVar[str] = "mail"
+    family: ClassVar[str] = "orchestrate"
+    Params = MailParams
+    example: ClassVar[str] = """\
+components:
+  - name: load
+    type: fixed_rows
+    params: {columns: [id], rows: [[1], [2]]}
+  - name: shown
+    type: log_rows
+  - name: tell
+    type: mail
+    params:
+      host: mail.example.com
+      from: "Reports <reports@example.com>"
+      to: [ann@example.com]
+      subject: The orders were not loaded
+      text: "{{ global.shown.ERROR_MESSAGE }}"
+connections:
+  data: load.main -> shown.input
+  control: shown (error) tell
+"""
+
+    async def run(self, params: MailParams, call: Call) -> JsonMap:
+        from penstock.tools.notify import NotifyParams, NotifyTool
+
+        given = {name: getattr(params, name) for name in params.__struct_fields__}
+        with tool_failures():
+            sent = await NotifyTool().run(
+                NotifyParams(via="smtp", **given), tool_call(call, {"timeout": {"connect": min(10, params.timeout)}})
+            )
+        assert isinstance(sent.result, dict)
+        result: JsonMap = {name: value for name, value in sent.result.items() if name != "via"}
+        call.after["MESSAGE_ID"] = result["message_id"]
+        return result

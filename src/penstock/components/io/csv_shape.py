@@ -1,0 +1,262 @@
+"""What a set of delimited files holds: the names in their headers, and the types of their columns.
+
+Law: the columns of a read are settled before the first row is read, and written into the query. A later line that
+does not fit is wrong; it never changes the columns.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from penstock.components.base import ComponentFailure
+from penstock.components.io import files
+from penstock.components.io.text_file import open_text
+from penstock.components.io.text_types import Notation, found_types
+
+_HEADER_LINES = 100
+_SAMPLE_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a delimited file is cut into values. Hashable: what was found out about a file is remembered under it."""
+
+    delimiter: str = ","
+    quote: str = '"'
+    escape: str = '"'
+    header: bool = True
+    skip: int = 0
+    comment: str | None = None
+    encoding: str = "utf-8"
+    null: tuple[str, ...] = ("",)
+    quoted_null: bool = True
+    fill_missing: bool = False
+    max_line_bytes: int | None = None
+    sample: int = 20_480
+    notation: Notation = field(default_factory=Notation)
+
+    def options(self) -> dict[str, Any]:
+        """The same in the words of DuckDB's `read_csv`, for a file in UTF-8."""
+        notation = self.notation
+        return {
+            "auto_detect": False,
+            "delim": self.delimiter,
+            "quote": self.quote,
+            "escape": self.escape,
+            "header": self.header,
+            "skip": self.skip or None,
+            "comment": self.comment,
+            "nullstr": list(self.null),
+            "allow_quoted_nulls": self.quoted_null,
+            "null_padding": self.fill_missing or None,
+            # DuckDB cannot fill up lines in parallel when a quoted value has a line break in it.
+            "parallel": False if self.fill_missing else None,
+            "max_line_size": self.max_line_bytes,
+            "decimal_separator": notation.decimal if notation.decimal != "." else None,
+            "thousands": notation.thousands,
+            "dateformat": notation.date_format,
+            "timestampformat": notation.timestamp_format,
+        }
+
+
+@lru_cache(maxsize=512)
+def names_in(stamp: files.Stamp, layout: Layout) -> tuple[tuple[str, ...], int]:
+    """The names of the columns, from the header or `column_1`, `column_2` …, and the empty lines before them.
+
+    An empty file has no names.
+    """
+    with _readable(Path(stamp[0]), layout, _SAMPLE_BYTES) as path:
+        first, blank = _first_record(path, layout)
+    if not layout.header:
+        return tuple(f"column_{number}" for number in range(1, len(first) + 1)), blank
+    return distinct([name.strip() or f"column_{number}" for number, name in enumerate(first, 1)]), blank
+
+
+def _first_record(path: Path, layout: Layout) -> tuple[list[str], int]:
+    from penstock.components.io import looking
+    from penstock.components.io.scans import text_lines
+
+    found = looking.ask(text_lines(path, limit=layout.skip + _HEADER_LINES))
+    lines = [str(line or "") for (line,) in islice(found, layout.skip, None)]
+    if layout.comment:
+        lines = [line for line in lines if not line.startswith(layout.comment)]
+    blank = 0
+    while lines and not lines[0].strip():
+        lines.pop(0)
+        blank += 1
+    if not lines:
+        return [], blank
+    if len(layout.delimiter) > 1:
+        return lines[0].split(layout.delimiter), blank
+    escapes = layout.escape if layout.escape and layout.escape != layout.quote else None
+    reader = csv.reader(
+        io.StringIO("\n".join(lines), newline=""),
+        delimiter=layout.delimiter,
+        quotechar=layout.quote or None,
+        quoting=csv.QUOTE_MINIMAL if layout.quote else csv.QUOTE_NONE,
+        escapechar=escapes,
+        doublequote=escapes is None,
+    )
+    try:
+        return next(reader, []), blank
+    except csv.Error as error:
+        raise ComponentFailure("format", f"`{path}`: the first line cannot be read: {error}", path=str(path)) from None
+
+
+def distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """DuckDB takes `ID` and `id` for the same name: the second of two gets a number."""
+    taken = {name.lower() for name in names}
+    seen: set[str] = set()
+    chosen: list[str] = []
+    for name in names:
+        free, number = name, 2
+        while free.lower() in seen or (free != name and free.lower() in taken):
+            free, number = f"{name}_{number}", number + 1
+        seen.add(free.lower())
+        chosen.append(free)
+    return tuple(chosen)
+
+
+@lru_cache(maxsize=512)
+def types_in(stamp: files.Stamp, layout: Layout, names: tuple[str, ...], blank: int) -> dict[str, str]:
+    """The types of the columns, by the first `sample` lines after so many empty ones."""
+    if not names:
+        return {}
+    from sqlglot import exp
+
+    from penstock.components.io import looking
+    from penstock.components.io.scans import column_types, scan
+
+    options = layout.options() | {
+        "columns": column_types(dict.fromkeys(names, "VARCHAR")),
+        "ignore_errors": True,
+        "skip": layout.skip + blank,
+        "buffer_size": None if layout.sample < 0 else max(1 << 22, 2 * (layout.max_line_bytes or 0)),
+        "decimal_separator": None,
+        "thousands": None,
+        "dateformat": None,
+        "timestampformat": None,
+    }
+    limit = None if layout.sample < 0 else _SAMPLE_BYTES
+
+    def asked(path: Path) -> dict[str, str]:
+        sample = exp.select(exp.Star()).from_(scan("read_csv", [path], options))
+        if layout.sample >= 0:
+            sample = exp.select(exp.Star()).from_(sample.limit(layout.sample).subquery("sampled"))
+        return found_types(names, sample, layout.notation, lambda query: looking.ask(query)[0])
+
+    try:
+        with _readable(Path(stamp[0]), layout, limit) as path:
+            return asked(path)
+    except ComponentFailure as failure:
+        if not has_mixed_ends(failure.message):
+            raise
+    with _copied(Path(stamp[0]), layout, limit) as path:
+        return asked(path)
+
+
+def has_mixed_ends(message: str) -> bool:
+    """Is this what DuckDB says of a file whose lines end now in `\\n`, now in `\\r\\n`?"""
+    return "reached an invalid state" in message
+
+
+@contextmanager
+def _readable(path: Path, layout: Layout, limit: int | None) -> Iterator[Path]:
+    """The file in UTF-8; of another encoding, as much of its beginning as is wanted, in a file of its own."""
+    if files.is_utf8(layout.encoding):
+        yield path
+    else:
+        with _copied(path, layout, limit) as copy:
+            yield copy
+
+
+@contextmanager
+def _copied(path: Path, layout: Layout, limit: int | None) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="penstock-look-") as folder:
+        copy = Path(folder) / "copy.csv"
+        recode(path, copy, layout.encoding, limit)
+        yield copy
+
+
+def recode(path: Path, copy: Path, encoding: str, limit: int | None = None) -> None:
+    """Write a file anew in UTF-8, with the same end to every line, up to a number of characters.
+
+    A byte that is none of the encoding's stays as it is, so that its line is found to be wrong.
+    """
+    left = limit
+    try:
+        with (
+            open_text(path, encoding) as source,
+            copy.open("w", encoding="utf-8", errors="surrogateescape", newline="") as target,
+        ):
+            while text := source.read(1 << 20 if left is None else min(left, 1 << 20)):
+                target.write(text)
+                if left is not None and (left := left - len(text)) <= 0:
+                    # The last line may be cut in two: half a line would be judged as a whole one.
+                    target.write(source.readline())
+                    break
+    except UnicodeError as error:
+        raise ComponentFailure(
+            "encoding", f"`{path}` is not written in `{encoding}`: {error}; hint: `encoding: utf-8`", path=str(path)
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Files with the same header."""
+
+    names: tuple[str, ...]
+    paths: tuple[Path, ...]
+    blank: int = 0
+    """Empty lines before the header, which DuckDB would take for it."""
+
+
+def grouped(paths: Sequence[Path], layout: Layout) -> list[Group]:
+    """The files by their headers, in order. An empty file has no header, and no rows to be missed."""
+    groups: list[tuple[tuple[tuple[str, ...], int], list[Path]]] = []
+    for path in paths:
+        found = names_in(files.stamp(path), layout)
+        if not found[0] and len(paths) > 1:
+            continue
+        if groups and groups[-1][0] == found:
+            groups[-1][1].append(path)
+        else:
+            groups.append((found, [path]))
+    return [Group(names, tuple(paths), blank) for (names, blank), paths in groups] or [Group((), tuple(paths[:1]))]
+
+
+def all_names(groups: Sequence[Group], *, by_name: bool) -> tuple[str, ...]:
+    """The columns of all files. Raises ComponentFailure when a file has others than the first and `by_name` does not
+    allow it."""
+    names = list(groups[0].names)
+    for group in groups[1:]:
+        if set(group.names) != set(names) and not by_name:
+            here, there = set(group.names) - set(names), set(names) - set(group.names)
+            said = [f"has `{name}`" for name in sorted(here)] + [f"lacks `{name}`" for name in sorted(there)]
+            raise ComponentFailure(
+                "columns",
+                f"`{group.paths[0]}` {', '.join(said)}, unlike `{groups[0].paths[0]}`; hint: `by_name: true` fills with NULL",
+                path=str(group.paths[0]),
+            )
+        names += [name for name in group.names if name not in names]
+    return tuple(names)
+
+
+def inferred(groups: Sequence[Group], layout: Layout, declared: Mapping[str, str]) -> dict[str, str]:
+    """Column -> type: as declared, else by the first file that has the column."""
+    found: dict[str, str] = {}
+    for group in groups:
+        if all(name in found or name in declared for name in group.names):
+            continue
+        types = types_in(files.stamp(group.paths[0]), layout, group.names, group.blank)
+        found = {**types, **found}
+    return {**found, **declared}

@@ -1,0 +1,246 @@
+"""What JSON files hold: the objects that are their rows, and the columns those have in common.
+
+Law: columns and types are settled before the first row is read. A key that the first objects do not have is a column
+only when the author names it with its type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from penstock.components.base import ComponentFailure
+from penstock.components.io import columns, files, looking
+from penstock.ports.rows import Column, Schema
+from penstock.tools.parameters import similar
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+Form = Literal["array", "newline_delimited", "unstructured"]
+ONLY = "value"
+"""The one column of rows that are no objects."""
+_NOTHING = re.compile(r'"NULL"(?=$|[,)\[])')
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How the files are to be taken. Hashable: what was found out about a file is remembered under it."""
+
+    form: Form
+    rows: str | None = None
+    sample: int = 20_480
+    max_object_bytes: int = 16_777_216
+    date_format: str | None = None
+    timestamp_format: str | None = None
+
+    def options(self) -> dict[str, Any]:
+        return {
+            "format": self.form,
+            "maximum_object_size": self.max_object_bytes,
+            "dateformat": self.date_format,
+            "timestampformat": self.timestamp_format,
+        }
+
+
+def form_of(path: Path, wanted: str, rows: str | None) -> Form:
+    """By what the author says, else by how the file begins."""
+    if rows is not None:
+        return "unstructured"
+    if wanted != "auto":
+        return "array" if wanted == "array" else "newline_delimited"
+    if path.suffix in (".zst", ".zstd"):
+        return "newline_delimited" if Path(path.stem).suffix != ".json" else "array"
+    try:
+        with files.open_bytes(path) as file:
+            begins = file.read(4096).removeprefix(_BOM).lstrip()
+    except (OSError, EOFError) as error:
+        raise ComponentFailure("format", f"`{path}` cannot be read: {error}", path=str(path)) from None
+    if begins[:1] == b"[":
+        return "array"
+    # Objects that are spread over several lines are read one after another; a line each is faster.
+    first, _, rest = begins.partition(b"\n")
+    return "newline_delimited" if rest and first.rstrip().endswith(b"}") else "unstructured"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One read, settled."""
+
+    paths: tuple[Path, ...]
+    manner: Manner
+    top: Mapping[str, str]
+    """The columns that DuckDB is to read from each document, with their types."""
+    columns: Schema
+    file_column: str | None = None
+
+    @property
+    def schema(self) -> Schema:
+        return (*self.columns, Column(self.file_column, "VARCHAR")) if self.file_column is not None else self.columns
+
+    @property
+    def has_objects(self) -> bool:
+        """Are the rows objects? Those of a list inside the document may be plain values."""
+        return self.manner.rows is None or _fields(_element_type(self.manner.rows, self.top)) is not None
+
+    def query(self) -> exp.Query:
+        from sqlglot import exp
+
+        from penstock.components.io.scans import column_types, scan
+        from penstock.data import select
+
+        named = [select.column(self.file_column)] if self.file_column is not None else []
+        options = self.manner.options() | {"columns": column_types(self.top), "filename": self.file_column}
+        source = scan("read_json", self.paths, options)
+        if self.manner.rows is None:
+            return exp.select(*(select.column(column.name) for column in self.columns), *named).from_(source)
+        element = exp.alias_(_elements(self.manner.rows, self.top), select.name("element"))
+        inner = exp.select(element, *named).from_(source).subquery(select.name("found"))
+        return exp.select(*(self._field(column) for column in self.columns), *named).from_(inner)
+
+    def _field(self, column: Column) -> exp.Expr:
+        from sqlglot import exp
+
+        from penstock.data import select
+
+        fields = _fields(_element_type(self.manner.rows or "", self.top))
+        element: exp.Expr = select.column("element")
+        if fields is not None and column.name not in fields:
+            return exp.alias_(select.cast(exp.null(), column.type), select.name(column.name))
+        if fields is not None:
+            element = exp.Anonymous(this="struct_extract", expressions=[element, select.literal(column.name)])
+        return exp.alias_(select.cast(element, column.type), select.name(column.name))
+
+
+@lru_cache(maxsize=256)
+def _top(found: tuple[files.Stamp, ...], manner: Manner) -> dict[str, str]:
+    """The columns of the documents, by the first `sample` of them."""
+    from sqlglot import exp
+
+    from penstock.components.io.scans import scan
+
+    options = manner.options() | {"sample_size": manner.sample, "union_by_name": len(found) > 1 or None}
+    # A line that is not JSON says nothing about the others; which one it is comes out when the rows are read.
+    options["ignore_errors"] = manner.form == "newline_delimited" or None
+    query = exp.select(exp.Star()).from_(scan("read_json", [Path(path) for path, _, _ in found], options))
+    return {column.name: _NOTHING.sub("VARCHAR", column.type) for column in looking.columns(query)}
+
+
+def settle(
+    paths: list[Path],
+    manner: Manner,
+    wanted: Mapping[str, str | None],
+    types: Mapping[str, str],
+    file_column: str | None,
+) -> Reading:
+    """What is to be read. `wanted` are the columns the author names, in order; `types` those of some. Raises
+    ComponentFailure."""
+    given = {name: type for name, type in wanted.items() if type is not None} | dict(types)
+    if wanted and manner.rows is None and all(name in given for name in wanted):
+        # All is said: the files need not be looked at.
+        top = {name: given[name] for name in wanted}
+        return Reading(tuple(paths), manner, top, _columns(top), file_column)
+    top = _top(files.stamps(paths), manner)
+    present = _present(paths[0], manner, top)
+    untyped = [name for name in [*wanted, *types] if name not in given]
+    problem = columns.missing(untyped, list(present), f"`{paths[0]}`")
+    if problem is not None:
+        raise ComponentFailure("columns", problem, path=str(paths[0]))
+    chosen = {name: given.get(name) or present[name] for name in wanted or {**present, **types}}
+    if manner.rows is None:
+        top = chosen
+    return Reading(tuple(paths), manner, top, _columns(chosen), file_column)
+
+
+def _columns(types: Mapping[str, str]) -> Schema:
+    return tuple(Column(name, type) for name, type in types.items())
+
+
+def _present(path: Path, manner: Manner, top: Mapping[str, str]) -> dict[str, str]:
+    """The columns of the rows, by what the documents are."""
+    if manner.rows is None:
+        return dict(top)
+    try:
+        type = _element_type(manner.rows, top)
+    except KeyError as error:
+        raise ComponentFailure("columns", f"`{path}`: {error.args[0]}", path=str(path)) from None
+    return _fields(type) or {ONLY: type}
+
+
+def steps(rows: str) -> list[str]:
+    return [step for step in rows.removeprefix("$").strip(".").split(".") if step]
+
+
+def _fields(type: str) -> dict[str, str] | None:
+    """The fields of a structure with their types, as DuckDB spells them; None when it is none."""
+    if not (type.startswith("STRUCT(") and type.endswith(")")):
+        return None
+    fields: dict[str, str] = {}
+    for part in _parts(type[len("STRUCT(") : -1]):
+        name, _, kind = part.partition('" ') if part.startswith('"') else part.partition(" ")
+        plain = name.removeprefix('"').replace('""', '"') if part.startswith('"') else name
+        fields[plain] = _NOTHING.sub("VARCHAR", kind)
+    return fields
+
+
+def _parts(text: str) -> list[str]:
+    """A text cut at its commas, but not at those within quotes or parentheses."""
+    parts, depth, quoted, start = [], 0, False, 0
+    for at, mark in enumerate(text):
+        if mark == '"':
+            quoted = not quoted
+        elif not quoted and mark in "([":
+            depth += 1
+        elif not quoted and mark in ")]":
+            depth -= 1
+        elif not quoted and not depth and mark == ",":
+            parts.append(text[start:at].strip())
+            start = at + 1
+    return [*parts, text[start:].strip()]
+
+
+def _inner(type: str) -> str | None:
+    """What a list is a list of; None when it is none."""
+    return type.removesuffix("[]") if type.endswith("[]") else None
+
+
+def _element_type(rows: str, top: Mapping[str, str]) -> str:
+    """The type of one row. Raises KeyError with a sentence when the path leads nowhere."""
+    known: Mapping[str, str] | None = top
+    type = ""
+    for step in steps(rows):
+        if known is None and step.isdecimal() and _inner(type) is not None:
+            type = _inner(type) or ""
+        elif known is None or step not in known:
+            there = ", ".join(f"`{name}`" for name in known) if known else f"a {type}"
+            raise KeyError(f"there is no `{step}` of `rows: {rows}`{similar(step, known or ())}; there is {there}")
+        else:
+            type = known[step]
+        known = _fields(type)
+    return _inner(type) or type
+
+
+def _elements(rows: str, top: Mapping[str, str]) -> exp.Expr:
+    """The expression that gives the rows: the steps of the path, and a row for each element of the list they lead
+    to."""
+    from sqlglot import exp
+
+    from penstock.data import select
+
+    first, *others = steps(rows)
+    node: exp.Expr = select.column(first)
+    type = top[first]
+    for step in others:
+        fields = _fields(type)
+        if fields is None:
+            node = exp.Anonymous(this="list_extract", expressions=[node, select.literal(int(step) + 1)])
+            type = _inner(type) or type
+        else:
+            node = exp.Anonymous(this="struct_extract", expressions=[node, select.literal(step)])
+            type = fields[step]
+    return exp.Anonymous(this="unnest", expressions=[node]) if _inner(type) is not None else node

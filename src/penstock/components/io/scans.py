@@ -1,0 +1,64 @@
+"""DuckDB's table functions, as trees: `read_csv([…], delim := ',', …)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sqlglot import exp
+
+from penstock.data import select
+
+
+def scan(function: str, paths: Iterable[Path], options: Mapping[str, Any]) -> exp.Table:
+    """A table function over files. Options that are None are left out; one that is a tree already is taken as it is."""
+    # A pattern has been resolved by now; what is left of it in a name must be taken for the name it is.
+    files = select.literal([_literally(path) for path in paths])
+    named = [
+        exp.PropertyEQ(this=exp.to_identifier(name), expression=_option(value))
+        for name, value in options.items()
+        if value is not None
+    ]
+    return exp.Table(this=exp.Anonymous(this=function, expressions=[files, *named]))
+
+
+def _option(value: Any) -> exp.Expr:
+    return value if isinstance(value, exp.Expr) else select.literal(value)
+
+
+def _literally(path: Path) -> str:
+    return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in str(path))
+
+
+def column_types(columns: Mapping[str, str]) -> exp.Expr | None:
+    """`{'id': 'BIGINT', …}` as the option `columns` wants it."""
+    return select.literal(dict(columns)) if columns else None
+
+
+def text_lines(path: Path, column: str = "line", limit: int | None = None) -> exp.Select:
+    """The lines of a text file, empty ones as NULL, whatever stands in them."""
+    options = {
+        "auto_detect": False,
+        "header": False,
+        # No text has this character: it is not valid in any document a person writes.
+        "delim": "\x01",
+        "quote": "",
+        "escape": "",
+        "columns": column_types({column: "VARCHAR"}),
+        # Only the first lines are looked at as a rule: no need to read much more than those.
+        "buffer_size": 1 << 22 if limit is not None else None,
+        # Lines may end in more than one way.
+        "strict_mode": False,
+        "ignore_errors": True,
+    }
+    query = exp.select(select.column(column)).from_(scan("read_csv", [path], options))
+    return query.limit(limit) if limit is not None else query
+
+
+def all_of(*queries: exp.Query) -> exp.Query:
+    """The rows of several queries with the same columns, one after another."""
+    first, *others = queries
+    for other in others:
+        first = exp.Union(this=first, expression=other, distinct=False)
+    return first

@@ -1,0 +1,181 @@
+"""Rows into a table, batch by batch: all or nothing, or as far as they go.
+
+Law: a batch that fails because of a row is cut in two until that row stands alone. Where somebody reads the rejects
+it goes there and the others are written; where nobody does, it is named and everything is taken back. A failure that
+is no row's fault, such as a server that went away, ends the writing at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from penstock.components.io.sql_targets import Change, Target
+from penstock.kernel.values import JsonMap
+from penstock.ports.rows import Column, Relation, Schema
+from penstock.tools.base import ToolFailure
+from penstock.tools.sql.failures import prefixed
+
+if TYPE_CHECKING:
+    from penstock.components.base import Call
+    from penstock.tools.sql.blocking import Stop
+
+NUMBER = "penstock_number"
+ERRORS: Schema = (Column("error_code", "VARCHAR"), Column("error_message", "VARCHAR"))
+_MYSQL_DATA = {
+    1048,
+    1136,
+    1216,
+    1264,
+    1265,
+    1292,
+    1364,
+    1366,
+    1367,
+    1406,
+    1411,
+    1441,
+    1452,
+    1525,
+    1644,
+    3140,
+    3819,
+    4025,
+}
+_SQLITE_DATA = ("SQLITE_MISMATCH", "SQLITE_TOOBIG", "SQLITE_MISUSE")
+_DUCKDB_DATA = ("ConversionException", "OutOfRangeException", "InvalidInputException")
+
+
+def code_of(failure: ToolFailure) -> str:
+    """The database's own code of an error."""
+    helper: JsonMap = next(iter(failure.helpers.values()), {})
+    return str(helper.get("code") or failure.kind)
+
+
+def blames_a_row(failure: ToolFailure) -> bool:
+    """Is it a row that the database does not want, rather than all of them?"""
+    if failure.kind == "constraint":
+        return True
+    code = code_of(failure)
+    match next(iter(failure.helpers), None):
+        case "pg":
+            # Without a state it was the driver that could not make anything of a value.
+            return code[:2] in ("22", "44") or code in ("P0001", "parameters")
+        case "mysql":
+            return code.isdecimal() and int(code) in _MYSQL_DATA
+        case "sqlite":
+            return code.startswith(_SQLITE_DATA)
+        case _:
+            return code in _DUCKDB_DATA
+
+
+@dataclass(slots=True)
+class Loading:
+    """One run of writing. `refused` collects (number, code, message) of rows, or is None when nobody wants them."""
+
+    target: Target
+    change: Change
+    stop: Stop
+    commit_every: int | None
+    refused: list[tuple[int, str, str]] | None
+    written: int = 0
+    committed: int = 0
+    _waiting: int = field(default=0, init=False)
+
+    def run(self, batches: Iterator[tuple[int, Sequence[Any]]]) -> None:
+        """`batches` are (number of the first row, rows). Raises ToolFailure."""
+        done = False
+        try:
+            self.target.prepare()
+            if not self.target.undoable and self.refused is not None:
+                self.target.commit()
+            for first, batch in batches:
+                self.stop.check()
+                self._put(first, batch)
+                if self.commit_every is not None and self._waiting >= self.commit_every:
+                    self._commit()
+            self.stop.check()
+            self._commit()
+            done = True
+        except self.target.errors as error:
+            raise self._said(self.target.failure(error)) from None
+        except ToolFailure as failure:
+            raise self._said(failure) from None
+        finally:
+            if not done:
+                self.target.abort()
+
+    def _commit(self) -> None:
+        self.target.commit()
+        self.committed = self.written
+        self._waiting = 0
+
+    def _put(self, first: int, batch: Sequence[Any]) -> None:
+        self.target.mark()
+        try:
+            changed = self.target.write(batch)
+        except self.target.errors as error:
+            failure = self.target.failure(error)
+            if not blames_a_row(failure) or not (self.target.undoable or self.refused is not None):
+                raise failure from None
+            self.target.undo()
+            self._apart(first, batch, failure)
+        else:
+            self.target.release()
+            self.written += changed
+            self._waiting += len(batch)
+            if not self.target.undoable and self.refused is not None:
+                self._commit()
+
+    def _apart(self, first: int, batch: Sequence[Any], failure: ToolFailure) -> None:
+        if len(batch) > 1:
+            half = len(batch) // 2
+            self._put(first, batch[:half])
+            self._put(first + half, batch[half:])
+        elif self.refused is not None:
+            self.refused.append((first, code_of(failure), failure.message))
+        else:
+            failure.detail["row"] = first
+            raise prefixed(failure, f"row {first}") from None
+
+    def _said(self, failure: ToolFailure) -> ToolFailure:
+        message = f"writing to `{self.change.table}`: {failure.message}{self._hint(failure)}"
+        if self.committed:
+            message += f" ({self.committed} rows before it are committed)"
+        said = ToolFailure(failure.kind, message, retryable=failure.retryable, helpers=failure.helpers)
+        said.detail.update({**failure.detail, "committed": self.committed, "code": code_of(failure)})
+        return said
+
+    def _hint(self, failure: ToolFailure) -> str:
+        code = code_of(failure)
+        if code == "42P10" or ("UNIQUE constraint" in failure.message and "ON CONFLICT" in failure.message):
+            return "; hint: `upsert` needs a primary key or unique constraint on the `keys`"
+        if failure.kind == "not_found" and not self.change.create and self.change.mode not in ("create", "replace"):
+            return "; hint: `create: true` makes a missing table"
+        if self.change.mode == "create" and "exist" in failure.message:
+            return "; hint: `mode: replace` makes it anew, `mode: insert` adds to it"
+        if failure.kind == "constraint" and self.refused is None and self.change.inserts_only:
+            return "; hint: connect the `reject` port to go on without such rows, or use `mode: upsert`"
+        return ""
+
+
+def rejected(call: Call, numbered: Relation, refused: list[tuple[int, str, str]]) -> tuple[Relation, Relation]:
+    """The rows that were written and those that were refused, out of the numbered rows of the input."""
+    from sqlglot import exp
+
+    from penstock.data import select
+
+    schema = (Column(NUMBER, "BIGINT"), *ERRORS)
+    errors = call.engine.load(schema, [refused])
+    names = [column.name for column in numbered.schema if column.name != NUMBER]
+    given = [select.column(name, "given") for name in names]
+    told = [select.column(column.name, "errors") for column in ERRORS]
+    same = exp.EQ(this=select.column(NUMBER, "given"), expression=select.column(NUMBER, "errors"))
+    order = select.column(NUMBER, "given")
+    table = select.table("given")
+    bad = exp.select(*given, *told).from_(table).join(select.table("errors"), on=same).order_by(order)
+    good = exp.select(*given).from_(table.copy()).join(select.table("errors"), on=same.copy(), join_type="anti")
+    inputs = {"given": numbered, "errors": errors}
+    written = call.engine.select(select.sql(good.order_by(order.copy())), inputs)
+    return written, call.engine.select(select.sql(bad), inputs)

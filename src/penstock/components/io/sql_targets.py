@@ -1,0 +1,263 @@
+"""The writing end of a database: one table, one way of changing it, and a way back from a batch that failed.
+
+Rows come as batches. A batch is any sequence that can be cut in two: lists of values for the servers, numbers of rows
+for DuckDB, which is given all rows at once and works on ranges of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from penstock.components.io.sql_types import to_database
+from penstock.components.io.words import WriteMode
+from penstock.ports.rows import Schema
+from penstock.tools.base import ToolFailure
+from penstock.tools.sql.lexer import Dialect
+from penstock.tools.sql.names import on_conflict, quote, quote_all, quote_table
+from penstock.tools.transfer_params import TableTarget
+from penstock.tools.transfer_rows import Kind, Shape
+from penstock.tools.transfer_targets import MysqlWriter, PostgresWriter, SqliteWriter, for_mysql, for_sqlite
+
+if TYPE_CHECKING:
+    from penstock.components.io.sql_place import Files, Where
+    from penstock.tools.sql.blocking import Stop
+    from penstock.tools.sql.connection import Address
+    from penstock.tools.sql.mysql_connection import Login
+    from penstock.tools.sql.sqlite import SharedSqlite
+
+SAVEPOINT = "penstock_batch"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is to be done to the table. `columns` are the table's names, in the order of the values."""
+
+    table: str
+    mode: WriteMode
+    columns: Schema
+    keys: tuple[str, ...]
+    create: bool
+    types: dict[str, str]
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    @property
+    def sent(self) -> list[str]:
+        """The columns of one statement, in the order of its placeholders."""
+        match self.mode:
+            case "update":
+                return [*(name for name in self.names if name not in self.keys), *self.keys]
+            case "delete":
+                return list(self.keys)
+            case _:
+                return self.names
+
+    @property
+    def inserts_only(self) -> bool:
+        return self.mode in ("insert", "truncate_insert", "create", "replace")
+
+    def sql_types(self, dialect: Dialect) -> dict[str, str]:
+        made = {column.name: to_database(column.type, dialect, key=column.name in self.keys) for column in self.columns}
+        return made | self.types
+
+    def create_table(self, dialect: Dialect) -> str:
+        types = self.sql_types(dialect)
+        parts = [f"{quote(name, dialect)} {types[name]}" for name in self.names]
+        if self.keys:
+            parts.append(f"PRIMARY KEY ({quote_all(self.keys, dialect)})")
+        gently = "" if self.mode in ("create", "replace") else "IF NOT EXISTS "
+        return f"CREATE TABLE {gently}{quote_table(self.table, dialect)} ({', '.join(parts)})"
+
+    def preparation(self, dialect: Dialect, emptied: str) -> list[str]:
+        """The statements that come before the first row."""
+        table = quote_table(self.table, dialect)
+        match self.mode:
+            case "replace":
+                return [f"DROP TABLE IF EXISTS {table}", self.create_table(dialect)]
+            case "create":
+                return [self.create_table(dialect)]
+            case "truncate_insert":
+                made = [self.create_table(dialect)] if self.create else []
+                # MySQL ends the transaction with the CREATE, so there the table is emptied after it.
+                return made if dialect is Dialect.MYSQL else [*made, f"{emptied} {table}"]
+            case _:
+                return [self.create_table(dialect)] if self.create else []
+
+    def statement(self, dialect: Dialect, place: Callable[[int], str]) -> str:
+        """The statement for one row. `place(n)` is the placeholder of its n-th value, from 0."""
+        table = quote_table(self.table, dialect)
+        places = {name: place(index) for index, name in enumerate(self.sent)}
+        where = " AND ".join(f"{quote(key, dialect)} = {places[key]}" for key in self.keys if key in places)
+        match self.mode:
+            case "update":
+                changed = [name for name in self.sent if name not in self.keys]
+                change = ", ".join(f"{quote(name, dialect)} = {places[name]}" for name in changed)
+                return f"UPDATE {table} SET {change} WHERE {where}"
+            case "delete":
+                return f"DELETE FROM {table} WHERE {where}"
+            case _:
+                values = ", ".join(places.values())
+                tail = f" {self.conflict(dialect)}" if self.mode == "upsert" else ""
+                return f"INSERT INTO {table} ({quote_all(self.names, dialect)}) VALUES ({values}){tail}"
+
+    def conflict(self, dialect: Dialect) -> str:
+        return on_conflict(self.keys, [name for name in self.names if name not in self.keys], dialect)
+
+
+class Target(Protocol):
+    """One table being written. `undoable` says whether a batch that failed can be taken back by itself."""
+
+    errors: tuple[type[Exception], ...]
+    undoable: bool
+
+    def failure(self, error: Exception) -> ToolFailure: ...
+
+    def prepare(self) -> None: ...
+
+    def write(self, batch: Any) -> int: ...
+
+    def mark(self) -> None: ...
+
+    def release(self) -> None: ...
+
+    def undo(self) -> None: ...
+
+    def commit(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def open_target(place: Where, files: Files, change: Change, stop: Stop) -> Target:
+    match place.driver:
+        case "postgres":
+            return PostgresTable(change, place.conninfo(), place.address(), stop)
+        case "mysql":
+            return MysqlTable(change, place.login(), stop)
+        case "sqlite":
+            assert files.sqlite is not None
+            return SqliteTable(change, files.sqlite, stop)
+        case "duckdb":
+            from penstock.components.io.sql_duckdb import DuckdbTable
+
+            assert files.duckdb is not None
+            return DuckdbTable(change, files.duckdb, stop)
+
+
+def _target(change: Change) -> TableTarget:
+    """What the writers of the `transfer` tool are told. They connect, convert values and name errors; the change is
+    made here."""
+    return TableTarget(table=change.table, mode="insert")
+
+
+def _ordered(change: Change, batch: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """The values in the order of the placeholders."""
+    places = [change.names.index(name) for name in change.sent]
+    return [[row[place] for place in places] for row in batch]
+
+
+def _look(change: Change, dialect: Dialect) -> str:
+    """A table or column that is missing is found before the first row, also when there is none."""
+    return f"SELECT {quote_all(change.names, dialect)} FROM {quote_table(change.table, dialect)} WHERE 1 = 0"
+
+
+class PostgresTable(PostgresWriter):
+    undoable = True
+
+    def __init__(self, change: Change, conninfo: str, address: Address, stop: Stop) -> None:
+        super().__init__(_target(change), conninfo, address, stop)
+        self.change = change
+
+    def prepare(self) -> None:
+        for statement in self.change.preparation(self.dialect, self.emptied):
+            self.execute(statement)
+        # This looks at the table, and finds out which columns take JSON.
+        self.start(Shape(self.change.sent, [Kind.TEXT] * len(self.change.sent), "sql"))
+
+    def write(self, batch: Sequence[Sequence[Any]]) -> int:
+        rows = _ordered(self.change, batch)
+        if self.change.inserts_only:
+            return super().write(rows)
+        text = self.change.statement(self.dialect, lambda index: f"${index + 1}").encode()
+        with self.connection.cursor() as cursor:
+            cursor.executemany(text, [self._values(row) for row in rows])
+            return max(cursor.rowcount, 0)
+
+    def mark(self) -> None:
+        self.execute(f"SAVEPOINT {SAVEPOINT}")
+
+    def release(self) -> None:
+        self.execute(f"RELEASE SAVEPOINT {SAVEPOINT}")
+
+    def undo(self) -> None:
+        self.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
+        self.release()
+
+
+class MysqlTable(MysqlWriter):
+    undoable = True
+
+    def __init__(self, change: Change, login: Login, stop: Stop) -> None:
+        super().__init__(_target(change), login, stop)
+        self.change = change
+
+    def prepare(self) -> None:
+        # MySQL commits with every CREATE and DROP: what comes before the rows stays, whatever becomes of them.
+        for statement in self.change.preparation(self.dialect, self.emptied):
+            self.execute(statement)
+        self.execute(_look(self.change, self.dialect))
+        self.begin()
+        if self.change.mode == "truncate_insert":
+            self.execute(f"{self.emptied} {quote_table(self.change.table, self.dialect)}")
+
+    def write(self, batch: Sequence[Sequence[Any]]) -> int:
+        text = self.change.statement(self.dialect, lambda index: "\0").replace("%", "%%").replace("\0", "%s")
+        with self.connection.cursor() as cursor:
+            changed = cursor.executemany(text, [list(map(for_mysql, row)) for row in _ordered(self.change, batch)])
+        # An upsert counts two for a row that was there already.
+        return max(changed or 0, 0) if self.change.mode in ("update", "delete") else len(batch)
+
+    def mark(self) -> None:
+        self.execute(f"SAVEPOINT {SAVEPOINT}")
+
+    def release(self) -> None:
+        self.execute(f"RELEASE SAVEPOINT {SAVEPOINT}")
+
+    def undo(self) -> None:
+        self.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
+        self.release()
+
+
+class SqliteTable(SqliteWriter):
+    undoable = True
+
+    def __init__(self, change: Change, shared: SharedSqlite, stop: Stop) -> None:
+        super().__init__(_target(change), shared, stop)
+        self.change = change
+
+    def prepare(self) -> None:
+        self.begin()
+        for statement in self.change.preparation(self.dialect, self.emptied):
+            self.execute(statement)
+        self.execute(_look(self.change, self.dialect))
+
+    def write(self, batch: Sequence[Sequence[Any]]) -> int:
+        text = self.change.statement(self.dialect, lambda index: "?")
+        values = (list(map(for_sqlite, row)) for row in _ordered(self.change, batch))
+        return max(self.connection.executemany(text, values).rowcount, 0)
+
+    def mark(self) -> None:
+        self.begin()
+        self.execute(f"SAVEPOINT {SAVEPOINT}")
+
+    def release(self) -> None:
+        self.execute(f"RELEASE SAVEPOINT {SAVEPOINT}")
+
+    def undo(self) -> None:
+        self.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
+        self.release()

@@ -1,0 +1,159 @@
+"""From rows as they were found to rows with types: what does not fit is refused with its place, or ends the run.
+
+A reader that goes through a file by itself (positional, XML, Excel) loads what it found into the engine, a column
+`file`, `line` and `raw_line` beside the values and `flaw` for what is wrong with a row as a whole. The rest is SQL,
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sqlglot import exp
+
+from penstock.components.base import Call, ComponentFailure
+from penstock.components.io.rejects import REJECTED
+from penstock.components.io.text_types import Notation, call, found_types, try_cast
+from penstock.data import select
+from penstock.ports.rows import Column, Relation, Schema
+
+PLACE: Schema = (
+    Column("file", "VARCHAR"),
+    Column("line", "BIGINT"),
+    Column("raw_line", "VARCHAR"),
+    Column("flaw", "VARCHAR"),
+)
+_INTEGERS = (
+    "TINYINT",
+    "SMALLINT",
+    "INTEGER",
+    "BIGINT",
+    "HUGEINT",
+    "UTINYINT",
+    "USMALLINT",
+    "UINTEGER",
+    "UBIGINT",
+    "UHUGEINT",
+)
+_NUMBERS = ("DOUBLE", "FLOAT", "REAL", "DECIMAL", *_INTEGERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A column of the result: from which one it is made, and how."""
+
+    name: str
+    source: str
+    type: str | None = None
+    """Found out from all values when it is not given."""
+    notation: Notation = field(default_factory=Notation)
+
+
+def loading_schema(names: Sequence[str]) -> Schema:
+    """Of rows that are all text."""
+    return (*PLACE, *(Column(name, "VARCHAR") for name in names))
+
+
+def settled(found: Relation, wanted: Sequence[Wanted], engine_call: Call) -> list[Wanted]:
+    """The same columns, each with a type. A column that is no text has one already."""
+    types = {column.name: column.type for column in found.schema}
+    unknown = [each for each in wanted if each.type is None and types[each.source] == "VARCHAR"]
+    inferred: dict[str, str] = {}
+    for notation in {each.notation for each in unknown}:
+        names = [each.source for each in unknown if each.notation == notation]
+        sound = exp.select(exp.Star()).from_(select.table("found")).where(select.column("flaw").is_(exp.null()))
+        inferred |= found_types(names, sound, notation, lambda query: _asked(query, found, engine_call))
+    return [
+        Wanted(each.name, each.source, each.type or inferred.get(each.source, types[each.source]), each.notation)
+        for each in wanted
+    ]
+
+
+def _asked(query: exp.Select, found: Relation, engine_call: Call) -> Sequence[bool | None]:
+    ((row,),) = list(engine_call.engine.rows(select.sql(query), {"found": found}))
+    return row
+
+
+def _converted(each: Wanted, source_type: str) -> exp.Expr:
+    """The value in its type, NULL when it is not of that type."""
+    column, type = select.column(each.source), each.type or "VARCHAR"
+    if type == source_type:
+        return column
+    if source_type != "VARCHAR" or type == "VARCHAR":
+        return try_cast(column, type)
+    text = call("trim", column)
+    notation = each.notation
+    if type == "DATE" and notation.date_format is not None:
+        return select.cast(call("try_strptime", text, notation.date_format), "DATE")
+    if type.startswith("TIMESTAMP") and notation.timestamp_format is not None:
+        return select.cast(call("try_strptime", text, notation.timestamp_format), type)
+    if not type.startswith(_NUMBERS) or type.endswith("]"):
+        return try_cast(text, type)
+    number = notation.plain_number(text)
+    if type in _INTEGERS:
+        # DuckDB would round 1.5 to 2, and say nothing.
+        whole = call("regexp_full_match", number, "[-+]?[0-9]+")
+        return exp.case().when(whole, try_cast(number, type)).else_(exp.null())
+    return try_cast(number, type)
+
+
+def parted(found: Relation, wanted: Sequence[Wanted]) -> tuple[exp.Select, exp.Select]:
+    """Over the table `found`: the rows that are right, and the rejects."""
+    types = {column.name: column.type for column in found.schema}
+    wrong = {
+        each.name: exp.and_(
+            select.column(each.source).is_(exp.null()).not_(), _converted(each, types[each.source]).is_(exp.null())
+        )
+        for each in wanted
+        if each.type not in (types[each.source], "VARCHAR")
+    }
+    culprit = exp.case().when(select.column("flaw").is_(exp.null()).not_(), exp.null())
+    message = exp.case().when(select.column("flaw").is_(exp.null()).not_(), select.column("flaw"))
+    for each in wanted:
+        if each.name not in wrong:
+            continue
+        value = call("left", select.cast(select.column(each.source), "VARCHAR"), select.literal(200))
+        culprit = culprit.when(wrong[each.name], select.literal(each.name))
+        message = message.when(wrong[each.name], call("concat", "`", value, f"` is not a {each.type}"))
+    is_wrong = exp.or_(select.column("flaw").is_(exp.null()).not_(), *wrong.values())
+    has_flaw = select.column("flaw").is_(exp.null()).not_()
+    code = exp.case().when(has_flaw, select.literal("bad_row")).else_(select.literal("bad_value"))
+    good = exp.select(
+        *(exp.alias_(_converted(each, types[each.source]), select.name(each.name)) for each in wanted)
+    ).from_(select.table("found"))
+    bad = exp.select(
+        exp.alias_(code, select.name("error_code")),
+        exp.alias_(message, select.name("error_message")),
+        select.column("file"),
+        select.column("line"),
+        exp.alias_(select.cast(culprit, "VARCHAR"), select.name("column")),
+        select.column("raw_line"),
+    ).from_(select.table("found"))
+    return good.where(exp.Paren(this=is_wrong).not_()), bad.where(is_wrong)
+
+
+def deliver(found: Relation, wanted: Sequence[Wanted], call: Call, on_error: Literal["fail", "skip"]) -> None:
+    """Put the rows on `main` and what is refused on `reject`; raise when nobody wants to hear of it."""
+    good, bad = parted(found, settled(found, wanted, call))
+    rejected = call.engine.select(select.sql(bad), {"found": found})
+    call.after["NB_LINE_REJECTED"] = rejected.rows
+    if "reject" in call.connected:
+        call.put("reject", rejected)
+    elif rejected.rows:
+        failure = first_failure(call, rejected)
+        if on_error == "fail":
+            raise failure
+        call.say(f"{rejected.rows} rows were left out; the first: {failure.message}")
+    call.put("main", call.engine.select(select.sql(good), {"found": found}))
+
+
+def first_failure(call: Call, rejected: Relation) -> ComponentFailure:
+    """The failure that the first of the rejects is."""
+    query = exp.select(*(select.column(column.name) for column in REJECTED)).from_(select.table("rejected")).limit(1)
+    (((code, message, file, line, column, _),),) = list(call.engine.rows(select.sql(query), {"rejected": rejected}))
+    where = f"`{file}`, line {line}" + (f", column `{column}`" if column else "")
+    more = f" ({rejected.rows} in all)" if rejected.rows > 1 else ""
+    hint = "; hint: connect the `reject` port, or set `on_error: skip`"
+    return ComponentFailure(code, f"{where}: {message}{more}{hint}", file=file, line=line, column=column)

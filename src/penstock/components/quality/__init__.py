@@ -1,0 +1,1 @@
+"""Components that check rows, and say what is in them."""

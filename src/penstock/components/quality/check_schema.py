@@ -1,0 +1,171 @@
+"""`check_schema`: rows that have the columns, types and values that were agreed on, and rows that have not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta
+
+from penstock.components.base import Mistake, PlanCall, Port
+from penstock.components.transform.base import Known, Parameters, Transform, actual, repeated, type_of
+from penstock.ports.rows import Schema
+from penstock.tools.parameters import similar
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from penstock.components.quality.rules import Rule
+
+
+class AgreedColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    name: Annotated[str, Meta(min_length=1, description="Its name.")]
+    type: Annotated[str | None, Meta(description="Its type; any when left out.")] = None
+    nullable: Annotated[bool, Meta(description="May a value be missing?")] = True
+    key: Annotated[
+        bool, Meta(description="Part of the key: never missing, and unique together with the other key columns.")
+    ] = False
+    pattern: Annotated[str | None, Meta(description="A regular expression that the whole text must match.")] = None
+
+
+class CheckSchemaParams(Parameters):
+    columns: Annotated[list[AgreedColumn], Meta(min_length=1, description="The columns that were agreed on.")]
+    mode: Annotated[
+        Literal["strict", "lenient"],
+        Meta(
+            description="`strict`: a missing column, or one too many, is an error. `lenient`: missing ones are filled with NULL, "
+            "others pass."
+        ),
+    ] = "strict"
+
+
+class CheckSchema(Transform[CheckSchemaParams]):
+    """Hold rows against a schema.
+
+    Rows whose values fit leave through `main`, in the types of the schema: a text `42` in a column that is to be an `integer`
+    is the number 42 from here on. Rows with a value that does not fit, that is missing though `nullable` is false, that does
+    not match its `pattern`, or whose `key` occurred before, leave through `reject` as they came, with `error_code` (`type`,
+    `not_null`, `pattern`, `key`) and `error_message`.
+
+    Columns that are missing, or that are there and not in the schema, are no matter of single rows: in `strict` mode they are
+    an error, before the run where the columns are known by then. In `lenient` mode `main` has the columns of the schema
+    first, then the others.
+    """
+
+    type = "check_schema"
+    family = "quality"
+    Params = CheckSchemaParams
+    outputs: ClassVar[tuple[Port, ...]] = (
+        Port("main", description="rows that fit the schema, in its types"),
+        Port("reject", reject=True, description="rows that do not"),
+    )
+    example = """\
+components:
+  - name: arrivals
+    type: fixed_rows
+    params:
+      columns: [sku, quantity, day]
+      rows: [[A-1, '10', '2026-03-01'], [A-2, ten, '2026-03-01'], [b3, '4', '2026-03-02'], [A-1, '7', '2026-03-02']]
+  - name: agreed
+    type: check_schema
+    params:
+      columns:
+        - { name: sku, type: string, key: true, pattern: '[A-Z]-\\d+' }
+        - { name: quantity, type: integer, nullable: false }
+        - { name: day, type: date }
+  - name: stock
+    type: log_rows
+  - name: refused
+    type: log_rows
+connections:
+  data:
+    - arrivals.main -> agreed.input
+    - agreed.main -> stock.input
+    - agreed.reject -> refused.input
+"""
+
+    def wrong(self, params: CheckSchemaParams, inputs: Known) -> Iterable[Mistake]:
+        from penstock.components.shape.patterns import wrong_pattern
+        from penstock.components.shape.types import wrong_type
+
+        agreed = [column.name for column in params.columns]
+        yield from repeated(("columns",), agreed)
+        for number, column in enumerate(params.columns):
+            if column.type is not None:
+                yield from wrong_type(("columns", number, "type"), column.type)
+            if column.pattern is not None:
+                yield from wrong_pattern(("columns", number, "pattern"), column.pattern)
+        schema = inputs.get("input")
+        if schema is not None and params.mode == "strict":
+            yield from _strict(agreed, schema)
+
+    def queries(self, params: CheckSchemaParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, exp.Query]:
+        from penstock.components.quality.flagging import Flagged
+        from penstock.components.queries import called
+        from penstock.data import select
+
+        schema = inputs["input"]
+        flagged = Flagged(schema, _rules(params, schema))
+        made: list[exp.Expr] = [called(_value(column, schema), column.name) for column in params.columns]
+        agreed = {column.name.lower() for column in params.columns}
+        made += [select.column(column.name) for column in schema if column.name.lower() not in agreed]
+        return {"main": flagged.passed(made), "reject": flagged.failed()}
+
+
+def _strict(agreed: list[str], schema: Schema) -> Iterable[Mistake]:
+    there = [column.name for column in schema]
+    extra = [name for name in there if name.lower() not in {each.lower() for each in agreed}]
+    for number, name in enumerate(agreed):
+        if actual(name, schema) is None:
+            near = similar(name, extra)
+            yield Mistake(("columns", number, "name"), f"`input` has no column `{name}`{near}", kind="column")
+    if extra:
+        listed = ", ".join(f"`{name}`" for name in extra)
+        hint = "add them to `columns`, take them out with `select`, or set `mode: lenient`"
+        yield Mistake(
+            ("columns",), f"`input` has columns that are not in the schema: {listed}", hint=hint, kind="column"
+        )
+
+
+def _value(column: AgreedColumn, schema: Schema) -> exp.Expr:
+    """The column in the type that was agreed on; NULL where it is not there or does not convert."""
+    from penstock.components.shape.converting import Conversion
+    from penstock.components.shape.types import sql_type
+    from penstock.data import select
+
+    there = actual(column.name, schema)
+    if there is None:
+        return select.cast(select.literal(None), sql_type(column.type or "string"))
+    if column.type is None or sql_type(column.type) == type_of(there, schema):
+        return select.column(there)
+    return Conversion(sql_type(column.type)).value(select.column(there), type_of(there, schema))
+
+
+def _rules(params: CheckSchemaParams, schema: Schema) -> list[Rule]:
+    from penstock.components.quality.rules import seen_before
+
+    found = [rule for column in params.columns for rule in _column_rules(column, schema)]
+    keys = [name for column in params.columns if column.key and (name := actual(column.name, schema))]
+    return [*found, seen_before(keys, "key")] if keys else found
+
+
+def _column_rules(column: AgreedColumn, schema: Schema) -> Iterable[Rule]:
+    from penstock.components.quality.rules import Rule, no_match
+    from penstock.components.shape.converting import Conversion, not_that
+    from penstock.components.shape.terms import every_one, is_not, is_null
+    from penstock.components.shape.types import sql_type
+    from penstock.data import select
+
+    name = actual(column.name, schema)
+    absent: list[exp.Expr] = [is_null(_value(column, schema))]
+    if name is not None and column.type is not None and sql_type(column.type) != type_of(name, schema):
+        wanted = sql_type(column.type)
+        lost = Conversion(wanted).loses(select.column(name), type_of(name, schema))
+        said = not_that(select.column(name), name, wanted)
+        yield Rule("type", f"`{name}` is not {wanted}", lost, (name,), said)
+        absent.append(is_not(lost.copy()))
+    if not column.nullable or column.key:
+        yield Rule("not_null", f"`{column.name}` has no value", every_one(absent))
+    if name is not None and column.pattern is not None:
+        yield no_match(name, column.pattern, "pattern")

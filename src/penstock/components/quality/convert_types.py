@@ -1,0 +1,149 @@
+"""`convert_types`: columns in the types they should have, and the rows in which that cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta
+
+from penstock.components.base import Mistake, PlanCall, Port
+from penstock.components.transform.base import Known, Parameters, Transform, actual, missing, type_of
+from penstock.ports.rows import Schema
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from penstock.components.shape.converting import Conversion
+
+
+Mark = Annotated[str, Meta(min_length=1, max_length=1)]
+
+
+class Wanted(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    type: Annotated[str, Meta(description="The new type.")]
+    format: Annotated[
+        str | None,
+        Meta(description="How a date or time is written, such as `%d/%m/%Y %H:%M`, in the text it is or becomes."),
+    ] = None
+    decimal: Annotated[str, Meta(min_length=1, max_length=1, description="What stands before the decimals.")] = "."
+    thousands: Annotated[Mark | None, Meta(description="What stands between the thousands.")] = None
+    true_values: Annotated[list[str], Meta(description="Texts that mean true; then nothing else does.")] = (
+        msgspec.field(default_factory=list)
+    )
+    false_values: Annotated[list[str], Meta(description="Texts that mean false; then nothing else does.")] = (
+        msgspec.field(default_factory=list)
+    )
+
+
+class ConvertTypesParams(Parameters):
+    columns: Annotated[
+        dict[str, str | Wanted],
+        Meta(min_length=1, description="Column -> its new type, or a mapping with `type` and more."),
+    ]
+    invalid: Annotated[
+        Literal["reject", "null", "fail"],
+        Meta(
+            description="A value that does not convert: its row goes to `reject`, it becomes NULL, or the component fails."
+        ),
+    ] = "reject"
+
+
+class ConvertTypes(Transform[ConvertTypesParams]):
+    """Change the types of columns.
+
+    A value that does not convert sends its row, as it came, to `reject` with `error_code` `CONVERSION` and an `error_message`
+    that names the columns and the values. A number with decimals does not become an `integer`: round it with `derive` if that
+    is what you want. Blanks around a text are no part of the value; a text with nothing else in it becomes NULL.
+
+    All other columns stay as they are, and so does the order of all.
+    """
+
+    type = "convert_types"
+    family = "quality"
+    Params = ConvertTypesParams
+    outputs: ClassVar[tuple[Port, ...]] = (
+        Port("main", description="the rows with their columns converted"),
+        Port("reject", reject=True, description="rows in which a value did not convert, as they came"),
+    )
+    example = """\
+components:
+  - name: lines
+    type: fixed_rows
+    params:
+      columns: [id, amount, day, paid]
+      rows: [['1', '1.250,50', 31/12/2025, ja], ['2', '80', 01/01/2026, nein], [x, '75', 02/01/2026, ja]]
+  - name: typed
+    type: convert_types
+    params:
+      columns:
+        id: integer
+        amount: { type: 'decimal(12,2)', decimal: ',', thousands: '.' }
+        day: { type: date, format: '%d/%m/%Y' }
+        paid: { type: boolean, true_values: [ja], false_values: [nein] }
+  - name: good
+    type: log_rows
+  - name: bad
+    type: log_rows
+connections:
+  data:
+    - lines.main -> typed.input
+    - typed.main -> good.input
+    - typed.reject -> bad.input
+"""
+
+    def wrong(self, params: ConvertTypesParams, inputs: Known) -> Iterable[Mistake]:
+        from penstock.components.shape.patterns import wrong_time_format
+        from penstock.components.shape.types import wrong_type
+
+        for name, wanted in params.columns.items():
+            yield from missing(("columns", name), name, inputs.get("input"))
+            if isinstance(wanted, Wanted) and wanted.format is not None:
+                yield from wrong_time_format(("columns", name, "format"), wanted.format)
+            if isinstance(wanted, str):
+                yield from wrong_type(("columns", name), wanted)
+            else:
+                yield from wrong_type(("columns", name, "type"), wanted.type)
+
+    def queries(self, params: ConvertTypesParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, exp.Query]:
+        from penstock.components.quality.flagging import Flagged
+        from penstock.components.quality.rules import Rule
+        from penstock.components.queries import function, picked
+        from penstock.components.shape.converting import not_that
+        from penstock.components.shape.terms import case, changed
+        from penstock.data import select
+
+        schema = inputs["input"]
+        rules: list[Rule] = []
+        values: dict[str, exp.Expr] = {}
+        for name, wanted in params.columns.items():
+            there = actual(name, schema) or name
+            how, source, column = _conversion(wanted), type_of(there, schema), select.column(there)
+            lost, said = how.loses(column, source), not_that(column, there, how.type)
+            rules.append(Rule("CONVERSION", f"`{there}` is not {how.type}", lost, (there,), said))
+            values[there] = how.value(column, source)
+            if params.invalid != "reject":
+                instead = select.literal(None) if params.invalid == "null" else function("error", said)
+                values[there] = case([(lost, instead)], values[there])
+        refused = Flagged(schema, rules).failed()
+        if params.invalid == "reject":
+            return {"main": Flagged(schema, rules).passed(changed(schema, values)), "reject": refused}
+        # The port is there in any case, and nothing comes out of it.
+        return {"main": picked(changed(schema, values), "input"), "reject": refused.where(select.literal(False))}
+
+
+def _conversion(wanted: str | Wanted) -> Conversion:
+    from penstock.components.shape.converting import Conversion
+    from penstock.components.shape.types import sql_type
+
+    if isinstance(wanted, str):
+        return Conversion(sql_type(wanted))
+    return Conversion(
+        sql_type(wanted.type),
+        wanted.format,
+        wanted.decimal,
+        wanted.thousands,
+        tuple(wanted.true_values),
+        tuple(wanted.false_values),
+    )

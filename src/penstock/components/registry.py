@@ -1,0 +1,190 @@
+"""Which components there are. Nothing is imported before it is asked for.
+
+Built-in types are tables; what code registers comes next; installed packages offer more through the entry-point group
+`penstock.components` (name = type, value = the class), which is looked at only for a type that is neither.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from msgspec import inspect as types
+
+from penstock.components.base import Action, Component, ComponentFailure, Iterator, Port, Ports, Relational, Sink
+from penstock.kernel.errors import Refused
+from penstock.ports.components import ComponentDescription, Inferred
+from penstock.ports.rows import Schema
+from penstock.tools import registry as tools
+from penstock.tools.base import Tool, ToolFailure
+from penstock.tools.parameters import convert, similar
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "penstock.components"
+TABLES = ("table_io", "table_transform", "table_code", "table_flow")
+
+_registered: dict[str, type[Component[Any]]] = {}
+C = TypeVar("C", bound=type[Component[Any]])
+
+
+@cache
+def built_in() -> dict[str, str]:
+    """Type -> `module:Class`."""
+    merged: dict[str, str] = {}
+    for table in TABLES:
+        merged |= import_module(f"penstock.components.{table}").TABLE
+    return merged
+
+
+def register(component_class: C) -> C:
+    """Make a component known to this process, for code and notebooks. The same type again replaces the earlier one."""
+    _checked(component_class, f"`{getattr(component_class, '__name__', component_class)}`")
+    if component_class.type in built_in():
+        raise Refused(f"the type `{component_class.type}` is built in", "give the component a type of its own")
+    _registered[component_class.type] = component_class
+    return component_class
+
+
+class ComponentRegistry:
+    """The components of one process, each made once. Answers `penstock.ports.components.ComponentCatalog`."""
+
+    def __init__(self, *, with_lineage: bool = True) -> None:
+        """`with_lineage: False` for who only wants to run a job: following columns is the dear part of a check."""
+        self._with_lineage = with_lineage
+        self._made: dict[str, Component[Any]] = {}
+        self._offered: dict[str, EntryPoint] | None = None
+
+    def get(self, type: str) -> Component[Any]:
+        """Raises Refused when there is no such type, or its plug-in is broken."""
+        made = self._made.get(type)
+        if made is None or (type in _registered and made.__class__ is not _registered[type]):
+            component_class = self._find(type)
+            if component_class is None:
+                hint = "`penstock components` lists the types"
+                raise Refused(f"there is no component of type `{type}`{similar(type, self.types())}", hint)
+            made = self._made[type] = component_class()
+        return made
+
+    def types(self) -> list[str]:
+        """Built-in ones first, then the others by name."""
+        known = built_in()
+        return [*known, *sorted({*_registered, *self._offers()} - {*known})]
+
+    def convert(self, type: str, values: Mapping[str, Any]) -> msgspec.Struct:
+        """Rendered values as the component's parameters. Raises ComponentFailure of kind `parameters` that lists all mistakes."""
+        try:
+            return convert(type, self.get(type).Params, values)
+        except ToolFailure as failure:
+            found = ComponentFailure(failure.kind, failure.message)
+            found.detail.update(failure.detail)
+            raise found from None
+
+    def describe(self, type: str) -> ComponentDescription | None:
+        component_class = self._find(type)
+        return None if component_class is None else describe(component_class)
+
+    def ports(self, type: str, params: Mapping[str, Any]) -> Ports:
+        return self.get(type).ports(params)
+
+    def infer(
+        self,
+        type: str,
+        params: Mapping[str, Any],
+        inputs: Mapping[str, Schema | None],
+        outputs: tuple[str, ...],
+        folder: Path,
+    ) -> Inferred:
+        from penstock.components.inferring import infer
+
+        return infer(self.get(type), params, inputs, outputs, folder, with_lineage=self._with_lineage)
+
+    def _find(self, type: str) -> type[Component[Any]] | None:
+        if type in built_in():
+            return _built_in(type)
+        if type in _registered:
+            return _registered[type]
+        offer = self._offers().get(type)
+        return None if offer is None else _plugged_in(offer)
+
+    def _offers(self) -> dict[str, EntryPoint]:
+        if self._offered is None:
+            from importlib.metadata import entry_points
+
+            self._offered = {offer.name: offer for offer in entry_points(group=GROUP)}
+        return self._offered
+
+
+def describe(component_class: type[Component[Any]]) -> ComponentDescription:
+    """What a document is checked against, the reference page shows and an editor offers."""
+    told = tools.describe(
+        type("Told", (Tool,), {"kind": component_class.type, "Params": component_class.Params, "defaults": {}})
+    )
+    doc = inspect.getdoc(component_class) or ""
+    return ComponentDescription(
+        type=component_class.type,
+        family=component_class.family,
+        summary=" ".join(doc.partition("\n\n")[0].split()),
+        doc=doc,
+        params=told.params,
+        schema=told.schema,
+        ports=Ports(component_class.inputs, component_class.outputs),
+        startable=component_class.startable,
+        is_iterator=issubclass(component_class, Iterator),
+        is_relational=issubclass(component_class, (Relational, Sink)),
+        example=component_class.example,
+    )
+
+
+def _built_in(wanted: str) -> type[Component[Any]]:
+    module, _, name = built_in()[wanted].partition(":")
+    try:
+        found: type[Component[Any]] = getattr(import_module(module), name)
+    except ImportError as error:
+        raise Refused(
+            f"the component `{wanted}` cannot be loaded: {error}", "install penstock again; a package is missing"
+        ) from error
+    return found
+
+
+def _plugged_in(offer: EntryPoint) -> type[Component[Any]]:
+    package = f"the package `{offer.dist.name}`" if offer.dist is not None else f"`{offer.value}`"
+    hint = "fix or uninstall that package"
+    try:
+        component_class = offer.load()
+    except Exception as error:  # another author's module may raise anything while it is imported
+        reason = f"{type(error).__name__}: {error}"
+        raise Refused(f"the component `{offer.name}` of {package} cannot be loaded: {reason}", hint) from error
+    _checked(component_class, f"`{offer.value}` of {package}")
+    if component_class.type != offer.name:
+        raise Refused(
+            f"`{offer.value}` of {package} is offered as `{offer.name}`, and its type is `{component_class.type}`", hint
+        )
+    found: type[Component[Any]] = component_class
+    return found
+
+
+def _checked(component_class: Any, whose: str) -> None:
+    """A class that would fail later, in the middle of a run, is refused here."""
+    if not (isinstance(component_class, type) and issubclass(component_class, Component)):
+        hint = "a component is a subclass of `Relational`, `Sink`, `Iterator` or `Action`, or a function under `@component`"
+        raise Refused(f"{whose} is not a component", hint)
+    if not isinstance(getattr(component_class, "type", None), str) or not component_class.type:
+        raise Refused(f"{whose} has no `type`")
+    if not issubclass(component_class, (Relational, Sink, Iterator, Action)):
+        raise Refused(f"{whose} does nothing", "derive it from `Relational`, `Sink`, `Iterator` or `Action`")
+    if not all(isinstance(port, Port) for port in (*component_class.inputs, *component_class.outputs)):
+        raise Refused(f"the ports of {whose} must be `Port`s", 'for example `inputs = (Port("input"),)`')
+    params = getattr(component_class, "Params", None)
+    if not (isinstance(params, type) and issubclass(params, msgspec.Struct)):
+        raise Refused(f"{whose} has no `Params`", "`Params` is a subclass of `msgspec.Struct`")
+    try:
+        types.type_info(params)
+    except (TypeError, NameError) as error:
+        raise Refused(f"the `Params` of {whose} cannot be used: {error}") from error

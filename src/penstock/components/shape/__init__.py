@@ -1,0 +1,1 @@
+"""Components that change what stands in columns, and that tell rows apart."""

@@ -1,0 +1,334 @@
+"""`extract_regex`, `extract_json`, `extract_delimited`, `extract_positional`: new columns out of one column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from penstock.components.base import Mistake, PlanCall, Port
+from penstock.components.transform.base import Known, Parameters, Transform, actual, missing, repeated
+from penstock.ports.rows import Schema
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from penstock.components.shape.extracting import Extraction
+
+Names = list[str] | dict[str, str]
+
+
+class ExtractParams(Parameters, kw_only=True):
+    column: Annotated[str, Meta(description="The column to take apart.")]
+    keep: Annotated[bool, Meta(description="Keep the column itself beside the new ones.")] = True
+
+
+E_ = TypeVar("E_", bound=ExtractParams)
+
+
+class Extract(Transform[E_]):
+    """What the four have in common."""
+
+    outputs: ClassVar[tuple[Port, ...]] = (
+        Port("main", description="the rows with the new columns"),
+        Port("reject", reject=True, description="rows that could not be taken apart, as they came"),
+    )
+
+    def new_columns(self, params: E_) -> dict[str, str | None]:
+        """New column -> its type as the author wrote it."""
+        raise NotImplementedError
+
+    def extraction(self, params: E_, column: str, type: str) -> Extraction:
+        """How this column, of this type, is taken apart."""
+        raise NotImplementedError
+
+    def wrong(self, params: E_, inputs: Known) -> Iterable[Mistake]:
+        from penstock.components.shape.types import wrong_type
+
+        schema = inputs.get("input")
+        yield from missing(("column",), params.column, schema)
+        for name, type in self.new_columns(params).items():
+            if type is not None:
+                yield from wrong_type(self.place_of(params, name), type)
+            there = None if schema is None else actual(name, schema)
+            if there is not None and (params.keep or there.lower() != params.column.lower()):
+                hint = "choose another name" if params.keep else "choose another name, or set `keep: false`"
+                yield Mistake(self.place_of(params, name), f"`{name}` is a column already", hint=hint)
+
+    def place_of(self, params: E_, name: str) -> tuple[str | int, ...]:
+        return ("into",)
+
+    def queries(self, params: E_, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, exp.Query]:
+        schema = inputs["input"]
+        column = next(each for each in schema if each.name == actual(params.column, schema))
+        return self.extraction(params, column.name, column.type).queries(schema, params.keep)
+
+
+def _typed(into: Names) -> dict[str, str | None]:
+    return dict(into) if isinstance(into, dict) else dict.fromkeys(into)
+
+
+class ExtractRegexParams(ExtractParams, kw_only=True):
+    pattern: Annotated[
+        str, Meta(min_length=1, description="A regular expression (RE2); each group gives one new column.")
+    ]
+    into: Annotated[
+        Names,
+        Meta(
+            description="The new columns, one per group: a list of names, or name -> type. Not needed for named groups."
+        ),
+    ] = msgspec.field(default_factory=list)
+
+
+class ExtractRegex(Extract[ExtractRegexParams]):
+    """Take a text apart with a regular expression.
+
+    The pattern is looked for anywhere in the text; begin it with `^` and end it with `$` to match all of it. Each group in
+    parentheses gives a new column, text unless `into` says otherwise, NULL where the group matched nothing. A pattern without
+    groups gives one column, with what it matched. Rows that do not match go to `reject` with `error_code` `EXTRACT`; rows
+    without a value pass, with NULL in the new columns.
+    """
+
+    type = "extract_regex"
+    Params = ExtractRegexParams
+    example = """\
+components:
+  - name: log
+    type: fixed_rows
+    params:
+      columns: [line]
+      rows: [['2026-03-01 ERROR disk full'], ['2026-03-02 INFO started'], ['no match']]
+  - name: parts
+    type: extract_regex
+    params:
+      column: line
+      pattern: '^(?P<day>\\d{4}-\\d\\d-\\d\\d) (?P<level>[A-Z]+) (?P<text>.*)$'
+      into: { day: date, level: string, text: string }
+      keep: false
+  - name: show
+    type: log_rows
+connections:
+  data:
+    - log.main -> parts.input
+    - parts.main -> show.input
+"""
+
+    def new_columns(self, params: ExtractRegexParams) -> dict[str, str | None]:
+        from penstock.components.shape.patterns import group_names
+
+        return _typed(params.into or group_names(params.pattern))
+
+    def wrong(self, params: ExtractRegexParams, inputs: Known) -> Iterable[Mistake]:
+        from penstock.components.shape.patterns import group_count, group_names, problem, wrong_pattern
+
+        yield from wrong_pattern(("pattern",), params.pattern)
+        if problem(params.pattern) is None:
+            groups, names = group_count(params.pattern), list(params.into) or group_names(params.pattern)
+            if not names:
+                yield Mistake(("pattern",), "`into` names no columns, and the pattern has no named groups")
+            elif groups is not None and max(groups, 1) != len(names):
+                yield Mistake(("into",), f"the pattern has {groups} groups, and `into` names {len(names)} columns")
+            yield from repeated(("into",), names)
+        yield from super().wrong(params, inputs)
+
+    def extraction(self, params: ExtractRegexParams, column: str, type: str) -> Extraction:
+        from penstock.components.shape.ways import by_regex
+
+        return by_regex(column, params.pattern, self.new_columns(params))
+
+
+class JsonField(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(min_length=1, description="Where the value is: `$.customer.name`, `$.lines[0]`.")]
+    type: Annotated[str | None, Meta(description="Its type; text when left out.")] = None
+    required: Annotated[bool, Meta(description="Refuse rows that do not have it.")] = False
+
+
+class ExtractJsonParams(ExtractParams, kw_only=True):
+    fields: Annotated[
+        dict[str, str | JsonField],
+        Meta(
+            min_length=1,
+            description="New column -> a path such as `$.customer.name`, or a mapping with `path` and `type`.",
+        ),
+    ]
+
+
+class ExtractJson(Extract[ExtractJsonParams]):
+    """Take values out of a column of JSON.
+
+    The column is text with JSON in it, or a structure. A path begins with `$`; a value that is not there gives NULL, or refuses
+    the row when the field is `required`. Rows whose text is not JSON go to `reject` with `error_code` `EXTRACT`. The type
+    `json` keeps a part as it is; lists take types such as `integer[]`.
+    """
+
+    type = "extract_json"
+    Params = ExtractJsonParams
+    example = """\
+components:
+  - name: events
+    type: fixed_rows
+    params:
+      columns: [body]
+      rows: [['{"user": {"id": 7, "tags": ["a", "b"]}}'], ['not json']]
+  - name: fields
+    type: extract_json
+    params:
+      column: body
+      fields:
+        user_id: { path: $.user.id, type: integer }
+        first_tag: '$.user.tags[0]'
+      keep: false
+  - name: show
+    type: log_rows
+  - name: bad
+    type: log_rows
+connections:
+  data:
+    - events.main -> fields.input
+    - fields.main -> show.input
+    - fields.reject -> bad.input
+"""
+
+    def new_columns(self, params: ExtractJsonParams) -> dict[str, str | None]:
+        return {name: None if isinstance(field, str) else field.type for name, field in params.fields.items()}
+
+    def place_of(self, params: ExtractJsonParams, name: str) -> tuple[str | int, ...]:
+        return ("fields", name)
+
+    def wrong(self, params: ExtractJsonParams, inputs: Known) -> Iterable[Mistake]:
+        from penstock.components.shape.patterns import wrong_path
+
+        for name, field in params.fields.items():
+            path = field if isinstance(field, str) else field.path
+            place = ("fields", name) if isinstance(field, str) else ("fields", name, "path")
+            yield from wrong_path(place, path)
+        yield from super().wrong(params, inputs)
+
+    def extraction(self, params: ExtractJsonParams, column: str, type: str) -> Extraction:
+        from penstock.components.shape.ways import by_json
+
+        return by_json(column, type, params.fields)
+
+
+class ExtractDelimitedParams(ExtractParams, kw_only=True):
+    separator: Annotated[str, Meta(min_length=1, description="What stands between two pieces.")] = ","
+    into: Annotated[Names, Meta(description="The new columns in their order: names, or name -> type.")]
+    trim: Annotated[bool, Meta(description="Take blanks off the ends of each piece.")] = True
+    ragged: Annotated[
+        bool, Meta(description="Accept rows with fewer pieces (the rest is NULL) or more (the rest is left out).")
+    ] = False
+
+
+class ExtractDelimited(Extract[ExtractDelimitedParams]):
+    """Take a text apart at a separator.
+
+    Every piece gives one of the columns of `into`, in order; an empty piece is NULL. Rows with another number of pieces go to
+    `reject` with `error_code` `EXTRACT`, unless `ragged` is set. Quotation marks mean nothing here; a whole file of such lines
+    is for `read_csv`.
+    """
+
+    type = "extract_delimited"
+    Params = ExtractDelimitedParams
+    example = """\
+components:
+  - name: codes
+    type: fixed_rows
+    params:
+      columns: [code]
+      rows: [[DE-Ulm-7], [FR-Lyon-3], [broken]]
+  - name: parts
+    type: extract_delimited
+    params:
+      column: code
+      separator: '-'
+      into: { country: string, city: string, shop: integer }
+  - name: show
+    type: log_rows
+connections:
+  data:
+    - codes.main -> parts.input
+    - parts.main -> show.input
+"""
+
+    def new_columns(self, params: ExtractDelimitedParams) -> dict[str, str | None]:
+        return _typed(params.into)
+
+    def wrong(self, params: ExtractDelimitedParams, inputs: Known) -> Iterable[Mistake]:
+        if not params.into:
+            yield Mistake(("into",), "at least one new column is needed")
+        yield from repeated(("into",), list(params.into))
+        yield from super().wrong(params, inputs)
+
+    def extraction(self, params: ExtractDelimitedParams, column: str, type: str) -> Extraction:
+        from penstock.components.shape.ways import by_separator
+
+        return by_separator(column, params.separator, _typed(params.into), params.trim, params.ragged)
+
+
+class Stretch(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    start: Annotated[int, Meta(ge=1, description="The place of the first character, counted from 1.")]
+    length: Annotated[int, Meta(ge=1, description="How many characters.")]
+    type: Annotated[str | None, Meta(description="Its type; text when left out.")] = None
+
+
+Width = Annotated[int, Meta(ge=1)]
+
+
+class ExtractPositionalParams(ExtractParams, kw_only=True):
+    fields: Annotated[
+        dict[str, Width | Stretch],
+        Meta(
+            min_length=1,
+            description="New column -> its width, one after another; or a mapping with `start`, `length` and `type`.",
+        ),
+    ]
+    trim: Annotated[bool, Meta(description="Take blanks off the ends of each piece.")] = True
+    ragged: Annotated[bool, Meta(description="Accept texts that end too early; what is missing is NULL.")] = False
+
+
+class ExtractPositional(Extract[ExtractPositionalParams]):
+    """Take a text apart by the places of its characters.
+
+    A width begins where the field before it ended. A piece of blanks only is NULL. Rows whose text is too short for the last
+    field go to `reject` with `error_code` `EXTRACT`, unless `ragged` is set. A whole file of such lines is for
+    `read_positional`.
+    """
+
+    type = "extract_positional"
+    Params = ExtractPositionalParams
+    example = """\
+components:
+  - name: lines
+    type: fixed_rows
+    params:
+      columns: [line]
+      rows: [['0001Ann   034'], ['0002Bob   051'], ['0003']]
+  - name: parts
+    type: extract_positional
+    params:
+      column: line
+      fields:
+        id: { start: 1, length: 4, type: integer }
+        name: 6
+        age: { start: 11, length: 3, type: integer }
+      keep: false
+  - name: show
+    type: log_rows
+connections:
+  data:
+    - lines.main -> parts.input
+    - parts.main -> show.input
+"""
+
+    def new_columns(self, params: ExtractPositionalParams) -> dict[str, str | None]:
+        return {name: None if isinstance(field, int) else field.type for name, field in params.fields.items()}
+
+    def place_of(self, params: ExtractPositionalParams, name: str) -> tuple[str | int, ...]:
+        return ("fields", name)
+
+    def extraction(self, params: ExtractPositionalParams, column: str, type: str) -> Extraction:
+        from penstock.components.shape.ways import by_position
+
+        return by_position(column, params.fields, params.trim, params.ragged)

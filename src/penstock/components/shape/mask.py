@@ -1,0 +1,102 @@
+"""`mask`: columns that say less than they did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta
+
+from penstock.components.base import Mistake, PlanCall
+from penstock.components.transform.base import Known, Parameters, Transform, actual, missing
+from penstock.ports.rows import Schema
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+Method = Literal["sha256", "md5", "redact", "clear", "keep"]
+
+
+class Masking(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    method: Annotated[Method, Meta(description="As in `columns`.")] = "redact"
+    first: Annotated[int, Meta(ge=0, description="With `keep`: characters at the start that stay.")] = 0
+    last: Annotated[int, Meta(ge=0, description="With `keep`: characters at the end that stay.")] = 0
+    text: Annotated[
+        str, Meta(description="With `redact` the text in its place; with `keep` what stands for each hidden character.")
+    ] = "***"
+
+    def __post_init__(self) -> None:
+        if self.method == "keep" and not self.first and not self.last:
+            raise ValueError("`keep` needs `first`, `last` or both")
+
+
+class MaskParams(Parameters):
+    columns: Annotated[
+        dict[str, Method | Masking],
+        Meta(
+            min_length=1,
+            description="Column -> `sha256` or `md5` (a digest), `redact` (a fixed text), `clear` (NULL), or a mapping with "
+            "`method: keep` and how many characters stay.",
+        ),
+    ]
+    salt: Annotated[
+        str,
+        Meta(
+            description="Put before every value that is digested, so that digests cannot be looked up. Keep it secret."
+        ),
+    ] = ""
+
+
+class Mask(Transform[MaskParams]):
+    """Hide what stands in columns.
+
+    A digest is the same for the same value and `salt`, so joins and counts still work; without a salt, short values such as
+    telephone numbers can be found by trying all of them. Missing values stay missing, except with `redact`. `keep` shows the
+    first or last characters and one `text` (`*` unless told) for each of the others; a value so short that nothing would be
+    hidden is hidden wholly. Masked columns are text.
+    """
+
+    type = "mask"
+    Params = MaskParams
+    keeps_count: ClassVar[bool] = True
+    example = """\
+components:
+  - name: customers
+    type: fixed_rows
+    params:
+      columns: [email, card, name, note]
+      rows: [[ann@example.com, '4111111111111111', Ann, vip], [bob@example.com, '5500005555555559', Bob, null]]
+  - name: hidden
+    type: mask
+    params:
+      salt: pepper
+      columns:
+        email: sha256
+        card: { method: keep, last: 4 }
+        name: redact
+        note: clear
+  - name: show
+    type: log_rows
+connections:
+  data:
+    - customers.main -> hidden.input
+    - hidden.main -> show.input
+"""
+
+    def wrong(self, params: MaskParams, inputs: Known) -> Iterable[Mistake]:
+        for name in params.columns:
+            yield from missing(("columns", name), name, inputs.get("input"))
+
+    def queries(self, params: MaskParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, exp.Query]:
+        from penstock.components.queries import picked
+        from penstock.components.shape.hiding import hidden
+        from penstock.components.shape.terms import changed
+
+        schema = inputs["input"]
+        values = {
+            there: hidden(there, Masking(method=how) if isinstance(how, str) else how, params.salt)
+            for name, how in params.columns.items()
+            if (there := actual(name, schema)) is not None
+        }
+        return {"main": picked(changed(schema, values), "input")}

@@ -1,0 +1,1 @@
+"""Rows in, rows out: each component here is one SELECT per output port."""

@@ -1,0 +1,199 @@
+"""Which columns a row has: chosen, renamed, in another order; and new ones made of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from msgspec import Meta
+
+from penstock.components.base import Mistake, PlanCall, UserSql
+from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, missing, repeated
+from penstock.components.transform.layers import Layer, free_of, layers, stacked_layers
+from penstock.ports.rows import Column, Schema
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+ALL_OTHERS = "*"
+Chosen = list[str | dict[str, str]] | dict[str, str]
+
+
+class SelectParams(Parameters):
+    columns: Annotated[
+        Chosen | None,
+        Meta(
+            description="The columns that go on, in this order: a list of names, or a mapping of new name to old name. In a "
+            "list, `{new: old}` renames one and `*` stands for all that are not named. All of them unless told."
+        ),
+    ] = None
+    exclude: Annotated[list[str], Meta(description="Columns to leave out.")] = []  # noqa: RUF012
+    rename: Annotated[dict[str, str], Meta(description="Other names: old name to new name.")] = {}  # noqa: RUF012
+
+
+class Select(Transform[SelectParams]):
+    """Choose, rename and reorder columns.
+
+    `columns` says which ones go on and in which order; `exclude` takes some away; `rename` gives new names to those that stay.
+    """
+
+    type = "select"
+    Params = SelectParams
+    keeps_count: ClassVar[bool] = True
+    example = """\
+apiVersion: penstock/v1
+kind: Job
+metadata: { name: select_example }
+components:
+  - name: raw
+    type: fixed_rows
+    params:
+      columns: [CUST_NO, CUST_NM, INTERNAL, COUNTRY]
+      rows: [[1, Ada, x, UK]]
+  - name: customers
+    type: select
+    params:
+      columns: [COUNTRY, { id: CUST_NO }, "*"]
+      exclude: [INTERNAL]
+      rename: { CUST_NM: name, COUNTRY: country }
+  - name: show
+    type: log_rows
+connections:
+  data: |
+    raw.main -> customers.input
+    customers.main -> show.input
+"""
+
+    def wrong(self, params: SelectParams, inputs: Known) -> Iterable[Mistake]:
+        schema = inputs.get("input")
+        for path, _, old in _choices(params.columns):
+            if old != ALL_OTHERS:
+                yield from missing(path, old, schema)
+        yield from absent(("exclude",), params.exclude, schema)
+        for old in params.rename:
+            yield from missing(("rename", old), old, schema)
+        if schema is not None:
+            yield from _clashes(_picked(params, schema))
+
+    def queries(self, params: SelectParams, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
+        from penstock.components import queries as build
+        from penstock.data import select
+
+        pairs = _picked(params, inputs["input"])
+        return {"main": build.picked([build.called(select.column(old), new) for new, old in pairs], "input")}
+
+
+def _choices(columns: Chosen | None) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    """(where it stands, new name, old name) of each entry."""
+    if isinstance(columns, dict):
+        for new, old in columns.items():
+            yield ("columns", new), new, old
+        return
+    for index, entry in enumerate(columns or ()):
+        if isinstance(entry, str):
+            yield ("columns", index), entry, entry
+        else:
+            for new, old in entry.items():
+                yield ("columns", index, new), new, old
+
+
+def _picked(params: SelectParams, schema: Schema) -> list[tuple[str, str]]:
+    """(new name, old name) of each column that goes on."""
+    choices = [(new, old) for _, new, old in _choices(params.columns)]
+    if params.columns is None:
+        choices = [(column.name, column.name) for column in schema]
+    named_ones = {old.lower() for _, old in choices}
+    gone = {name.lower() for name in params.exclude}
+    renamed = {old.lower(): new for old, new in params.rename.items()}
+    pairs: list[tuple[str, str]] = []
+    for new, old in choices:
+        if (new, old) == (ALL_OTHERS, ALL_OTHERS):
+            pairs += [(one.name, one.name) for one in schema if one.name.lower() not in named_ones]
+        else:
+            found = actual(old, schema) or old
+            pairs.append((found if new == old else new, found))
+    kept = [(new, old) for new, old in pairs if old.lower() not in gone]
+    return [(renamed.get(old.lower(), new) if new == old else new, old) for new, old in kept]
+
+
+def _clashes(pairs: list[tuple[str, str]]) -> Iterator[Mistake]:
+    for mistake in repeated((), [new for new, _ in pairs]):
+        yield Mistake(("columns",), f"{mistake.message}: two columns would have that name")
+    if not pairs:
+        yield Mistake((), "no column is left")
+
+
+class DeriveParams(Parameters):
+    columns: Annotated[
+        dict[str, str],
+        Meta(
+            min_length=1,
+            description="Column name to SQL expression. A name that exists is replaced in its place; others are added at the "
+            "end. Later expressions may use earlier ones.",
+        ),
+    ]
+
+
+class Derive(Transform[DeriveParams]):
+    """Compute columns from the others.
+
+    Each entry of `columns` is an SQL expression over the row. An expression sees the results of those above it, so that
+    `gross: net * 1.19` may stand below `net: quantity * price`. Rows keep their order.
+    """
+
+    type = "derive"
+    Params = DeriveParams
+    keeps_count: ClassVar[bool] = True
+    example = """\
+apiVersion: penstock/v1
+kind: Job
+metadata: { name: derive_example }
+components:
+  - name: lines
+    type: fixed_rows
+    params:
+      columns: [quantity, price]
+      rows: [[2, 10.0], [1, 4.5]]
+  - name: totals
+    type: derive
+    params:
+      columns:
+        net: quantity * price
+        gross: round(net * 1.19, 2)
+  - name: show
+    type: log_rows
+connections:
+  data: |
+    lines.main -> totals.input
+    totals.main -> show.input
+"""
+
+    def user_sql(self, params: DeriveParams) -> Iterable[UserSql]:
+        # Those that see the result of another are bound in `unbound`, with the columns they will meet.
+        for name, text in free_of(params.columns):
+            yield UserSql(("columns", name), text, ("input",))
+
+    def unbound(self, params: DeriveParams, inputs: Mapping[str, Schema]) -> Iterable[Mistake]:
+        from penstock.components import bound
+
+        free = {name for name, _ in free_of(params.columns)}
+        if len(free) == len(params.columns):
+            return
+        schema = inputs["input"]
+        for name, text in params.columns.items():
+            found = bound.check(text, "value", {"input": schema})
+            if found.mistake is not None and name not in free:
+                yield bound.mistake_of(found.mistake, ("columns", name))
+            if found.mistake is not None or found.type is None:
+                return  # what comes after may need it
+            schema = _with_column(schema, Column(name, found.type))
+
+    def queries(self, params: DeriveParams, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
+        parts: list[Layer] = layers(params.columns)
+        return {"main": stacked_layers(parts, inputs["input"])}
+
+
+def _with_column(schema: Schema, column: Column) -> Schema:
+    if actual(column.name, schema) is None:
+        return (*schema, column)
+    return tuple(column if one.name.lower() == column.name.lower() else one for one in schema)

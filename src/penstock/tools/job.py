@@ -1,0 +1,42 @@
+"""The `job` tool: a job as one task of a playbook."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from penstock.tools.base import Call, Tool
+
+
+class JobParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="A file relative to the calling one, or a name in the catalog.")]
+    args: Annotated[dict[str, Any] | None, Meta(description="Laid over the job's `context`.")] = None
+    outputs: Annotated[
+        list[str] | None,
+        Meta(
+            description="`component.port`, or a component for its `main`: rows to give back. No link needs to read them."
+        ),
+    ] = None
+
+
+class JobTool(Tool[JobParams]):
+    """Run a job in a scope of its own. It fails when the job does.
+
+    The result has `status`, `globals`, `components` (name to state, `rows_in`, `rows_out`) and `outputs`: for each one asked for
+    its `columns`, `row_count` and `rows`; of more than 1,000 rows a reference under `stored` instead.
+    """
+
+    kind: ClassVar[str] = "job"
+    Params: ClassVar[type[msgspec.Struct]] = JobParams
+    example: ClassVar[str] = """\
+- name: load
+  kind: job
+  path: load_orders.yaml
+  args: { day: "{{ workload.day }}" }
+  outputs: [totals.main]
+"""
+
+    async def run(self, params: JobParams, call: Call) -> object:
+        return await call.play(params.path, params.args or {}, None, tuple(params.outputs or ()))

@@ -1,0 +1,35 @@
+"""The example of every transform runs, and is right before it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.components.table_transform import TABLE
+from tests.components.harness import REGISTRY, document_of, infer, run_example
+
+
+@pytest.mark.parametrize("type_", sorted(TABLE))
+def test_the_example_of_a_transform_runs(type_: str, tmp_path: Path) -> None:
+    example = REGISTRY.get(type_).example
+    ran = run_example(example, tmp_path)
+    used = [one["name"] for one in document_of(example)["components"] if one["type"] == type_]
+    assert used, "an example shows the component it belongs to"
+    for name in used:
+        assert any(ran[name].outputs.values())
+
+
+@pytest.mark.parametrize("type_", sorted(TABLE))
+def test_what_an_example_says_before_the_run_is_what_comes_of_it(type_: str, tmp_path: Path) -> None:
+    example = REGISTRY.get(type_).example
+    ran = run_example(example, tmp_path)
+    for one in document_of(example)["components"]:
+        if one["type"] != type_:
+            continue
+        ports = tuple(ran[one["name"]].outputs)
+        found = infer(type_, one.get("params") or {}, ran[one["name"]].given, ports, tmp_path)
+        assert found.mistakes == ()
+        for port in ports:
+            if found.outputs[port] is not None:
+                assert found.outputs[port] == ran[one["name"]].schemas[port]
