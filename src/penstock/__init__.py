@@ -1,4 +1,4 @@
-"""Penstock: one event-sourced engine that runs playbooks, with a log that can always say why.
+"""Penstock: one event-sourced engine that runs playbooks and jobs, with a log that can always say why.
 
     import penstock
 
@@ -13,14 +13,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from penstock.components.base import Action, Component, ComponentFailure, Iterator, Relational, Sink
     from penstock.kernel.errors import PenstockError, Refused, Unavailable
-    from penstock.python_api import Run, arun, run, tool
+    from penstock.python_api import Run, arun, component, run, tool
     from penstock.server.documents import DocumentInvalid
     from penstock.tools.base import Call, Success, Tool, ToolFailure
 
     __version__: str
 
 _WHERE = {
+    "Action": "penstock.components.base",
+    "Component": "penstock.components.base",
+    "ComponentFailure": "penstock.components.base",
+    "Iterator": "penstock.components.base",
+    "Relational": "penstock.components.base",
+    "Sink": "penstock.components.base",
+    "component": "penstock.python_api",
     "Call": "penstock.tools.base",
     "DocumentInvalid": "penstock.server.documents",
     "PenstockError": "penstock.kernel.errors",
@@ -36,17 +44,24 @@ _WHERE = {
 }
 
 __all__ = [
+    "Action",
     "Call",
+    "Component",
+    "ComponentFailure",
     "DocumentInvalid",
+    "Iterator",
     "PenstockError",
     "Refused",
+    "Relational",
     "Run",
+    "Sink",
     "Success",
     "Tool",
     "ToolFailure",
     "Unavailable",
     "__version__",
     "arun",
+    "component",
     "run",
     "tool",
 ]

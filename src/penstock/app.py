@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from penstock.adapters.file_blobs import FileBlobs
 from penstock.adapters.sqlite_log import SqliteLog
+from penstock.components.registry import ComponentRegistry
 from penstock.dialects.playbook.inline_secrets import restored
 from penstock.expr.scope import Names
 from penstock.expr.template import render_lenient
@@ -52,6 +53,9 @@ class Embedded:
     strict: bool = False
     observers: list[Observer] = field(default_factory=list)
     line_observers: list[LineObserver] = field(default_factory=list)
+    progress_observers: list[Callable[[str, str, int], None]] = field(default_factory=list)
+    """Told of `(component, port, rows so far)` while a component of a job works; from any thread."""
+    components: ComponentRegistry = field(default_factory=lambda: ComponentRegistry(with_lineage=False))
     _lines: dict[int, LineLog] = field(default_factory=dict)
 
     def run(self, execution_id: str) -> RunUnderWay:
@@ -61,7 +65,23 @@ class Embedded:
         """Decide a recorded run again from its outcomes: the first decision that differs, or None."""
         from penstock.replaying import replay  # Only a replay needs its machinery.
 
-        return await replay(self.log, self.blobs, self.tools, self.settings, execution_id)
+        return await replay(self.log, self.blobs, self.tools, self.components, self.settings, execution_id)
+
+    async def preview(
+        self,
+        path: Path,
+        component: str,
+        port: str | None = None,
+        rows: int = 20,
+        *,
+        context: Mapping[str, Any] | None = None,
+        group: str | None = None,
+    ) -> tuple[list[str], list[dict[str, Any]], int]:
+        """The first rows of one port of a job: its columns, the rows, and how many there are in all. Only what rows come from
+        is run, in memory; nothing is left in the log."""
+        from penstock.previewing import preview  # Only a preview needs its machinery.
+
+        return await preview(self, path, component, port, rows, dict(context or {}), group)
 
     async def close(self) -> None:
         self.threads.close()
@@ -72,7 +92,7 @@ class Embedded:
             self.log,
             self.blobs,
             self.clock,
-            Documents(self.tools, strict=self.strict),
+            Documents(self.tools, self.components, strict=self.strict),
             f"{socket.gethostname()}:{os.getpid()}",
             partial(self._unlock, Redaction()),
             self._employ,
@@ -103,13 +123,21 @@ class Embedded:
             self.threads,
             self.settings,
             lines.say,
+            components=self.components,
+            work=self.home / "work",
+            progress=self._progress,
         )
         force = LocalWorkforce(desk)
         self._lines[id(force)] = lines
         return force
 
+    def _progress(self, component: str, port: str, rows: int) -> None:
+        for observer in self.progress_observers:
+            observer(component, port, rows)
+
     async def _dismiss(self, force: LocalForce) -> None:
         assert isinstance(force, LocalWorkforce)
+        await force.close()
         self._lines.pop(id(force)).close()
         resources = force.desk.resources
         assert isinstance(resources, SharedResources)

@@ -1,4 +1,4 @@
-"""The face for Python: `run`, its async twin `arun`, the `Run` they give, and the `tool` decorator.
+"""The face for Python: `run`, its async twin `arun`, the `Run` they give, and the decorators `tool` and `component`.
 
 `run` works anywhere: in a script, and inside a running event loop such as a notebook's, where it runs in a thread of its own.
 A document that is not valid raises `DocumentInvalid`; a run that fails does not raise: look at `Run.status` and `Run.error`.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from penstock.server.runs import RunUnderWay
     from penstock.tools.base import Tool
 
-__all__ = ["Run", "arun", "run", "tool"]
+__all__ = ["Run", "arun", "component", "run", "tool"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,12 @@ class Run:
     counts: JsonMap
     duration_ms: float
     home: Path
+    kind: str = "playbook"
+
+    @property
+    def globals(self) -> JsonMap:
+        """The globals of a job."""
+        return self.ctx if self.kind == "job" else {}
 
     @property
     def ok(self) -> bool:
@@ -68,12 +74,14 @@ async def arun(
     home: str | PathLike[str] | None = None,
     name: str | None = None,
     strict: bool = False,
+    context: str | None = None,
 ) -> Run:
-    """Run a playbook on the event loop that is running. `inputs` go over the defaults of its workload.
+    """Run a playbook or a job on the event loop that is running. `inputs` go over the defaults of its workload or context;
+    `context` names a context group of a job, which lies between the two.
 
     Cancelling this leaves a run that can be resumed.
     """
-    return await _Conduct(path, inputs, home, name, strict).conducted()
+    return await _Conduct(path, inputs, home, name, strict, context).conducted()
 
 
 def run(
@@ -83,9 +91,11 @@ def run(
     home: str | PathLike[str] | None = None,
     name: str | None = None,
     strict: bool = False,
+    context: str | None = None,
 ) -> Run:
-    """Run a playbook and wait for its end. `home` is the state folder: PENSTOCK_HOME, else `.penstock/` beside the file."""
-    conduct = _Conduct(path, inputs, home, name, strict)
+    """Run a playbook or a job and wait for its end. `home` is the state folder: PENSTOCK_HOME, else `.penstock/` beside the
+    file."""
+    conduct = _Conduct(path, inputs, home, name, strict, context)
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -101,6 +111,7 @@ class _Conduct:
         home: str | PathLike[str] | None,
         name: str | None,
         strict: bool,
+        context: str | None,
     ) -> None:
         from penstock.homes import home_for
 
@@ -109,22 +120,26 @@ class _Conduct:
         self.home = home_for(self.path, None if home is None else str(home))
         self.name = name
         self.strict = strict
+        self.context = context
         self._under_way: RunUnderWay | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def conducted(self) -> Run:
         from penstock.app import embedded
+        from penstock.components.registry import ComponentRegistry
         from penstock.server.documents import Documents
         from penstock.tools.registry import Registry
 
         self._loop = asyncio.get_running_loop()
-        documents = Documents(Registry(), strict=self.strict)
-        document = documents.open(self.path)
+        documents = Documents(Registry(), ComponentRegistry(with_lineage=False), strict=self.strict)
+        document = documents.open(self.path, self.inputs, self.context)
         engine = embedded(self.home, strict=self.strict)
         try:
             under_way = self._under_way = engine.run(urandom(6).hex())
             under_way.world.documents = documents
-            summary = await under_way.start(document, self.inputs, label=self.name, trace_id=urandom(16).hex())
+            summary = await under_way.start(
+                document, self.inputs, label=self.name, trace_id=urandom(16).hex(), context=self.context
+            )
         finally:
             await engine.close()
         return Run(
@@ -137,6 +152,7 @@ class _Conduct:
             summary.counts,
             summary.duration_ms,
             self.home,
+            summary.kind,
         )
 
     def in_a_thread(self) -> Run:
@@ -199,5 +215,20 @@ def tool(kind: str, *, example: str = "") -> Callable[[Callable[..., Any]], type
 
     def known(function: Callable[..., Any]) -> type[Tool[Any]]:
         return register(made(kind, example=example)(function))
+
+    return known
+
+
+def component(type: str, **about: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Make a component of a function, and make it known to this process under `type`.
+
+    Parameters named like input ports get rows, in the form their annotation asks for; the others are the component's params.
+    `about` may say `inputs`, `outputs`, `family` and `example`; see docs/how-to/write-a-component.md.
+    """
+    from penstock.components.function import component as made
+    from penstock.components.registry import register
+
+    def known(function: Callable[..., Any]) -> Any:
+        return register(made(type, **about)(function))
 
     return known

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 from penstock.adapters.memory_log import MemoryLog
+from penstock.components.registry import ComponentRegistry
 from penstock.kernel.errors import Refused
 from penstock.kernel.net import Net
 from penstock.kernel.places import LogicalClock
@@ -28,7 +30,12 @@ from penstock.worker.workforce import LocalWorkforce
 
 
 async def replay(
-    source: EventLog, blobs: BlobStore, tools: Registry, settings: Settings, execution_id: str
+    source: EventLog,
+    blobs: BlobStore,
+    tools: Registry,
+    components: ComponentRegistry,
+    settings: Settings,
+    execution_id: str,
 ) -> Difference | None:
     if source.header(execution_id) is None:
         raise Refused(f"there is no run `{execution_id}`")
@@ -40,16 +47,27 @@ async def replay(
     if not record.opened(""):
         raise Refused(f"run `{execution_id}` was registered and never started")
     document = Pinned.from_bytes(source.document(execution_id))
-    desk = Desk(tools, StillClock(), blobs, SharedResources(), DaemonThreads(), settings, lambda *_: None, record)
-    again = await _decide_again(desk, Documents(tools), execution_id, document)
+    desk = Desk(
+        tools,
+        StillClock(),
+        blobs,
+        SharedResources(),
+        DaemonThreads(),
+        settings,
+        lambda *_: None,
+        record,
+        components,
+        Path(document.file).parent,
+    )
+    again = await _decide_again(desk, Documents(tools, components), execution_id, document)
     if not _has_ended(entries):
         again = _as_far_as(entries, again)
     return first_difference(canonical(entries, execution_id), canonical(again, execution_id))
 
 
 def _has_ended(entries: list[Entry]) -> bool:
-    marks = [entry.type for entry in entries if entry.scope == "" and entry.type != "playbook.cancelling"]
-    return marks[-1] in ("playbook.completed", "playbook.failed", "playbook.cancelled")
+    marks = [entry.type for entry in entries if entry.scope == "" and not entry.type.endswith(".cancelling")]
+    return marks[-1].partition(".")[2] in ("completed", "failed", "cancelled")
 
 
 def _as_far_as(entries: list[Entry], again: list[Entry]) -> list[Entry]:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.dialects.playbook import Compiled, compile_file, compile_text
 from penstock.dialects.playbook.inline_secrets import masked
 from penstock.dialects.problems import Problem, Severity
+from penstock.dialects.sniff import kind_of, kind_of_file
 from penstock.kernel.errors import Refused
 from penstock.kernel.net import Net
+from penstock.kernel.values import merge_deeply
+from penstock.ports.components import ComponentCatalog, Inferred
 from penstock.ports.plugins import ToolCatalog
 from penstock.ports.results import decode, encode
+from penstock.ports.rows import Schema
+
+if TYPE_CHECKING:
+    from penstock.dialects.job.compile import CompiledJob
 
 
 class DocumentInvalid(Refused):
@@ -34,13 +41,19 @@ class DocumentInvalid(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """The text an execution started with, and where it came from: relative paths and error messages need the latter."""
+    """The text an execution started with, and where it came from: relative paths and error messages need the latter.
+
+    `sources` are the joblets that a job takes in, by file: a run is pinned to those, too.
+    """
 
     file: str
     text: str
+    sources: tuple[tuple[str, str], ...] = ()
 
     def to_bytes(self) -> bytes:
-        return encode({"file": self.file, "text": self.text})
+        if not self.sources:
+            return encode({"file": self.file, "text": self.text})
+        return encode({"file": self.file, "text": self.text, "sources": dict(self.sources)})
 
     @staticmethod
     def from_bytes(data: bytes) -> Pinned:
@@ -49,49 +62,137 @@ class Pinned:
     @staticmethod
     def from_mapping(data: Any) -> Pinned:
         assert isinstance(data, Mapping)
-        return Pinned(str(data["file"]), str(data["text"]))
+        sources = data.get("sources") or {}
+        return Pinned(str(data["file"]), str(data["text"]), tuple((str(k), str(v)) for k, v in sources.items()))
 
     def as_kept(self) -> Pinned:
         """What goes into the log: the document without the secrets that were written into it."""
-        return Pinned(self.file, masked(self.text))
+        return Pinned(self.file, masked(self.text), tuple((file, masked(text)) for file, text in self.sources))
 
     @property
     def folder(self) -> Path:
         return Path(self.file).parent
 
 
+class Unlooked:
+    """A catalog that does not look at files and tables. A run goes on with what it was checked against when it started,
+    though its inputs may have been moved away since."""
+
+    def __init__(self, catalog: ComponentCatalog) -> None:
+        self._catalog = catalog
+        self.types = catalog.types
+        self.describe = catalog.describe
+        self.ports = catalog.ports
+
+    def infer(
+        self,
+        type: str,
+        params: Mapping[str, Any],
+        inputs: Mapping[str, Schema | None],
+        outputs: tuple[str, ...],
+        folder: Path,
+    ) -> Inferred:
+        return Inferred()
+
+
 class Documents:
     """Compiles pinned documents, each text once."""
 
-    def __init__(self, catalog: ToolCatalog, *, strict: bool = False) -> None:
+    def __init__(
+        self, catalog: ToolCatalog, components: ComponentCatalog | None = None, *, strict: bool = False
+    ) -> None:
         self._catalog = catalog
+        self._components = components
         self._strict = strict
-        self._compiled: dict[Pinned, tuple[Net, Compiled]] = {}
+        self._compiled: dict[Pinned, tuple[Net, Compiled | CompiledJob]] = {}
 
-    def compile(self, document: Pinned) -> tuple[Net, Compiled]:
+    def compile(self, document: Pinned) -> tuple[Net, Compiled | CompiledJob]:
         found = self._compiled.get(document)
         if found is None:
-            compiled = compile_text(document.text, document.file, self._catalog, strict=self._strict)
+            compiled = self._again(document)
             if compiled.net is None:
                 raise DocumentInvalid(document.file, compiled.problems, compiled.text)
             found = self._compiled[document] = (compiled.net, compiled)
         return found
 
-    def open(self, path: Path) -> Pinned:
+    def _again(self, document: Pinned) -> Compiled | CompiledJob:
+        if kind_of(document.text) == "playbook":
+            return compile_text(document.text, document.file, self._catalog, strict=self._strict)
+        from penstock.dialects.job.compile import compile_text as compile_job
+
+        texts = dict(document.sources)
+        return compile_job(
+            document.text,
+            document.file,
+            Unlooked(self._known()),
+            tools=self._catalog,
+            strict=self._strict,
+            read=(lambda path: texts.get(str(path))) if texts else None,
+        )
+
+    def open(self, path: Path, context: Mapping[str, Any] | None = None, group: str | None = None) -> Pinned:
         """A file as a person names it: problems carry the path as it was given, the pinned document the whole one."""
-        compiled = compile_file(path, self._catalog, strict=self._strict)
+        from penstock.dialects.job.compile import compile_file as compile_job_file
+        from penstock.dialects.job.compile import compile_text as compile_job
+
+        compiled: Compiled | CompiledJob
+        sources: dict[str, str] = {}
+        if kind_of_file(path) == "playbook":
+            compiled = compile_file(path, self._catalog, strict=self._strict)
+            if kind_of(compiled.text) != "playbook":  # A pipe can be read only once, and by now it has been.
+                text, file = compiled.text, str(path)
+                compiled = self._job(lambda more: compile_job(text, file, **more), context, group)
+                sources = compiled.sources
+        else:
+            compiled = self._job(lambda more: compile_job_file(path, **more), context, group)
+            sources = compiled.sources
         if compiled.net is None:
             raise DocumentInvalid(compiled.file, compiled.problems, compiled.text)
-        document = Pinned(str(path.resolve()), compiled.text)
+        if getattr(compiled, "is_joblet", False):
+            raise Refused(
+                f"`{path}` is a joblet, and runs only inside a job", hint='call it from a job as `type: "@name"`'
+            )
+        document = Pinned(str(path.resolve()), compiled.text, tuple(sources.items()))
         self._compiled[document] = (compiled.net, compiled)
         return document
 
+    def _job(
+        self,
+        compile_with: Callable[[dict[str, Any]], CompiledJob],
+        context: Mapping[str, Any] | None,
+        group: str | None,
+    ) -> CompiledJob:
+        """What a context group says is known only once the document has been read: then it is looked at again with it."""
+        more: dict[str, Any] = {"catalog": self._known(), "tools": self._catalog, "strict": self._strict}
+        compiled = compile_with({**more, "context": context})
+        if compiled.net is not None and group in compiled.net.contexts:
+            compiled = compile_with({**more, "context": merge_deeply(compiled.net.contexts[group], context or {})})
+        return compiled
+
+    def hold(self, document: Pinned, net: Net, compiled: Compiled | CompiledJob) -> None:
+        """Run this net under the document's name: part of what it says."""
+        self._compiled[document] = (net, compiled)
+
     def find(self, path: str, folder: Path) -> Pinned:
-        """A sub-playbook by path: relative to the calling file's folder, with or without `.yaml`."""
+        """A document by path: relative to the calling file's folder, with or without `.yaml`."""
         tried = []
         for name in (path, f"{path}.yaml", f"{path}.yml"):
             candidate = (folder / name).expanduser()
             tried.append(str(candidate))
             if candidate.is_file():
-                return Pinned(str(candidate.resolve()), candidate.read_text(encoding="utf-8"))
-        raise Refused(f"there is no playbook `{path}`", hint="looked at " + ", ".join(tried))
+                return self._found(candidate)
+        raise Refused(f"there is no document `{path}`", hint="looked at " + ", ".join(tried))
+
+    def _found(self, path: Path) -> Pinned:
+        text = path.read_text(encoding="utf-8")
+        document = Pinned(str(path.resolve()), text)
+        if kind_of(text) == "playbook":
+            return document
+        _, compiled = self.compile(document)
+        sources = getattr(compiled, "sources", {})
+        return Pinned(document.file, text, tuple(sources.items())) if sources else document
+
+    def _known(self) -> ComponentCatalog:
+        if self._components is None:
+            raise Refused("jobs cannot be compiled here: no components are known")
+        return self._components

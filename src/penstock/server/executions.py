@@ -8,25 +8,27 @@ whole decision, so a crash leaves either all of it or none.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from penstock.kernel.decide import Decider, opening
 from penstock.kernel.errors import Bug, PenstockError, Refused
 from penstock.kernel.facts import Fact, RunEnded
+from penstock.kernel.flow.decide import Flow
 from penstock.kernel.net import Net
 from penstock.kernel.places import ROOT, Place, child_place
 from penstock.kernel.state import ExecutionState, PipelineState, RunState
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import Json, JsonMap, merge_deeply
 from penstock.ports.blobs import BlobStore
-from penstock.ports.leases import Keys, Lease, Setting, Workforce
+from penstock.ports.leases import Caller, Keys, Lease, Setting, Workforce
 from penstock.ports.log import Status
 from penstock.ports.results import loader, view
 from penstock.server.abandon import forsake, give_up
 from penstock.server.documents import Documents, Pinned
+from penstock.server.job_judge import JobJudge
+from penstock.server.jobs import JobDriver, Played, asked_for
 from penstock.server.judge import TemplateJudge
 from penstock.server.stream import Stream
 
@@ -34,13 +36,36 @@ MAX_DEPTH = 32
 FINAL: dict[str, Status] = {"completed": "completed", "failed": "failed", "cancelled": "cancelled"}
 
 
-@dataclass(frozen=True, slots=True)
-class Played:
-    """How a sub-playbook ended, for the task that asked for it."""
+class Driver(Protocol):
+    """Whoever drives one execution scope: a playbook's or a job's."""
 
-    status: str
-    result: Any = None
-    error: Json = None
+    setting: Setting
+    finished: asyncio.Event
+
+    @property
+    def state(self) -> ExecutionState: ...
+
+    async def begin(self) -> None: ...
+
+    async def go_on(self) -> None:
+        """Take up a scope whose state was folded from the log."""
+        ...
+
+    async def resume(self) -> None:
+        """Take up the root of an execution that stopped or failed, and say so in the log."""
+        ...
+
+    async def cancel(self, reason: str) -> None: ...
+
+    async def halt(self, grace_s: float) -> None:
+        """Stop where we are, recording nothing: what is under way will be taken up by a resume."""
+        ...
+
+    def interrupt(self, reason: str) -> None: ...
+
+    async def played(self, return_step: str | None) -> Played:
+        """What the caller of a child scope gets, once that has ended."""
+        ...
 
 
 class ScopeDriver:
@@ -60,8 +85,24 @@ class ScopeDriver:
         self.decider.begin()
         await self.advance()
 
+    async def resume(self) -> None:
+        self.decider.resume(restarted(self.state))
+        self.host.stream.flush("running")
+        await self.go_on()
+
+    def interrupt(self, reason: str) -> None:
+        self.decider.interrupt(reason)
+
+    async def played(self, return_step: str | None) -> Played:
+        state = self.state
+        if state.status != "completed":
+            return Played(state.status, error=state.error)
+        return Played("completed", state.result if return_step is None else state.results.get(return_step))
+
     async def go_on(self) -> None:
         """Take up a scope whose state was folded from the log. One that was being stopped is ended; no tool is called for it."""
+        if self.state.status == "failed" and self.setting.depth:  # Its caller runs again, and so does what failed here.
+            self.decider.resume([])
         self.decider.react()
         if self.state.status == "running" and (self.state.cancelling or self.state.aborting):
             give_up(self.decider, self.host.net_of)
@@ -140,7 +181,7 @@ class ExecutionHost:
         self._halt = asyncio.Event()
         self.error: BaseException | None = None
         self._unlock = unlock
-        self._drivers: dict[str, ScopeDriver] = {}
+        self._drivers: dict[str, Driver] = {}
         self._keychains: list[Keys] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._over = asyncio.Event()
@@ -152,16 +193,24 @@ class ExecutionHost:
 
     # ---- opening
 
-    async def begin_root(self, document: Pinned, workload: JsonMap, trace_id: str | None = None) -> ScopeDriver:
+    async def begin_root(
+        self,
+        document: Pinned,
+        workload: JsonMap,
+        trace_id: str | None = None,
+        *,
+        outputs: tuple[str, ...] = (),
+        sample: int | None = None,
+    ) -> Driver:
         net, _ = self.documents.compile(document)
         keys = await self._unlock(net, workload, document)
         workload = self._hidden(workload, keys)
         self.record(opening(net, ROOT, workload, trace_id=trace_id))
-        root = self._driver(document, net, workload, keys, self.stream.tree.root, None, 0)
+        root = self._driver(document, net, workload, keys, self.stream.tree.root, None, 0, outputs, sample)
         await root.begin()
         return root
 
-    async def take_up_root(self, document: Pinned) -> ScopeDriver:
+    async def take_up_root(self, document: Pinned) -> Driver:
         """The root of an execution whose state was folded from the log."""
         net, _ = self.documents.compile(document)
         state = self.stream.tree.root
@@ -169,8 +218,17 @@ class ExecutionHost:
         return self._driver(document, net, state.workload, keys, state, None, 0)
 
     def _driver(
-        self, document: Pinned, net: Net, workload: Any, keys: Keys, state: ExecutionState, iter_parent: Any, depth: int
-    ) -> ScopeDriver:
+        self,
+        document: Pinned,
+        net: Net,
+        workload: Any,
+        keys: Keys,
+        state: ExecutionState,
+        iter_parent: Any,
+        depth: int,
+        outputs: tuple[str, ...] = (),
+        sample: int | None = None,
+    ) -> Driver:
         _, compiled = self.documents.compile(document)
         self._keychains.append(keys)
         setting = Setting(
@@ -184,9 +242,17 @@ class ExecutionHost:
             compiled.places.lines,
             iter_parent,
             depth,
+            asked_for(net, outputs) if net.kind == "job" else frozenset(),
+            sample,
+            _files(compiled) if net.kind == "job" else {},
         )
-        decider = Decider(self.stream.tree, state, net, TemplateJudge(setting), self.stream.record)
-        driver = ScopeDriver(self, decider, setting)
+        driver: Driver
+        if net.kind == "job":
+            flow = Flow(self.stream.tree, state, net, JobJudge(setting, self.stream.now), self.stream.record)
+            driver = JobDriver(self, flow, setting)
+        else:
+            decider = Decider(self.stream.tree, state, net, TemplateJudge(setting), self.stream.record)
+            driver = ScopeDriver(self, decider, setting)
         self._drivers[state.place.id] = driver
         return driver
 
@@ -206,7 +272,7 @@ class ExecutionHost:
 
     # ---- running
 
-    async def until_over(self, driver: ScopeDriver) -> None:
+    async def until_over(self, driver: Driver) -> None:
         """Wait for the root's end, an interruption, or an error of the engine, which is raised here."""
         await _first_of(driver.finished, self._over)
         if self.error is not None:
@@ -236,7 +302,7 @@ class ExecutionHost:
         root = self._drivers[""]
         await asyncio.gather(*(driver.halt(grace_s) for driver in list(self._drivers.values())))
         if root.state.status == "running":
-            root.decider.interrupt(reason)
+            root.interrupt(reason)
             self.stream.flush("interrupted")
             await self.stream.durable()
         self._over.set()
@@ -274,6 +340,7 @@ class ExecutionHost:
 
     async def end(self, lease: Lease, body: RunEnded, counter: int) -> None:
         driver = self._drivers[lease.setting.scope.place.id]
+        assert isinstance(driver, ScopeDriver)
         await driver.end(lease, body, counter)
 
     def forsake(self, pipeline: PipelineState) -> None:
@@ -283,65 +350,52 @@ class ExecutionHost:
         return self.documents.compile(Pinned.from_mapping(document))[0]
 
     async def play(
-        self,
-        lease: Lease,
-        pipeline: PipelineState,
-        iteration: Any,
-        path: str,
-        workload: JsonMap,
-        return_step: str | None,
+        self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
     ) -> Played:
-        driver, is_new = await self._child(lease, pipeline, iteration, path, workload)
+        driver, is_new = await self._child(caller, path, values, outputs)
         try:
             await (driver.begin() if is_new else driver.go_on())
             await driver.finished.wait()
         except asyncio.CancelledError:
-            await _undisturbed(self._let_child_go(lease, driver))
+            await _undisturbed(self._let_child_go(caller, driver))
             raise
         finally:
             self._drivers.pop(driver.state.place.id, None)
-        state = driver.state
-        if state.status != "completed":
-            return Played(state.status, error=state.error)
-        if return_step is not None:
-            return Played("completed", state.results.get(return_step))
-        return Played("completed", state.result)
+        return await driver.played(return_step)
 
-    async def _child(
-        self, lease: Lease, pipeline: PipelineState, iteration: Any, path: str, workload: JsonMap
-    ) -> tuple[ScopeDriver, bool]:
-        """The child scope of the task under way, and whether it is new: a resume may find it in any state, ended too."""
-        depth = lease.setting.depth + 1
+    async def _child(self, caller: Caller, path: str, values: JsonMap, outputs: tuple[str, ...]) -> tuple[Driver, bool]:
+        """The child scope of the caller, and whether it is new: a resume may find it in any state, ended too."""
+        depth = caller.setting.depth + 1
         if depth > MAX_DEPTH:
-            raise Refused(f"playbooks are nested deeper than {MAX_DEPTH}", hint="does this playbook call itself?")
-        task_run_id = pipeline.under_way
-        if task_run_id is None:
-            raise Bug("a sub-playbook was asked for while no task is under way")
-        place = child_place(task_run_id, (*pipeline.place.clock, pipeline.counter - 1))
+            raise Refused(f"executions are nested deeper than {MAX_DEPTH}", hint="does this document call itself?")
+        if not caller.run_id:
+            raise Bug("a child execution was asked for while nothing is under way")
+        place = child_place(caller.run_id, caller.clock)
         known = self.stream.tree.executions.get(place.id)
-        document = Pinned.from_mapping(known.document) if known else self._document(place, path, lease.setting.folder)
+        document = Pinned.from_mapping(known.document) if known else self._document(place, path, caller.setting.folder)
         net, _ = self.documents.compile(document)
-        values = known.workload if known else merge_deeply(net.workload, workload)
-        keys = await self._unlock(net, values, document)
+        given = known.workload if known else merge_deeply(net.workload, values)
+        keys = await self._unlock(net, given, document)
         if known is None:
-            values = self._hidden(values, keys)
+            given = self._hidden(given, keys)
             pinned = self.blobs.put([document.as_kept().to_bytes()], schema_hint={"type": "object"})
             kept = cast(Json, view(pinned, loader(self.blobs)))
-            failed = next((name for name, child in pipeline.children.items() if child.unhandled), None)
-            self.record(opening(net, place, values, parent=task_run_id, document=kept, continues=failed))
+            failed = next((name for name, child in caller.children.items() if child.unhandled), None)
+            self.record(opening(net, place, given, parent=caller.run_id, document=kept, continues=failed))
         state = self.stream.tree.executions[place.id]
-        return self._driver(document, net, values, keys, state, iteration, depth), known is None
+        return self._driver(document, net, given, keys, state, caller.iteration, depth, outputs), known is None
 
     def _document(self, place: Place, path: str, folder: Path) -> Pinned:
         """The document that a sub-playbook is pinned to when it starts."""
         return self.documents.find(path, folder)
 
-    async def _let_child_go(self, lease: Lease, driver: ScopeDriver) -> None:
-        if self.halted or lease.stop_reason == "interrupt":
+    async def _let_child_go(self, caller: Caller, driver: Driver) -> None:
+        reason = caller.stop_reason()
+        if self.halted or reason == "interrupt":
             await driver.halt(0.0)
             return
         try:
-            await driver.cancel(f"the task that runs it was stopped ({lease.stop_reason or 'time-out'})")
+            await driver.cancel(f"what runs it was stopped ({reason or 'time-out'})")
             await _first_of(driver.finished, self._halt)
         except PenstockError:
             await driver.halt(0.0)
@@ -349,6 +403,10 @@ class ExecutionHost:
             not driver.finished.is_set()
         ):  # The whole run is being let go: nothing more is recorded, so nothing will finish.
             await driver.halt(0.0)
+
+
+def _files(compiled: Any) -> dict[str, str]:
+    return {name: place.file for name, place in compiled.places.steps.items() if place.file != compiled.file}
 
 
 async def _undisturbed(work: Coroutine[Any, Any, None]) -> None:
@@ -367,18 +425,6 @@ async def _first_of(*events: asyncio.Event) -> None:
     finally:
         for one in waiting:
             one.cancel()
-
-
-def merge_deeply(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`over` wins; mappings merge, everything else replaces."""
-    merged = dict(base)
-    for key, value in over.items():
-        below = merged.get(key)
-        if isinstance(below, Mapping) and isinstance(value, Mapping):
-            merged[key] = merge_deeply(below, value)
-        else:
-            merged[key] = value
-    return merged
 
 
 def restarted(state: ExecutionState) -> list[str]:

@@ -11,7 +11,7 @@ from penstock.kernel.facts import RunEnded, boundary
 from penstock.kernel.net import Edge, Node
 from penstock.kernel.state import RunState, Token
 from penstock.kernel.values import JsonMap
-from penstock.ports.leases import Setting
+from penstock.ports.leases import Setting, execution_view
 
 
 class TemplateJudge:
@@ -69,15 +69,6 @@ class TemplateJudge:
         if setting.iter_parent is not None:
             fixed["iter"] = {"parent": setting.iter_parent}
         return Visible(fixed, (bare_args(args, node.joins), ctx, workload), (setting.scope.results,))
-
-
-def execution_view(setting: Setting) -> JsonMap:
-    return {
-        "id": setting.execution_id,
-        "name": setting.net.name,
-        "started_at": setting.scope.started_at,
-        "trace_id": setting.scope.trace_id,
-    }
 
 
 def _event(run: RunState, end: RunEnded) -> JsonMap:

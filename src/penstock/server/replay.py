@@ -15,10 +15,14 @@ from typing import Any, Literal, NamedTuple, cast
 
 from penstock.kernel.facts import (
     CancelAsked,
+    ComponentEnded,
+    ComponentStarted,
     ExecutionResumed,
     ExecutionStarted,
     Fact,
+    GlobalSet,
     IterationStarted,
+    IteratorStarted,
     LoopStarted,
     RunEnded,
     TaskEnded,
@@ -26,12 +30,12 @@ from penstock.kernel.facts import (
 )
 from penstock.kernel.outcome import Outcome
 from penstock.kernel.places import Place
-from penstock.kernel.state import PipelineState
-from penstock.kernel.values import JsonMap
-from penstock.ports.leases import Lease, LeaseLost
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.leases import PATIENT_TURNS, Caller, Lease, LeaseLost
 from penstock.ports.results import encode
 from penstock.server.documents import Pinned
-from penstock.server.executions import ExecutionHost, Played, ScopeDriver
+from penstock.server.executions import Driver, ExecutionHost, ScopeDriver
+from penstock.server.jobs import Played
 
 # So many turns of the event loop without a new fact mean that the replay has come to the end of the record.
 QUIET_TURNS = 200
@@ -70,6 +74,43 @@ class Turn(NamedTuple):
     reason: str = ""
 
 
+class Order:
+    """The ends of components in the order in which the server was told of them, and the cancelling of jobs among them.
+
+    Whether a job was dying already, or an iterator had come to a halt, decides what still started.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, None] = {}
+        self._order: list[str] = []
+        self._places: dict[str, int] = {}
+        self._told: set[str] = set()
+        self.so_far = 0
+
+    def add(self, what: str) -> None:
+        self._last.pop(what, None)  # After a resume its last end counts.
+        self._last[what] = None
+
+    def is_next(self, what: str) -> bool:
+        self._number()
+        return self._places.get(what, 0) <= self.so_far
+
+    def told(self, what: str) -> None:
+        self._number()
+        self._told.add(what)
+        while self.so_far < len(self._order) and self._order[self.so_far] in self._told:
+            self.so_far += 1
+
+    def _number(self) -> None:
+        if len(self._order) != len(self._last):
+            self._order = list(self._last)
+            self._places = {each: at for at, each in enumerate(self._order)}
+
+
+def _cancel_of(scope: str) -> str:
+    return f"cancel {scope}"
+
+
 @dataclass(slots=True)
 class Record:
     """What the log says happened, by place: the memory of a replay."""
@@ -84,6 +125,12 @@ class Record:
     turns: list[Turn] = field(default_factory=list)
     ends: dict[str, int] = field(default_factory=dict)
     """Where in `turns` the end of a step run stands."""
+    components: dict[str, ComponentEnded] = field(default_factory=dict)
+    globals: dict[str, dict[str, Json]] = field(default_factory=dict)
+    sets: dict[str, set[str]] = field(default_factory=dict)
+    iterators: dict[str, IteratorStarted] = field(default_factory=dict)
+    calls: set[str] = field(default_factory=set)
+    order: Order = field(default_factory=Order)
 
     def add(self, fact: Fact, ts: float) -> None:
         body = fact.body
@@ -100,10 +147,27 @@ class Record:
             self.turns.append(Turn("end", fact.scope))
             if body.given_up:
                 self.surrendered[fact.scope] = body.error if isinstance(body.error, dict) else {}
-        elif isinstance(body, ExecutionStarted):
+        elif isinstance(body, ComponentEnded):
+            self.components[fact.scope] = body
+            self.globals[fact.scope], self.sets[fact.scope] = {}, set()
+            if fact.scope not in self.calls and fact.scope not in self.iterators:
+                self.order.add(fact.scope)
+        elif isinstance(body, ComponentStarted):
+            if body.opens is not None:
+                self.calls.add(fact.scope)
+        elif isinstance(body, GlobalSet):
+            self.globals[fact.scope][body.key] = body.new
+            if body.is_set:
+                self.sets[fact.scope].add(body.key)
+        elif isinstance(body, IteratorStarted):
+            if body.items is not None or fact.scope not in self.iterators:
+                self.iterators[fact.scope] = body
+        elif isinstance(body, ExecutionStarted) and not body.resumed:
             self.openings[fact.scope] = (body, ts)
         elif isinstance(body, CancelAsked):
             self.turns.append(Turn("cancel", fact.scope, body.reason))
+            if body.kind == "job":
+                self.order.add(_cancel_of(fact.scope))
         elif isinstance(body, ExecutionResumed) and body.reopened:
             self.turns.append(Turn("resume", fact.scope))
 
@@ -133,6 +197,22 @@ class Record:
     def opened(self, scope: str) -> bool:
         return scope in self.openings
 
+    def component(self, scope: str) -> tuple[ComponentEnded | None, dict[str, Json], frozenset[str]]:
+        return self.components.get(scope), self.globals.get(scope, {}), frozenset(self.sets.get(scope, ()))
+
+    def is_next(self, scope: str) -> bool:
+        return self.order.is_next(scope)
+
+    def told(self, scope: str) -> None:
+        self.order.told(scope)
+
+    @property
+    def told_so_far(self) -> int:
+        return self.order.so_far
+
+    def iterator(self, scope: str) -> IteratorStarted | None:
+        return self.iterators.get(scope)
+
 
 class ReplayHost(ExecutionHost):
     """The server is told what it was told, in the order of the record, so that whatever saw ctx sees the same ctx again."""
@@ -146,6 +226,8 @@ class ReplayHost(ExecutionHost):
         self._turn = 0
         self._waiting: dict[str, asyncio.Event] = {}
         self._is_over = False
+        self._stood = 0
+        self._stood_at = 0
 
     # ---- what came from outside
 
@@ -156,17 +238,10 @@ class ReplayHost(ExecutionHost):
         super().record(fact)
 
     async def play(
-        self,
-        lease: Lease,
-        pipeline: PipelineState,
-        iteration: Any,
-        path: str,
-        workload: JsonMap,
-        return_step: str | None,
+        self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
     ) -> Played:
-        started, _ = self._record.openings[f"{pipeline.under_way}/"]
-        values = cast(JsonMap, started.workload)
-        return await super().play(lease, pipeline, iteration, path, values, return_step)
+        started, _ = self._record.openings[f"{caller.run_id}/"]
+        return await super().play(caller, path, cast(JsonMap, started.workload), return_step, outputs)
 
     def _document(self, place: Place, path: str, folder: Path) -> Pinned:
         """The text it was pinned to; the file may have changed since, or be gone."""
@@ -207,11 +282,17 @@ class ReplayHost(ExecutionHost):
             waiting.set()
         await super().let_go()
 
-    async def prompt(self, root: ScopeDriver) -> None:
+    async def prompt(self, root: Driver) -> None:
         """Say what is to be said next, when it is no holder's word and the scope it is about is there."""
         turn = self._next()
         driver = self._drivers.get(turn.scope) if turn is not None else None
         if turn is None or driver is None:
+            return
+        if not isinstance(driver, ScopeDriver):
+            if turn.what == "cancel" and driver.state.status == "running" and self._is_due(turn):
+                self._turn_over()
+                self._record.told(_cancel_of(turn.scope))
+                await driver.cancel(turn.reason)
             return
         if turn.what == "cancel" and driver.state.status == "running":
             driver.decider.cancel(turn.reason)
@@ -223,7 +304,14 @@ class ReplayHost(ExecutionHost):
             self._turn_over()
             await driver.advance()
 
-    def is_through(self, root: ScopeDriver) -> bool:
+    def _is_due(self, turn: Turn) -> bool:
+        """A job is cancelled after what ended before that; but a replay that has come to a stand waits for nothing."""
+        at = self._record.told_so_far
+        self._stood = self._stood + 1 if at == self._stood_at else 0
+        self._stood_at = at
+        return self._record.is_next(_cancel_of(turn.scope)) or self._stood > PATIENT_TURNS
+
+    def is_through(self, root: Driver) -> bool:
         return root.finished.is_set() and self._next() is None
 
 

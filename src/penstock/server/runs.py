@@ -11,9 +11,10 @@ from typing import Any, Protocol, cast
 from penstock.kernel.decide import Decider
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.facts import IterationEnded
+from penstock.kernel.flow.decide import Flow
 from penstock.kernel.net import Net
 from penstock.kernel.state import ExecutionState, PipelineState, RunState
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import Json, JsonMap, merge_deeply
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Keys, Workforce
@@ -21,7 +22,9 @@ from penstock.ports.log import EventLog, Header
 from penstock.ports.results import decode, loader, materialised
 from penstock.server.abandon import NobodyAsked, cancel
 from penstock.server.documents import Documents, Pinned
-from penstock.server.executions import ExecutionHost, ScopeDriver, merge_deeply, restarted
+from penstock.server.executions import Driver, ExecutionHost
+from penstock.server.jobs import JobDriver, NobodyJudges, cancel_folded, final_globals
+from penstock.server.jobs import summary as job_summary
 from penstock.server.stream import Observer, Stream
 
 POLL_S = 0.2
@@ -46,9 +49,11 @@ class RunSummary:
     status: str
     error: Json
     held_ctx: JsonMap
+    """Of a job: its globals."""
     held_result: Json
     counts: JsonMap
     duration_ms: float
+    own_exit_code: int | None = None
 
     @property
     def ctx(self) -> JsonMap:
@@ -61,6 +66,8 @@ class RunSummary:
 
     @property
     def exit_code(self) -> int:
+        if self.status == "failed" and self.own_exit_code is not None:
+            return self.own_exit_code
         return EXIT_CODES.get(self.status, 4)
 
     def as_json(self) -> JsonMap:
@@ -71,8 +78,7 @@ class RunSummary:
             "status": self.status,
             "exit_code": self.exit_code,
             "error": self.error,
-            "ctx": self.ctx,
-            "result": self.result,
+            **({"globals": self.ctx} if self.kind == "job" else {"ctx": self.ctx, "result": self.result}),
             "counts": self.counts,
             "duration_ms": self.duration_ms,
         }
@@ -102,22 +108,31 @@ class RunUnderWay:
         self.execution_id = execution_id
         self.host: ExecutionHost | None = None
         self.force: LocalForce | None = None
-        self._root: ScopeDriver | None = None
+        self._root: Driver | None = None
         self._wanted: tuple[str, float] | None = None
         self._hide: Callable[[str], str] = lambda text: text
 
     # ---- the two ways in
 
     async def start(
-        self, document: Pinned, payload: Mapping[str, Any], *, label: str | None, trace_id: str
+        self,
+        document: Pinned,
+        payload: Mapping[str, Any],
+        *,
+        label: str | None,
+        trace_id: str,
+        context: str | None = None,
+        outputs: tuple[str, ...] = (),
+        sample: int | None = None,
     ) -> RunSummary:
+        """`context` names the context group of a job; its values lie between the defaults and the payload."""
         world = self.world
         net, _ = world.documents.compile(document)
-        workload = merge_deeply(net.workload, payload)
+        workload = merge_deeply(merge_deeply(net.workload, context_group(net, context)), payload)
         keys = await world.unlock(net, workload, document)  # A missing secret stops a run before there is one.
         header = Header(
             self.execution_id,
-            "playbook",
+            net.kind,
             net.name,
             document.file,
             net.digest,
@@ -129,7 +144,8 @@ class RunUnderWay:
         await world.log.create(header, document.as_kept().to_bytes())
         stream = await self._claim()
         try:
-            self._root = await self._host(stream, document, keys).begin_root(document, workload, trace_id)
+            host = self._host(stream, document, keys)
+            self._root = await host.begin_root(document, workload, trace_id, outputs=outputs, sample=sample)
             return await self._drive(self._root)
         finally:
             await self._leave()
@@ -155,9 +171,7 @@ class RunUnderWay:
             net, _ = world.documents.compile(document)
             keys = await world.unlock(net, state.workload, document)
             self._root = await self._host(stream, document, keys).take_up_root(document)
-            self._root.decider.resume(restarted(state))
-            stream.flush("running")
-            await self._root.go_on()
+            await self._root.resume()
             return await self._drive(self._root)
         finally:
             await self._leave()
@@ -177,6 +191,11 @@ class RunUnderWay:
         documents = self.world.documents
         if stream.seq > 0:  # Else it was registered and never started.
             net, _ = documents.compile(document)
+            if net.kind == "job":
+                cancel_folded(Flow(stream.tree, stream.tree.root, net, NobodyJudges(), stream.record), reason)
+                stream.flush("cancelled")
+                await stream.durable()
+                return
             decider = Decider(stream.tree, stream.tree.root, net, NobodyAsked(), stream.record)
             cancel(decider, reason, lambda pinned: documents.compile(Pinned.from_mapping(pinned))[0])
         stream.flush("cancelled")
@@ -204,9 +223,14 @@ class RunUnderWay:
     def hide(self, text: str) -> str:
         return self._hide(text)
 
+    def job_result(self) -> JsonMap:
+        """What a job came to, with the outputs that were asked for."""
+        assert isinstance(self._root, JobDriver)
+        return job_summary(self._root.flow)
+
     # ---- while it runs
 
-    async def _drive(self, root: ScopeDriver) -> RunSummary:
+    async def _drive(self, root: Driver) -> RunSummary:
         host = self.host
         assert host is not None
         if self._wanted is not None:
@@ -222,7 +246,7 @@ class RunUnderWay:
             await asyncio.gather(watch, return_exceptions=True)
         return summary_of(self.execution_id, root.state, host.stream.counts, host.stream.seq, self.world.clock.now())
 
-    async def _answer_requests(self, root: ScopeDriver) -> None:
+    async def _answer_requests(self, root: Driver) -> None:
         """Other processes ask through the log; only the owner acts."""
         while True:
             await asyncio.sleep(POLL_S)
@@ -231,7 +255,7 @@ class RunUnderWay:
             except Unavailable:
                 continue  # Locked for a moment: what was asked stands. What cannot be written at all, the run itself will say.
 
-    async def _answer_all(self, root: ScopeDriver) -> None:
+    async def _answer_all(self, root: Driver) -> None:
         log = self.world.log
         for request in log.asked(self.execution_id):
             if request.what == "cancel":
@@ -256,22 +280,50 @@ class RunUnderWay:
         await self.world.log.release(self.execution_id)
 
 
+def context_group(net: Net, name: str | None) -> JsonMap:
+    if name is None:
+        return {}
+    if net.kind != "job":
+        raise Refused("a playbook has no context groups", hint="use `--payload` or `--set`")
+    if name not in net.contexts:
+        known = ", ".join(f"`{one}`" for one in net.contexts) or "none"
+        raise Refused(f"the job has no context group `{name}`", hint=f"its groups: {known}")
+    return net.contexts[name]
+
+
 def summary_of(execution_id: str, state: ExecutionState, counts: Counter[str], events: int, now: float) -> RunSummary:
     ended = state.ended_at if state.ended_at is not None else now
-    figures: JsonMap = {
-        "steps": counts["step.scheduled"],
-        "tasks": counts["task.done"],
-        "iterations": counts["loop.iteration.done"] + counts["loop.iteration.failed"],
-        "events": events,
-    }
+    is_job = state.kind == "job"
+    figures: JsonMap = _job_figures(counts) if is_job else _playbook_figures(counts)
+    figures["events"] = events
     return RunSummary(
         execution_id,
-        "playbook",
+        state.kind,
         state.name,
         state.status,
         state.error,
-        state.ctx.values,
+        final_globals(state) if is_job else state.ctx.values,
         state.result,
         figures,
         round((ended - state.started_at) * 1000, 3),
+        state.exit_code,
     )
+
+
+def _playbook_figures(counts: Counter[str]) -> JsonMap:
+    return {
+        "steps": counts["step.scheduled"],
+        "tasks": counts["task.done"],
+        "iterations": counts["loop.iteration.done"] + counts["loop.iteration.failed"],
+    }
+
+
+def _job_figures(counts: Counter[str]) -> JsonMap:
+    return {
+        "subjobs": counts["subjob.started"],
+        "components": counts["component.started"],
+        "errors": counts["component.error"],
+        "skipped": counts["component.skipped"],
+        "iterations": counts["iteration.ok"] + counts["iteration.error"],
+        "failed_iterations": counts["iteration.error"],
+    }

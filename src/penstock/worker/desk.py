@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.kernel.values import Json
 from penstock.ports.ambient import Clock
@@ -13,11 +14,24 @@ from penstock.ports.leases import Memory
 from penstock.ports.results import loader
 from penstock.tools.base import Resources, Settings, Threads, Tool
 
+if TYPE_CHECKING:
+    from penstock.components.base import Component
+
 
 class Toolbox(Protocol):
     def get(self, kind: str) -> Tool[Any]: ...
 
     def convert(self, kind: str, values: dict[str, Any]) -> Any: ...
+
+
+class ComponentBox(Protocol):
+    def get(self, type: str) -> Component[Any]: ...
+
+    def convert(self, type: str, values: Mapping[str, Any]) -> Any: ...
+
+
+def _unheard(place: str, port: str, rows: int) -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +46,11 @@ class Desk:
     """`say(scope, task_run_id, line)`: a line for the run's log."""
     memory: Memory | None = None
     """Set in a replay: outcomes come from here and no tool is called."""
+    components: ComponentBox | None = None
+    work: Path | None = None
+    """Where jobs keep their rows while they run."""
+    progress: Callable[[str, str, int], None] = _unheard
+    """`progress(component, port, rows)`: so many rows so far."""
 
     def load(self, ref: ResultRef) -> Json:
         return loader(self.blobs)(ref)

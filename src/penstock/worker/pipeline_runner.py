@@ -17,7 +17,7 @@ from penstock.kernel.state import PipelineState
 from penstock.kernel.values import JsonMap
 from penstock.ports.ambient import chance
 from penstock.ports.blobs import BlobStore
-from penstock.ports.leases import Lease, LeaseLost, Memory, Reports
+from penstock.ports.leases import Caller, Lease, LeaseLost, Memory, Reports
 from penstock.ports.results import materialised
 from penstock.tools.base import Call, Source, Success, Tool, ToolFailure
 from penstock.worker.desk import Desk
@@ -242,8 +242,10 @@ class PipelineRunner:
         task_run_id = pipeline.under_way or ""
         place = pipeline.place.id
 
-        async def play(path: str, workload: Mapping[str, Any], return_step: str | None = None) -> Any:
-            return _played(path, await self._play(pipeline, scope, path, dict(workload), return_step))
+        async def play(
+            path: str, workload: Mapping[str, Any], return_step: str | None = None, outputs: tuple[str, ...] = ()
+        ) -> Any:
+            return _played(path, await self._play(pipeline, scope, path, dict(workload), return_step, outputs))
 
         return Call(
             task.label,
@@ -266,10 +268,25 @@ class PipelineRunner:
         )
 
     async def _play(
-        self, pipeline: PipelineState, scope: TaskScope, path: str, workload: JsonMap, return_step: str | None
+        self,
+        pipeline: PipelineState,
+        scope: TaskScope,
+        path: str,
+        workload: JsonMap,
+        return_step: str | None,
+        outputs: tuple[str, ...] = (),
     ) -> Any:
         around = scope.iter() if scope.element is not None else self.lease.setting.iter_parent
-        return await self.reports.play(self.lease, pipeline, around, path, workload, return_step)
+        lease = self.lease
+        caller = Caller(
+            lease.setting,
+            pipeline.under_way or "",
+            (*pipeline.place.clock, pipeline.counter - 1),
+            pipeline.children,
+            lambda: lease.stop_reason,
+            around,
+        )
+        return await self.reports.play(caller, path, workload, return_step, outputs)
 
     # ---- what becomes of the outcome
 
@@ -359,10 +376,10 @@ def _played(path: str, played: Any) -> Any:
     if played.status == "completed":
         return played.result
     error = played.error if isinstance(played.error, dict) else {}
-    if error.get("kind") == "playbook" and isinstance(error.get("cause"), dict):
-        error = error["cause"]  # Of playbooks within playbooks the innermost failure is the one to read about.
-    message = f"playbook `{path}` {played.status}: {error.get('message', 'no reason given')}"
-    raise ToolFailure("playbook", message, retryable=False, cause=error, status=played.status)
+    if error.get("kind") in ("playbook", "job") and isinstance(error.get("cause"), dict):
+        error = error["cause"]  # Of documents within documents the innermost failure is the one to read about.
+    message = f"{played.kind} `{path}` {played.status}: {error.get('message', 'no reason given')}"
+    raise ToolFailure(played.kind, message, retryable=False, cause=error, status=played.status)
 
 
 def _too_many_runs(limit: int) -> Failure:

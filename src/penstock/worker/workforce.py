@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from penstock.expr.template import ExpressionError
 from penstock.kernel.decide import stopped
@@ -12,7 +13,7 @@ from penstock.kernel.net import Node
 from penstock.kernel.patches import Staged
 from penstock.kernel.state import PipelineState, RunState
 from penstock.kernel.values import JsonMap
-from penstock.ports.leases import Lease, LeaseLost, Reports
+from penstock.ports.leases import JobReports, Lease, LeaseLost, Reports, Setting, SubjobLease
 from penstock.worker.desk import Desk
 from penstock.worker.loop_results import keep_result
 from penstock.worker.loop_runner import LoopRunner
@@ -20,11 +21,16 @@ from penstock.worker.pipeline_runner import PipelineRunner
 from penstock.worker.policy import PolicyError, rendered
 from penstock.worker.scopes import TaskScope
 
+if TYPE_CHECKING:
+    from penstock.kernel.flow.state import ComponentState
+    from penstock.worker.job_crew import JobCrew
+
 
 class LocalWorkforce:
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
         self._held: dict[str, tuple[asyncio.Task[None], _LeaseRun]] = {}
+        self._crews: dict[str, JobCrew] = {}
 
     def start(self, lease: Lease, reports: Reports) -> None:
         run = _LeaseRun(lease, self.desk, reports)
@@ -41,6 +47,35 @@ class LocalWorkforce:
         if not run.is_reporting:
             task.cancel()
         await asyncio.wait({task})
+
+    # ---- jobs
+
+    def start_component(self, lease: SubjobLease, component: ComponentState, reports: JobReports) -> None:
+        self._crew(lease).start(lease, component, reports)
+
+    async def stop_subjob(self, lease: SubjobLease, reason: str, grace_s: float = 0.0) -> None:
+        await self._crew(lease).stop(lease, reason, grace_s)
+
+    async def close_job(self, setting: Setting, *, is_over: bool) -> None:
+        crew = self._crews.pop(setting.scope.place.id, None)
+        if crew is not None:
+            await crew.close()
+
+    async def close(self) -> None:
+        for crew in self._crews.values():
+            await crew.close()
+        self._crews.clear()
+
+    def _crew(self, lease: SubjobLease) -> JobCrew:
+        scope = lease.setting.scope.place.id
+        crew = self._crews.get(scope)
+        if crew is None:
+            from penstock.worker.job_crew import JobCrew  # Playbooks need none of the data plane.
+
+            crew = self._crews[scope] = JobCrew(self.desk, lease.setting, lease.flow)
+        return crew
+
+    # ---- step runs
 
     def iteration_closed(self, run: RunState, body: IterationEnded, pipeline: PipelineState) -> None:
         """While a log is folded: keep the results of loops, in case one of them is still to be finished."""

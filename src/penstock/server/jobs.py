@@ -1,0 +1,287 @@
+"""The server side of a job: it lets sub-jobs start, each on a lease of its own, once what started them is on disk.
+
+Inside a sub-job the holder of its lease goes from component to component without waiting for the disk: whatever it does is lost
+together with it, and done again by a resume. What another sub-job depends on is durable first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from penstock.kernel.facts import CancelAsked
+from penstock.kernel.flow import resuming
+from penstock.kernel.flow.decide import Ended, Flow, Verdict
+from penstock.kernel.flow.state import ComponentState, ContainerState, RegionState
+from penstock.kernel.flow.views import exported, joined
+from penstock.kernel.net import Durability, Link, Net, Node
+from penstock.kernel.state import ExecutionState
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.leases import Caller, Setting, SubjobLease
+from penstock.ports.log import Status
+
+if TYPE_CHECKING:
+    from penstock.server.executions import ExecutionHost
+
+FINAL: dict[str, Status] = {"completed": "completed", "failed": "failed", "cancelled": "cancelled"}
+FLUSH_S = 0.05
+"""What a sub-job has done is handed to the log after this time at the latest, so that others can watch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """How a child execution ended, for whoever asked for it."""
+
+    status: str
+    result: Any = None
+    error: Json = None
+    kind: str = "playbook"
+
+
+class JobDriver:
+    def __init__(self, host: ExecutionHost, flow: Flow, setting: Setting) -> None:
+        self.host = host
+        self.flow = flow
+        self.setting = setting
+        self.leases: dict[str, SubjobLease] = {}
+        self.finished = asyncio.Event()
+        self._is_strict = flow.net.durability is Durability.STRICT
+        self._flush_due: asyncio.TimerHandle | None = None
+        self._is_ending = False
+        self._is_draining = False
+        """Between a signal and the end of its grace: what is under way may still end, and nothing starts."""
+        self._late: list[tuple[ComponentState, Ended]] = []
+        """Ends that were told after the signal and before the grace began."""
+
+    @property
+    def state(self) -> ExecutionState:
+        return self.flow.state
+
+    # ---- driver
+
+    async def begin(self) -> None:
+        self.flow.begin()
+        self._dispatch()
+
+    async def resume(self) -> None:
+        self.flow.resume()
+        self.host.stream.flush("running")
+        self._dispatch()
+
+    async def go_on(self) -> None:
+        if self.state.status in ("completed", "cancelled"):
+            self._settle()
+            return
+        self.flow.resume()
+        self._dispatch()
+
+    async def cancel(self, reason: str) -> None:
+        if self.state.status != "running" or self.state.cancelling:
+            return
+        self.flow.cancel(reason)
+        self._dispatch()
+        if self.host.stops_holders:
+            await self._stop("cancel")
+
+    async def halt(self, grace_s: float) -> None:
+        """A sub-job that comes to its end within the grace has its checkpoint, and is not run again (rulebook 8)."""
+        self.flow.hold()
+        self._is_draining = grace_s > 0
+        while self._is_draining and self._late:
+            self.flow.end(*self._late.pop(0))
+        await self._stop("interrupt", grace_s)
+        self._is_draining = False
+        if self.state.status not in FINAL:
+            await self.host.workforce.close_job(self.setting, is_over=False)
+        elif not self._is_ending:
+            self._is_ending = True
+            await self._end()
+
+    def interrupt(self, reason: str) -> None:
+        self.flow.interrupt(reason)
+
+    async def played(self, return_step: str | None) -> Played:
+        state = self.state
+        if state.status != "completed":
+            return Played(state.status, error=state.error, kind="job")
+        return Played("completed", summary(self.flow), kind="job")
+
+    async def _stop(self, reason: str, grace_s: float = 0.0) -> None:
+        held = list(self.leases.values())
+        await asyncio.gather(*(self.host.workforce.stop_subjob(lease, reason, grace_s) for lease in held))
+
+    # ---- reports
+
+    def ended(self, lease: SubjobLease, component: ComponentState, end: Ended) -> None:
+        if self.host.halted:
+            if self._is_draining:
+                self.flow.end(component, end)
+            else:
+                self._late.append((component, end))
+            return
+        self.flow.end(component, end)
+        self._dispatch()
+
+    def iterate(
+        self, lease: SubjobLease, component: ComponentState, total: int | None, items: Json, parallel: int, mode: str
+    ) -> None:
+        if self.host.halted:
+            return
+        self.flow.iterate(component, total, items, parallel, mode)
+        # An iteration may take away what its elements were found by, so a resume needs the list of them. Inside another
+        # iteration nothing is kept but its end: there the list is made anew.
+        self._dispatch(is_durable_first=items is not None and not _is_iterated(component))
+
+    async def play(
+        self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
+    ) -> Played:
+        return await self.host.play(caller, path, values, return_step, outputs)
+
+    async def durable(self) -> None:
+        await self.host.durable()
+
+    @property
+    def backlog(self) -> int:
+        return self.host.backlog
+
+    def now(self) -> float:
+        return self.host.now()
+
+    def broke(self, error: BaseException) -> None:
+        self.host.broke(error)
+
+    # ---- what follows
+
+    def _dispatch(self, *, is_durable_first: bool = False) -> None:
+        """Components of a sub-job that is held go to its holder at once; a sub-job that has just begun waits for the disk."""
+        fresh: list[ComponentState] = []
+        while self.flow.ready:
+            component = self.flow.ready.popleft()
+            lease = self.leases.get(root_region(component).place.id)
+            if lease is None or self._is_strict or is_durable_first:
+                fresh.append(component)
+            else:
+                self.host.workforce.start_component(lease, component, self)
+        if self.state.status in FINAL:
+            if not self._is_ending:
+                self._is_ending = True
+                self.host.background(self._end())
+        elif fresh:
+            self.host.background(self._grant(fresh))
+        else:
+            self._flush_soon()
+
+    def _flush_soon(self) -> None:
+        if self.host.gathered_enough():
+            self.host.flush()
+        elif self._flush_due is None:
+            self._flush_due = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_now)
+
+    def _flush_now(self) -> None:
+        self._flush_due = None
+        if not self.host.halted:
+            self.host.flush()
+
+    async def _grant(self, fresh: list[ComponentState]) -> None:
+        await self.host.durable()
+        if self.host.halted:
+            return
+        for component in fresh:
+            region = root_region(component)
+            lease = self.leases.get(region.place.id)
+            if lease is None or lease.region is not region:
+                lease = self.leases[region.place.id] = SubjobLease(self.setting, self.flow, region)
+            if self.state.cancelling:
+                lease.stop_reason = "cancel"
+            self.host.workforce.start_component(lease, component, self)
+
+    async def _end(self) -> None:
+        is_root = self.setting.depth == 0
+        self.host.stream.flush(FINAL[self.state.status] if is_root else None)
+        await self.host.durable()
+        await self.host.workforce.close_job(self.setting, is_over=self.state.status != "failed")
+        self._settle()
+
+    def _settle(self) -> None:
+        if self._flush_due is not None:
+            self._flush_due.cancel()
+            self._flush_due = None
+        self.finished.set()
+
+
+def root_region(component: ComponentState) -> RegionState:
+    """The sub-job of the job itself that a component lies in, however deep."""
+    region = component.region
+    while region.container.opener is not None:
+        region = region.container.opener.region
+    return region
+
+
+def _is_iterated(component: ComponentState) -> bool:
+    """Does it lie in the body of an iterator, however deep?"""
+    container: ContainerState | None = component.region.container
+    while container is not None:
+        if container.index is not None:
+            return True
+        container = container.opener.region.container if container.opener is not None else None
+    return False
+
+
+def cancel_folded(flow: Flow, reason: str) -> None:
+    """Cancel a job that was folded from its log and that nobody works on: what had not ended is skipped, and nothing starts."""
+    resuming.resume(flow)
+    if not flow.state.cancelling:
+        flow.mark(CancelAsked(reason, "job"))
+    flow.allowed = frozenset()
+    flow.take_up()
+
+
+def asked_for(net: Net, outputs: tuple[str, ...]) -> frozenset[tuple[str, str]]:
+    """`component.port`, or a component's name for its port `main`."""
+    found = set()
+    for name in outputs:
+        component, _, port = name.rpartition(".")
+        found.add((component, port) if component in net.nodes else (name, "main"))
+    return frozenset(found)
+
+
+def summary(flow: Flow) -> JsonMap:
+    """What a job came to, for whoever called it: small outputs as they are, large ones by reference."""
+    root = flow.root
+    scene = flow.scenes[root.id]
+    components: JsonMap = {}
+    outputs: JsonMap = {}
+    for scope, component in root.components.items():
+        rows: JsonMap = {"state": component.status, "rows_in": component.rows_in, "rows_out": component.rows_out}
+        components[scope.removeprefix(root.prefix)] = rows
+        for port, output in component.outputs.items():
+            if isinstance(output, dict) and "wanted" in output:
+                outputs[f"{scene.names[scope]}.{port}"] = output["wanted"]
+    return {
+        "status": flow.state.status,
+        "globals": final_globals(flow.state),
+        "components": components,
+        "outputs": outputs,
+    }
+
+
+def final_globals(state: ExecutionState) -> JsonMap:
+    """All globals of a job, as they stand when everything that has closed so far is put together."""
+    if state.flow is None:
+        return {}
+    view = joined(exported(region.out()) for region in state.flow.regions.values())
+    return {key: written.value for key, written in sorted(view.shared().items())}
+
+
+class NobodyJudges:
+    """While a job is being cancelled nothing starts and no component ends by itself, so no expression is evaluated."""
+
+    def conditions(self, node: Node, links: list[Link], component: ComponentState, end: Ended) -> Verdict:
+        return Verdict()
+
+    def again(self, node: Node, component: ComponentState, index: int) -> bool | JsonMap:
+        return False
+
+    def elapsed_ms(self, component: ComponentState) -> float:
+        return 0.0

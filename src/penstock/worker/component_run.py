@@ -1,0 +1,300 @@
+"""One component run: parameters filled in, rows fetched, the component called, its outcome put into words the kernel takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from penstock.components import running
+from penstock.components.base import Call, Component, ComponentFailure, Elements, Iterator
+from penstock.expr.template import ExpressionError, render
+from penstock.kernel.errors import PenstockError, Unavailable
+from penstock.kernel.flow.decide import Ended
+from penstock.kernel.flow.state import ERROR, ComponentState
+from penstock.kernel.net import Link, Node
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.job_scope import iteration_of, job_names
+from penstock.ports.leases import Caller, JobReports, SubjobLease
+from penstock.ports.results import materialised
+from penstock.ports.rows import EngineSession, Relation, RowsFailed
+from penstock.tools.base import Source, ToolFailure
+from penstock.worker.arrivals import Element, arrivals, must_last, readers
+from penstock.worker.plane import LazySession, schema_of
+from penstock.worker.staged_globals import ReadOnly, StagedGlobals
+from penstock.worker.standing import standing
+
+if TYPE_CHECKING:
+    from penstock.worker.job_crew import JobCrew
+
+WANTED_ROWS = 1_000
+"""Of an output that the caller of a job asks for, so many rows are given as they are; more of them by reference."""
+
+
+class ComponentRun:
+    def __init__(self, crew: JobCrew, lease: SubjobLease, component: ComponentState, reports: JobReports) -> None:
+        self.crew = crew
+        self.lease = lease
+        self.component = component
+        self.reports = reports
+        self.flow = lease.flow
+        self.scene = self.flow.scene_of(component)
+        self.node: Node = self.flow.node_of(component)
+        self.links: dict[str, list[Link]] = crew.connected(self.node.name)
+        self.globals = StagedGlobals(component.view, self.node.part.prefix if self.node.part else ())
+
+    @property
+    def setting(self) -> Any:
+        return self.lease.setting
+
+    # ---- parameters
+
+    async def params(self, kind: Component[Any]) -> Any:
+        keys = self.setting.keychain
+        if keys.is_stale():
+            await keys.fresh()
+        task = self.node.tasks[0]
+        templates = dict(task.params)
+        if self.node.iterates is not None and self.node.iterates.while_:
+            templates.pop("while", None)  # Evaluated before each iteration, not now.
+        names = job_names(self.setting, self.node, self.component, self.component.view, keychain=keys.view())
+        values = materialised({name: render(template, names) for name, template in templates.items()})
+        if self.node.iterates is not None and self.node.iterates.while_:
+            values["while"] = task.params.get("while")
+        return self.crew.components.convert(task.kind, keys.reveal(values))
+
+    # ---- what it is given
+
+    def call(self, engine: LazySession, inputs: dict[str, list[Relation]]) -> Call:
+        desk, setting, component = self.crew.desk, self.setting, self.component
+        place, task = component.place.id, self.node.tasks[0]
+        lines = setting.lines.get((self.node.name, self.node.name), {})
+        part = self.node.part
+        declared = {port: schema_of(columns) for port, columns in (part.schemas if part else {}).items()}
+        return Call(
+            self.node.name,
+            component.name,
+            setting.execution_id,
+            f"{setting.execution_id}/{place}",
+            setting.folder,
+            self.crew.plane.files,
+            ReadOnly(setting.workload),
+            self.globals,
+            iteration_of(component.region.container),
+            inputs,
+            frozenset(self.links) | {port for name, port in setting.outputs if name == self.node.name},
+            declared,
+            cast(EngineSession, engine),
+            desk.clock,
+            self.crew.blobs,
+            desk.resources,
+            desk.threads,
+            desk.settings,
+            Source(setting.files.get(self.node.name, setting.file), dict(lines)),
+            setting.keychain.credential,
+            lambda line: desk.say(place, None, line),
+            lambda line: desk.say(place, None, line),
+            lambda path, values=None, return_step=None: self._play(path, values or {}, return_step, task.kind),
+            lambda path, values=None: self._play(path, values or {}, None, task.kind),
+            lambda port, rows: desk.progress(place, port, rows),
+            lambda: standing(self.flow),
+        )
+
+    async def _play(self, path: str, values: Mapping[str, Any], return_step: str | None, kind: str) -> Any:
+        component, lease = self.component, self.lease
+        caller = Caller(
+            self.setting,
+            component.place.id,
+            (*component.place.clock, component.counter - 1),
+            component.children,
+            lambda: lease.stop_reason,
+            iteration_of(component.region.container),
+        )
+        played = await self.reports.play(caller, path, dict(values), return_step)
+        if played.status == "completed":
+            return played.result
+        error = played.error if isinstance(played.error, dict) else {}
+        message = f"{played.kind} `{path}` {played.status}: {error.get('message', 'no reason given')}"
+        raise ToolFailure(played.kind, message, cause=error, status=played.status)
+
+    async def play_again(self) -> None:
+        """In a replay: the steps or components of the child are decided anew; what came of it is in the record."""
+        try:
+            await self._play("", {}, None, "")
+        except ToolFailure:
+            pass
+
+    def inputs(self) -> dict[str, list[Relation]]:
+        """Blocks: rows of an earlier process are looked up, elements of an iteration become rows."""
+        found: dict[str, list[Relation]] = {}
+        for port, arrived in arrivals(self.flow, self.scene, self.node.name).items():
+            found[port] = [self._relation(one, self.component.place.id) for one in arrived]
+        return found
+
+    def _relation(self, arrived: dict[str, Any] | Element, place: str) -> Relation:
+        if not isinstance(arrived, Element):
+            return self.crew.plane.find(arrived)
+        session = self.crew.plane.engine.session()
+        rows = session.load_mappings([arrived.rows])
+        session.close([rows])
+        self.crew.plane.keep(f"{place}:item", rows, 1)
+        return rows
+
+    # ---- running
+
+    async def perform(self) -> Ended | None:
+        """None when what follows is not an end: an iterator goes on over its elements."""
+        kind = self.crew.components.get(self.node.tasks[0].kind)
+        engine = self.crew.plane.session()
+        call: Call | None = None
+        elements: tuple[int | None, Json, int, str] | None = None
+        try:
+            params = await self.params(kind)
+            threads = self.crew.desk.threads
+            inputs = await threads.run(self.inputs) if self.component.rows_in else {}
+            call = self.call(engine, inputs)
+            if isinstance(kind, Iterator):
+                elements = await self._elements(kind, params, call)
+                end = Ended()
+            else:
+                result = await running.run(kind, params, call)
+                end = await threads.run(self._outputs, call) if call.outputs else Ended()
+                end.after = cast(JsonMap, self.crew.normaliser.result(dict(call.after))) if call.after else {}
+                end.result = self.crew.normaliser.result(result)
+                self._put_writes(end)
+        except ComponentFailure as error:
+            end = self.failed(error)
+        except ToolFailure as error:
+            end = self.failed(_of_tool(error))
+        except RowsFailed as error:
+            end = self.failed(ComponentFailure(error.kind, error.message, retryable=error.retryable))
+        except ExpressionError as error:
+            end = self.failed(ComponentFailure("expression", str(error), expression=error.text, variable=error.name))
+        except PenstockError as error:
+            whose = "unavailable" if isinstance(error, Unavailable) else "refused"
+            end = self.failed(ComponentFailure(whose, error.message, hint=error.hint))
+        except (TypeError, ValueError, msgspec.MsgspecError, RecursionError) as error:
+            end = self.failed(
+                ComponentFailure("not_serialisable", f"what it gave back cannot be written as JSON: {error}")
+            )
+        except (OSError, MemoryError) as error:
+            end = self.failed(ComponentFailure("resource", str(error) or type(error).__name__))
+        finally:
+            engine.close(call.outputs.values() if call is not None else ())
+        if elements is not None:
+            # Not above: what goes wrong in the engine from here on is no failure of the component.
+            self.reports.iterate(self.lease, self.component, *elements)
+            return None
+        return end
+
+    async def _elements(self, kind: Iterator[Any], params: Any, call: Call) -> tuple[int | None, Json, int, str]:
+        """How many, which, how many at a time, and how their globals come together."""
+        parallel, mode = max(1, int(getattr(params, "parallel", 1))), str(getattr(params, "globals", "accumulate"))
+        kept = self.component.iterator
+        if kept is not None:  # A resume goes on over the elements of the first start.
+            return kept.total, cast(Json, kept.items), parallel, mode
+        assert self.node.iterates is not None
+        if self.node.iterates.while_:
+            return None, None, 1, mode
+        try:
+            items = await self.crew.desk.threads.run(_listed, kind, params, call)
+        except Exception as error:
+            from penstock.components.failing import failure_of
+
+            raise failure_of(error, kind, params, call) from error
+        kept_items = await self.crew.desk.threads.run(self.crew.normaliser.result, items)
+        return len(items), kept_items, parallel, mode
+
+    def failed(self, error: ComponentFailure) -> Ended:
+        hide = self.setting.keychain.hide
+        said: JsonMap = {"kind": error.kind, "message": hide(error.message), "retryable": error.retryable}
+        for key, value in error.detail.items():
+            if value is not None:
+                said[key] = self.setting.keychain.hide_tree(value)
+        said["component"] = self.component.name
+        dies = error.kind == "die"
+        end = Ended(ERROR, error=said, exit_code=error.exit_code if dies else None, dies=dies)
+        try:
+            self._put_writes(end)
+        except ComponentFailure:
+            end.writes = {}
+        return end
+
+    def _put_writes(self, end: Ended) -> None:
+        """The values as they are now: what the component's code does to them later changes nothing (J5.1)."""
+        sets = set()
+        for key, value in self.globals.staged().items():
+            if isinstance(value, set | frozenset):
+                sets.add(key)
+            try:
+                end.writes[key] = self.crew.normaliser.result(_listed_set(value) if key in sets else value)
+            except (TypeError, ValueError, msgspec.MsgspecError, RecursionError) as error:
+                message = f"the global `{key}` cannot be written as JSON: {error}"
+                raise ComponentFailure("not_serialisable", message, key=key) from None
+        end.sets = frozenset(sets)
+
+    # ---- what it leaves
+
+    def _outputs(self, call: Call) -> Ended:
+        end = Ended()
+        for port in sorted(call.connected):
+            rows = call.outputs.get(port)
+            if rows is not None:
+                end.rows_out[port] = rows.rows
+                end.outputs[port] = self.kept(port, rows)
+        return end
+
+    def kept(self, port: str, rows: Relation) -> JsonMap:
+        plane, links = self.crew.plane, self.links.get(port, [])
+        at = f"{self.component.place.id}:{port}"
+        is_wanted = (self.node.name, port) in self.setting.outputs
+        output: JsonMap = {"rows": rows.rows, "hash": rows.hash, "at": at}
+        is_large = is_wanted and self.setting.sample is None and rows.rows > WANTED_ROWS
+        if must_last(self.flow, self.node.name, links) or is_large:
+            output.update(plane.store(rows))
+        if is_wanted:
+            output["wanted"] = self._wanted(rows, output)
+        plane.keep(at, rows, -1 if is_wanted else readers(self.flow, links))
+        return output
+
+    def _wanted(self, rows: Relation, output: JsonMap) -> Json:
+        columns = [column.name for column in rows.schema]
+        wanted: JsonMap = {"columns": cast(Json, columns), "row_count": rows.rows}
+        sample = self.setting.sample
+        if sample is None and rows.rows > WANTED_ROWS:
+            return {**wanted, "stored": output["stored"]}
+        session = self.crew.plane.engine.session()
+        try:
+            limit = f" LIMIT {sample}" if sample is not None else ""
+            table = session.rows(f'SELECT * FROM "rows"{limit}', {"rows": rows})
+            values = [dict(zip(columns, one, strict=True)) for batch in table for one in batch]
+        finally:
+            session.close()
+        return {**wanted, "rows": self.crew.normaliser.result(_jsonable(values))}
+
+    def was_read(self) -> None:
+        """The component is over, and so is its interest in what it was given."""
+        for arrived in arrivals(self.flow, self.scene, self.node.name).values():
+            for one in arrived:
+                if not isinstance(one, Element) and "at" in one:
+                    self.crew.plane.was_read(str(one["at"]))
+
+
+def _of_tool(error: ToolFailure) -> ComponentFailure:
+    failure = ComponentFailure(error.kind, error.message, retryable=error.retryable)
+    failure.detail = error.detail
+    return failure
+
+
+def _listed_set(values: Any) -> list[Any]:
+    return sorted(values, key=lambda one: (type(one).__name__, str(one)))
+
+
+def _listed(kind: Iterator[Any], params: Any, call: Call) -> list[Any]:
+    elements: Elements = kind.elements(params, call)
+    return list(elements.items)
+
+
+def _jsonable(values: list[dict[str, Any]]) -> Any:
+    return msgspec.to_builtins(values, str_keys=True)

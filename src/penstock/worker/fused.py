@@ -1,0 +1,159 @@
+"""Fused groups: a chain of relational components run as one query.
+
+The group runs when its heads have started. Every member still starts and ends by itself, in its turn, with its own row counts: it
+finds its outcome ready. If the query fails, nothing of it counts, and the members run one by one, so that exactly the right one
+ends in ERROR.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from penstock.components import declared, running
+from penstock.components.base import ComponentFailure, PlanCall, Sink
+from penstock.components.patience import PatientThreads
+from penstock.expr.template import ExpressionError
+from penstock.kernel.flow.decide import Ended
+from penstock.kernel.flow.state import ComponentState
+from penstock.kernel.net import On
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.rows import Relation, RowsFailed, Schema, Stage, Staged
+from penstock.tools.base import ToolFailure
+
+if TYPE_CHECKING:
+    from penstock.worker.component_run import ComponentRun
+    from penstock.worker.job_crew import JobCrew
+
+
+class Group:
+    """One group in one scope."""
+
+    def __init__(self, crew: JobCrew, members: tuple[str, ...]) -> None:
+        self.crew = crew
+        self.members = members
+        self.heads = {name for name in members if not self._sources(name)}
+        self.started: dict[str, ComponentRun] = {}
+        self.results: dict[str, Staged] = {}
+        self.is_unfused = False
+        self._settled = asyncio.Event()
+        self._kinds: dict[str, tuple[Any, Any, PlanCall]] = {}
+
+    def _sources(self, name: str) -> dict[str, tuple[str, str]]:
+        """Input port -> (member, port) that feeds it, for inputs fed from within."""
+        inside = set(self.members)
+        links = [link for link in self.crew.flow.plan.inbound[name] if link.on is On.DATA and link.source in inside]
+        return {link.to_port: (link.source, link.port) for link in links}
+
+    async def perform(self, run: ComponentRun) -> Ended | None:
+        """The outcome of one member; None when it is to run by itself."""
+        name = run.node.name
+        if name in self.heads and not self._settled.is_set():
+            self.started[name] = run
+            if len(self.started) == len(self.heads):
+                await self._run(run)
+            else:
+                await self._settled.wait()
+        if self.is_unfused or name not in self.results:
+            return None
+        return self._ended(run, self.results[name])
+
+    async def _run(self, last: ComponentRun) -> None:
+        engine = self.crew.plane.session()
+        try:
+            stages = await self._stages(last)
+            if stages is None:
+                self.is_unfused = True
+            else:
+                self.results = await self._fuse(engine, stages)
+        except (ComponentFailure, ToolFailure, RowsFailed, ExpressionError, OSError):
+            self.is_unfused = True
+        finally:
+            engine.close([rows for staged in self.results.values() for rows in staged.relations.values()])
+            self._settled.set()
+
+    async def _fuse(self, engine: Any, stages: list[Stage]) -> dict[str, Staged]:
+        # Who cancels it waits until the query has let go: a thread inside DuckDB does not survive the end of the process.
+        return await PatientThreads(self.crew.desk.threads, engine).run(engine.fuse, stages)  # type: ignore[no-any-return]
+
+    async def _stages(self, last: ComponentRun) -> list[Stage] | None:
+        """None when some member, as it is used here, cannot be part of a larger query."""
+        for name in self.members:
+            run = self.started.get(name) or self.crew.stand_in(last, name)
+            kind = self.crew.components.get(run.node.tasks[0].kind)
+            params = await run.params(kind)
+            connected = frozenset(run.links)
+            if not running.wants_fusion(kind, params, connected):
+                return None
+            if not connected and not isinstance(kind, Sink):
+                return None  # Nobody reads what it makes, so it has no place in a query.
+            call = run.call(self.crew.plane.session(), {})
+            if declared.is_counted(call.declared):
+                return None
+            self._kinds[name] = (kind, params, PlanCall(call.folder, connected, call.declared))
+        return await self.crew.desk.threads.run(self._built)  # type: ignore[no-any-return]
+
+    def _built(self) -> list[Stage] | None:
+        schemas: dict[tuple[str, str], Schema] = {}
+        stages: list[Stage] = []
+        session = self.crew.plane.engine.session()
+        try:
+            for name in self.members:
+                kind, params, call = self._kinds[name]
+                inputs: dict[str, tuple[str, str] | Relation] = dict(self._sources(name))
+                if name in self.started:
+                    for port, relations in self.started[name].inputs().items():
+                        if len(relations) != 1:
+                            return None
+                        inputs[port] = relations[0]
+                known = {port: _schema(source, schemas) for port, source in inputs.items()}
+                wanted = frozenset() if name != self.members[-1] else call.connected
+                stage = running.stage(kind, name, params, inputs, known, call, wanted)
+                stages.append(stage)
+                tables = {port: session.empty(schema) for port, schema in known.items()}
+                for port, query in stage.selects.items():
+                    found = schemas[name, port] = session.describe(query, tables)
+                    if not declared.agrees(found, call.declared.get(port, found)):
+                        return None
+        finally:
+            session.close(())
+        return stages
+
+    def _ended(self, run: ComponentRun, staged: Staged) -> Ended:
+        end = Ended()
+        name = run.node.name
+        kind, params, call = self._kinds[name]
+        for port in sorted(run.links):
+            end.rows_out[port] = staged.rows.get(port, 0)
+            rows = staged.relations.get(port)
+            end.outputs[port] = (
+                run.kept(port, rows) if rows is not None else self._passed(name, port, end.rows_out[port])
+            )
+        if isinstance(kind, Sink):
+            kind.finish(params, call, staged.rows.get("", 0))
+        return end
+
+    def _passed(self, name: str, port: str, rows: Json) -> JsonMap:
+        """Rows that went on within the query and were never kept: their hash is of what they were made by, and of how many."""
+        made_by = repr((self.crew.setting.net.digest, self.crew.setting.workload, name, port, rows))
+        return {"rows": rows, "hash": f"plan:{sha256(made_by.encode()).hexdigest()[:32]}"}
+
+
+def _schema(source: tuple[str, str] | Relation, known: Mapping[tuple[str, str], Schema]) -> Schema:
+    return source.schema if isinstance(source, Relation) else known[source]
+
+
+def group_of(crew: JobCrew, component: ComponentState, name: str) -> Group | None:
+    part = crew.flow.plan.part(name)
+    if part.group is None or part.group not in crew.setting.net.groups:
+        return None
+    members = crew.setting.net.groups[part.group]
+    if any(name in members for name, _ in crew.setting.outputs):  # Its rows are to be kept, not to pass through.
+        return None
+    key = (component.region.container.id, part.group)
+    group = crew.groups.get(key)
+    if group is None:
+        group = crew.groups[key] = Group(crew, members)
+    return group

@@ -1,0 +1,195 @@
+"""Whoever works on one job in this process: its components as asyncio tasks, its rows in one plane."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from penstock.kernel.errors import Refused
+from penstock.kernel.flow.decide import Ended, Flow
+from penstock.kernel.flow.state import ERROR, OK, ComponentState, ContainerState
+from penstock.kernel.net import Link
+from penstock.ports.blobs import BlobStore
+from penstock.ports.leases import PATIENT_TURNS, JobReports, Memory, Setting, SubjobLease
+from penstock.worker.arrivals import connected
+from penstock.worker.component_run import ComponentRun
+from penstock.worker.desk import ComponentBox, Desk
+from penstock.worker.fused import Group, group_of
+from penstock.worker.outcomes import Normaliser
+from penstock.worker.plane import Plane
+from penstock.worker.veiled_blobs import VeiledBlobs
+
+MAX_BACKLOG = 20_000
+
+
+class JobCrew:
+    def __init__(self, desk: Desk, setting: Setting, flow: Flow) -> None:
+        assert desk.components is not None
+        assert desk.work is not None
+        self.desk = desk
+        self.setting = setting
+        self.flow = flow
+        self.components: ComponentBox = desk.components
+        self.plane = Plane(_folder(desk.work, setting), setting.net.engine, desk.blobs)
+        veiled = VeiledBlobs(desk.blobs, setting.keychain.hide_bytes)
+        self.blobs: BlobStore = veiled if setting.net.keychain else desk.blobs
+        self.normaliser = Normaliser(desk.blobs, setting.keychain, setting.net.limits.max_payload_bytes, desk.load)
+        self.groups: dict[tuple[str, str], Group] = {}
+        self._links: dict[str, dict[str, list[Link]]] = {}
+        self._held: dict[str, tuple[asyncio.Task[None], SubjobLease]] = {}
+
+    def connected(self, name: str) -> dict[str, list[Link]]:
+        found = self._links.get(name)
+        if found is None:
+            found = self._links[name] = connected(self.flow, name)
+        return found
+
+    def stand_in(self, run: ComponentRun, name: str) -> ComponentRun:
+        """A run of a later member of the same group: what its parameters see is what the head sees."""
+        other = object.__new__(ComponentRun)
+        other.crew, other.lease, other.component, other.reports = self, run.lease, run.component, run.reports
+        other.flow, other.scene = run.flow, run.scene
+        other.node = self.flow.net.nodes[name]
+        other.links = self.connected(name)
+        other.globals = run.globals
+        return other
+
+    # ---- components
+
+    def start(self, lease: SubjobLease, component: ComponentState, reports: JobReports) -> None:
+        task = asyncio.ensure_future(self._run(lease, component, reports))
+        self._held[component.place.id] = (task, lease)
+
+    async def _run(self, lease: SubjobLease, component: ComponentState, reports: JobReports) -> None:
+        try:
+            end = await self._end_of(lease, component, reports)
+            if end is not None and lease.stop_reason != "interrupt":
+                self._report(lease, component, reports, end)
+        except asyncio.CancelledError:
+            if lease.stop_reason == "cancel":
+                self._report(lease, component, reports, _cancelled(component))
+            elif lease.stop_reason is None and self.desk.memory is None:
+                raise
+        except Refused:
+            return  # The server has given the component up already: a late report changes nothing.
+        except Exception as error:  # Not the component's failure but ours: the whole execution must stop and say so.
+            reports.broke(error)
+        finally:
+            self._held.pop(component.place.id, None)
+
+    async def _end_of(self, lease: SubjobLease, component: ComponentState, reports: JobReports) -> Ended | None:
+        if self.desk.memory is not None:  # Whatever a cancel did to it, the record knows.
+            return await self._recalled(self.desk.memory, lease, component, reports)
+        if lease.stop_reason is not None:
+            raise asyncio.CancelledError
+        if reports.backlog > MAX_BACKLOG:
+            await reports.durable()
+        run = ComponentRun(self, lease, component, reports)
+        group = group_of(self, component, run.node.name)
+        end = await group.perform(run) if group is not None else None
+        if end is None:
+            end = await run.perform()
+        if component.rows_in:
+            run.was_read()
+        return end
+
+    def _report(self, lease: SubjobLease, component: ComponentState, reports: JobReports, end: Ended) -> None:
+        if self.desk.memory is not None:
+            self.desk.memory.told(component.place.id)
+        reports.ended(lease, component, end)
+        for key in component.view.local() if end.writes else ():
+            if any(key.endswith(name) for name in end.writes):
+                self.desk.say(component.place.id, None, _stays_local(key))
+        self._let_go_of(component.region.container)
+
+    def _let_go_of(self, container: ContainerState) -> None:
+        """Of iterations that have closed, this one or one around it, nothing is needed any more."""
+        around: ContainerState | None = container
+        while around is not None:
+            if around.index is not None and around.id not in self.flow.scenes:
+                self.plane.drop_under(around.prefix)
+                for key in [key for key in self.groups if key[0].startswith(around.prefix)]:
+                    del self.groups[key]
+            around = around.opener.region.container if around.opener is not None else None
+
+    async def _recalled(
+        self, memory: Memory, lease: SubjobLease, component: ComponentState, reports: JobReports
+    ) -> Ended | None:
+        """In a replay: what the record says became of it. One that never ended does not end now either."""
+        started = memory.iterator(component.place.id)
+        if started is not None and component.iterator is None:
+            reports.iterate(lease, component, started.total, started.items, started.parallel, started.mode)
+            return None
+        if memory.opened(f"{component.place.id}/"):
+            run = ComponentRun(self, lease, component, reports)
+            await run.play_again()
+        ended, writes, sets = memory.component(component.place.id)
+        if ended is None:
+            raise asyncio.CancelledError
+        await _its_turn(memory, component.place.id)
+        status = OK if ended.status == "ok" else ERROR
+        return Ended(
+            status,
+            ended.rows_out,
+            ended.outputs,
+            dict(ended.after),
+            ended.result,
+            ended.error,
+            writes,
+            sets,
+            exit_code=ended.exit_code,
+            dies=ended.dies,
+        )
+
+    # ---- letting go
+
+    async def stop(self, lease: SubjobLease, reason: str, grace_s: float) -> None:
+        lease.stop_reason = lease.stop_reason or (reason if reason == "cancel" else None)
+        held = [task for task, held_by in self._held.values() if held_by is lease]
+        if held:
+            # At least one turn of the loop: a task that is cancelled before its first step could report nothing.
+            await asyncio.wait(held, timeout=max(0.0, grace_s))
+        lease.stop_reason = reason
+        while held := [task for task, held_by in self._held.values() if held_by is lease]:
+            for task in held:
+                task.cancel()
+            await asyncio.wait(held)
+
+    async def close(self) -> None:
+        if self.plane.is_open:
+            await self.desk.threads.run(self.plane.close)
+        if self.setting.scope.place.id:
+            with suppress(OSError):  # The run is no job itself, and this was the last one in it that had rows.
+                self.plane.folder.parent.rmdir()
+
+
+def _folder(work: Path, setting: Setting) -> Path:
+    """One folder for each run. Jobs inside it have theirs in there, so that what a crash left of them goes with the run's own."""
+    scope = setting.scope.place.id
+    folder = work / setting.execution_id
+    return folder / sha256(scope.encode()).hexdigest()[:16] if scope else folder
+
+
+async def _its_turn(memory: Memory, scope: str) -> None:
+    """In a replay: ends are told in the order of the record. An end that does not come is waited for only so long."""
+    turns, at = 0, memory.told_so_far
+    while not memory.is_next(scope) and turns < PATIENT_TURNS:
+        await asyncio.sleep(0)
+        turns = turns + 1 if memory.told_so_far == at else 0
+        at = memory.told_so_far
+
+
+def _cancelled(component: ComponentState) -> Ended:
+    error: dict[str, Any] = {
+        "kind": "cancelled",
+        "message": f"`{component.name}` was stopped: the run was cancelled",
+        "retryable": True,
+    }
+    return Ended(ERROR, error=error)
+
+
+def _stays_local(key: str) -> str:
+    return f"warning: the global `{key}` was made by another sub-job; list it under `global_export` to change it for everyone"
