@@ -67,6 +67,8 @@ def test_a_second_signal_ends_it_at_once() -> None:
 
 def test_a_killed_run_is_shown_as_crashed_and_can_be_resumed() -> None:
     running = _waiting()
+    while "task.done" not in process("events", "@last").out.partition("wait@")[2]:
+        assert running.poll() is None  # What is not on disk yet would be done again.
     running.kill()
     ended(running)
     assert "interrupted (crashed)" in process("runs").out
@@ -115,7 +117,8 @@ def test_cancel_asks_the_owner_and_waits_for_the_end() -> None:
     assert (cancelled.code, cancelled.json["status"]) == (0, "cancelled")
     assert ended(running).code == 1
     events = process("events", "@last", "--json").lines
-    assert next(one for one in events if one["event_type"] == "playbook.cancelling")["payload"] == {"reason": "enough"}
+    cancelling = next(one for one in events if one["event_type"] == "playbook.cancelling")
+    assert cancelling["payload"]["reason"] == "enough"
     assert process("resume", "@last").code == 2
 
 

@@ -54,6 +54,13 @@ class Terminal:
             if not self._read():
                 raise AssertionError(f"{text} was never shown: {self.text}")
 
+    def until_there(self, path: Path) -> None:
+        """Wait for a file that the program makes."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not path.exists():
+            assert time.monotonic() < deadline, f"{path} was never made"
+            assert self._read(), self.text
+
     def end(self) -> int:
         while self._read():
             pass

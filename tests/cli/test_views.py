@@ -22,7 +22,7 @@ def test_runs_lists_the_newest_first_with_labels_and_states(capsys: Capture) -> 
     ]
     assert len(call(capsys, "runs", "--json", "--limit", "1").json["runs"]) == 1
     listed = call(capsys, "runs").out.splitlines()
-    assert listed[0].split() == ["RUN", "NAME", "LABEL", "STATUS", "STARTED", "DURATION", "EVENTS"]
+    assert listed[0].split() == ["RUN", "KIND", "NAME", "LABEL", "STATUS", "STARTED", "DURATION", "EVENTS"]
     assert "failed" in listed[1]
     assert "first" in listed[2]
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
+DOCUMENT = "a playbook or a job"
 RUN = "the id of a run, a unique beginning of it, its label, or `@last`"
 
 
@@ -25,6 +26,13 @@ class CommandLineError(Exception):
 
 class Parser(argparse.ArgumentParser):
     """Raises instead of exiting, and says what was probably meant."""
+
+    def parsed(self, arguments: list[str]) -> argparse.Namespace:
+        """An argument that may be left out may also stand after the options, which `parse_args` alone does not see."""
+        may_be_left_out = any(action.nargs == "?" and not action.option_strings for action in self._actions)
+        if may_be_left_out and "--" not in arguments:
+            return self.parse_intermixed_args(arguments)
+        return self.parse_args(arguments)
 
     def error(self, message: str) -> NoReturn:
         hint = f"`{self.prog} --help` shows what it takes"
@@ -99,18 +107,23 @@ def _running(parser: Parser) -> None:
     parser.add_argument("--quiet", "-q", action="store_true", help="no progress, only the result or the error")
 
 
-def _run(parser: Parser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a playbook")
+def _values(parser: Parser) -> None:
     parser.add_argument(
         "--set",
         metavar="KEY=VALUE",
         action="append",
         default=[],
-        help="a value of the workload; the key may be dotted, the value is read as YAML; may be repeated",
+        help="a value of the workload or context; the key may be dotted, the value is read as YAML; may be repeated",
     )
     parser.add_argument(
-        "--payload", metavar="JSON|@FILE", help="values of the workload as a JSON object, or a file with one"
+        "--payload", metavar="JSON|@FILE", help="values of the workload or context as a JSON object, or a file with one"
     )
+    parser.add_argument("--context", metavar="NAME", help="of a job: a group of its context, laid over the defaults")
+
+
+def _run(parser: Parser) -> None:
+    parser.add_argument("file", metavar="FILE", help=DOCUMENT)
+    _values(parser)
     parser.add_argument(
         "--name", metavar="LABEL", type=_label, help="a label for this run, by which it can be called later"
     )
@@ -127,20 +140,20 @@ def _resume(parser: Parser) -> None:
 
 
 def _files(parser: Parser) -> None:
-    parser.add_argument("files", metavar="FILE", nargs="+", help="a playbook")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="a playbook, a job or a joblet")
     parser.add_argument("--strict", action="store_true", help="warnings are errors")
     _json(parser)
 
 
 def _plan(parser: Parser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a playbook")
+    parser.add_argument("file", metavar="FILE", help=DOCUMENT)
     _json(parser)
 
 
 def _graph(parser: Parser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a playbook")
+    parser.add_argument("file", metavar="FILE", help=DOCUMENT)
     parser.add_argument(
-        "--format", choices=("mermaid", "dot", "svg"), default=None, help="default: mermaid, or what -o ends in"
+        "--format", choices=("mermaid", "dot", "svg", "json"), default=None, help="default: mermaid, or what -o ends in"
     )
     parser.add_argument("-o", "--output", metavar="PATH", help="write to a file instead of stdout")
 
@@ -171,14 +184,19 @@ def _events(parser: Parser) -> None:
 def _logs(parser: Parser) -> None:
     _one_run(parser)
     parser.add_argument("--follow", "-f", action="store_true", help="go on until the run is over")
-    parser.add_argument("--step", metavar="STEP", help="only lines of this step, or step run")
+    parser.add_argument(
+        "--step", "--component", metavar="NAME", dest="step", help="only lines of this step, step run or component"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
 
 def _explain(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help=RUN)
     parser.add_argument(
-        "node", metavar="NODE", help="a step, step run, task or iteration: fetch, fetch@2, fetch/save, fetch[5]"
+        "node",
+        metavar="NODE",
+        help="a step, step run, task or iteration: fetch, fetch@2, fetch/save, fetch[5]; of a job a component, iteration "
+        "or sub-job: load, each[#5], each[#5].load, '<load>'",
     )
     _store(parser)
     _json(parser)
@@ -198,8 +216,44 @@ def _tools(parser: Parser) -> None:
     _json(parser)
 
 
+def _components(parser: Parser) -> None:
+    parser.add_argument(
+        "type", metavar="NAME", nargs="?", help="one type of component, with its ports, parameters and an example"
+    )
+    _json(parser)
+
+
+def _lineage(parser: Parser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a job")
+    parser.add_argument(
+        "column", metavar="COMPONENT[.COLUMN]", nargs="?", help="only what this component, or column of it, is made of"
+    )
+    _json(parser)
+    parser.add_argument("--mermaid", action="store_true", help="as a Mermaid graph")
+
+
+def _preview(parser: Parser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a job")
+    parser.add_argument(
+        "component", metavar="COMPONENT[.PORT]", help="whose rows to show; without a port, its main one"
+    )
+    parser.add_argument("--rows", metavar="N", type=_count, default=20, help="how many rows (default 20)")
+    _values(parser)
+    _store(parser)
+    _json(parser)
+
+
+KINDS = ("playbook", "job", "joblet")
+KIND = "playbook, job or joblet (default: playbook)"
+
+
+def _schema(parser: Parser) -> None:
+    parser.add_argument("kind", metavar="KIND", choices=KINDS, nargs="?", default="playbook", help=KIND)
+
+
 def _new(parser: Parser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the playbook's name; the file is NAME.yaml")
+    parser.add_argument("kind", metavar="KIND", choices=KINDS, nargs="?", default=None, help=KIND)
+    parser.add_argument("name", metavar="NAME", help="its name; the file is NAME.yaml")
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
 
 
@@ -223,27 +277,26 @@ def _doctor(parser: Parser) -> None:
     _json(parser)
 
 
-def _nothing(parser: Parser) -> None:
-    return None
-
-
 COMMANDS: dict[str, Command] = {
-    "run": Command("run a playbook", "run", _run),
+    "run": Command("run a playbook or a job", "run", _run),
     "validate": Command("report every error in a file", "check", _files, "validate"),
     "lint": Command("report errors, warnings and notes", "check", _files, "lint"),
     "plan": Command("print the lowered form: what will really run", "plan", _plan),
-    "graph": Command("draw the steps and arcs (Mermaid, DOT, SVG)", "graph", _graph),
-    "new": Command("write a small playbook to start from", "new", _new),
+    "graph": Command("draw steps and arcs, or components and links (Mermaid, DOT, SVG)", "graph", _graph),
+    "preview": Command("run just what is needed of a job and show the rows of a port", "preview", _preview),
+    "lineage": Command("where the columns of a job come from (text, JSON, Mermaid)", "lineage", _lineage),
+    "new": Command("write a small playbook, job or joblet to start from", "new", _new),
     "runs": Command("list runs, newest first", "runs", _runs),
-    "show": Command("what a run came to, step by step", "show", _show),
+    "show": Command("what a run came to, step by step or component by component", "show", _show),
     "events": Command("the events of a run", "events", _events),
-    "logs": Command("what the tools of a run printed", "logs", _logs),
-    "explain": Command("why a step ran, waits, was skipped, failed or was retried", "explain", _explain),
+    "logs": Command("what the tools and components of a run printed", "logs", _logs),
+    "explain": Command("why a step or component ran, waits, was skipped, failed or was retried", "explain", _explain),
     "resume": Command("go on after a crash, an interruption or a failure", "resume", _resume),
     "replay": Command("decide a run again from its recorded outcomes and compare", "replay", _show),
     "cancel": Command("stop a run for good", "cancel", _cancel),
-    "tools": Command("the kinds of tools, and their parameters", "tools", _tools),
-    "schema": Command("the JSON Schema of a playbook, for editors", "schema", _nothing),
+    "tools": Command("the kinds of tools of playbooks, and their parameters", "tools", _tools),
+    "components": Command("the types of components of jobs, and their parameters", "components", _components),
+    "schema": Command("the JSON Schema of a playbook, job or joblet, for editors", "schema", _schema),
     "keychain": Command("store, list and remove secrets of this machine", "keychain", _keychain),
     "doctor": Command("check this machine and the state folder", "doctor", _doctor),
 }
@@ -264,7 +317,7 @@ def top_help() -> str:
         [
             "usage: penstock COMMAND …",
             "",
-            "One event-sourced engine that runs playbooks, with a log that can always say why.",
+            "One event-sourced engine that runs playbooks and jobs, with a log that can always say why.",
             "",
             *lines,
             "",

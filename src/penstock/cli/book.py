@@ -12,6 +12,7 @@ from penstock.server.documents import Documents, Pinned
 
 if TYPE_CHECKING:
     from penstock.app import Embedded
+    from penstock.dialects.job import CompiledJob
     from penstock.dialects.playbook import Compiled
     from penstock.kernel.net import Net
 
@@ -20,12 +21,20 @@ class PinnedBook:
     def __init__(self, engine: Embedded, execution_id: str) -> None:
         self._engine = engine
         self._execution_id = execution_id
-        self._documents = Documents(engine.tools)
-        self._known: dict[str, tuple[Net, Compiled] | None] = {}
+        self._documents = Documents(engine.tools, engine.components)
+        self._known: dict[str, tuple[Net, Compiled | CompiledJob] | None] = {}
 
     def net(self, execution: ExecutionSeen) -> Net | None:
         found = self._compiled(execution)
         return found[0] if found is not None else None
+
+    def root_net(self) -> Net | None:
+        """The graph of the run itself, whatever its log holds."""
+        try:
+            pinned = Pinned.from_bytes(self._engine.log.document(self._execution_id))
+            return self._documents.compile(pinned)[0]
+        except PenstockError:
+            return None
 
     def where(self, execution: ExecutionSeen, step: str, arc: int | None = None, task: str | None = None) -> str:
         found = self._compiled(execution)
@@ -39,7 +48,7 @@ class PinnedBook:
             place = places.arcs.get((step, arc), place)
         return f"{_near(place.file)}:{place.line}" if place is not None and place.line else ""
 
-    def _compiled(self, execution: ExecutionSeen) -> tuple[Net, Compiled] | None:
+    def _compiled(self, execution: ExecutionSeen) -> tuple[Net, Compiled | CompiledJob] | None:
         if execution.scope not in self._known:
             try:
                 self._known[execution.scope] = self._documents.compile(self._pinned(execution))

@@ -22,7 +22,7 @@ def told(error: Exception, *, as_json: bool) -> int:
     problems = getattr(error, "problems", None)
     text = getattr(error, "text", None)
     if isinstance(error, Refused) and isinstance(text, str) and problems:
-        return tell_problems(problems, {str(getattr(error, "file", "")): text}, as_json=as_json)
+        return tell_problems(problems, _texts(problems, str(getattr(error, "file", "")), text), as_json=as_json)
     kind, code, message, hint = _sorted_out(error)
     if as_json:
         put_json({"status": "error", "exit_code": code, "error": {"kind": kind, "message": message, "hint": hint}})
@@ -31,6 +31,21 @@ def told(error: Exception, *, as_json: bool) -> int:
     if hint:
         say(f"{painted('hint:', BOLD)} {safe(hint)}")
     return code
+
+
+def _texts(problems: Sequence[Problem], file: str, text: str) -> dict[str, str]:
+    """The document's text, and those of the joblets that problems lie in."""
+    from pathlib import Path
+
+    texts = {file: text}
+    for problem in problems:
+        other = problem.place.file
+        if other not in texts:
+            try:
+                texts[other] = Path(other).read_text(encoding="utf-8")
+            except (OSError, ValueError):
+                texts[other] = ""
+    return texts
 
 
 def _sorted_out(error: Exception) -> tuple[str, int, str, str | None]:

@@ -64,7 +64,7 @@ def _dispatched(arguments: list[str]) -> int:
     command = COMMANDS.get(name)
     if command is None:
         raise unknown_command(name)
-    options = parser_for(name, command).parse_args(rest)
+    options = parser_for(name, command).parsed(rest)
     from importlib import import_module
 
     module = import_module(f"penstock.cli.commands.{command.module}")

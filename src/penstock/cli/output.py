@@ -80,12 +80,12 @@ def _write(stream: IO[str], text: str) -> None:
         stream.write(text.encode(encoding, "replace").decode(encoding))
 
 
-def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Columns as wide as their widest cell; the last one is left ragged."""
+def table(titles: Sequence[str], rows: Iterable[Sequence[str]], stream: IO[str] | None = None) -> str:
+    """Columns as wide as their widest cell; the last one is left ragged. `stream`: where it will be written, else stdout."""
     lines = [list(titles), *([safe(cell) for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(titles))]
     out = []
     for number, line in enumerate(lines):
         text = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        out.append(painted(text, BOLD, sys.stdout) if number == 0 else text)
+        out.append(painted(text, BOLD, stream or sys.stdout) if number == 0 else text)
     return "\n".join(out)

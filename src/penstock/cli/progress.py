@@ -7,11 +7,11 @@ is, is asked of the state; and a payload is decoded only when something in it is
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.kernel.state import RunState
+from penstock.kernel.evolve import Execution
 from penstock.kernel.values import Json
 from penstock.ports.log import Entry
 from penstock.ports.results import decode
@@ -109,9 +109,9 @@ class Progress:
             run.line = heard.line
             self.news.append(News("line", run, now, heard.line))
 
-    def look_at(self, runs: Mapping[str, RunState]) -> None:
+    def look_at(self, tree: Execution) -> None:
         """The state knows how far loops are, and which runs were under way before this process took the execution up."""
-        for run in runs.values():
+        for run in tree.runs.values():
             shown = self.runs.get(run.place.id)
             if shown is None:
                 shown = _shown(run.place.id, run.scheduled_at, run.visit)

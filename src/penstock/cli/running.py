@@ -9,21 +9,24 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from penstock.cli.output import is_terminal
 from penstock.cli.progress import Progress
-from penstock.cli.watching import TICK_S, Nobody, PlainLines, Watcher
-from penstock.server.runs import RunSummary, RunUnderWay
+from penstock.cli.watching import TICK_S, F, Nobody, PlainLines, Watcher
+from penstock.server.runs import RunUnderWay
 
 if TYPE_CHECKING:
     from penstock.app import Embedded
+    from penstock.cli.job_progress import JobProgress
+
+T = TypeVar("T")
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 3
 
 
-def watcher_for(title: str, *, is_silent: bool) -> Watcher:
+def watcher_for(title: str, *, is_silent: bool) -> Watcher[Progress]:
     if is_silent:
         return Nobody()
     if is_terminal(sys.stderr):
@@ -33,14 +36,26 @@ def watcher_for(title: str, *, is_silent: bool) -> Watcher:
     return PlainLines(title)
 
 
+def job_watcher_for(title: str, *, is_silent: bool) -> Watcher[JobProgress]:
+    if is_silent:
+        return Nobody()
+    if is_terminal(sys.stderr):
+        from penstock.cli.job_live import JobTree
+
+        return JobTree(title)
+    from penstock.cli.job_watching import JobLines
+
+    return JobLines(title)
+
+
 def in_foreground(
     engine: Embedded,
     run: RunUnderWay,
-    begin: Callable[[], Awaitable[RunSummary]],
-    progress: Progress,
-    watcher: Watcher,
+    begin: Callable[[], Awaitable[T]],
+    progress: F,
+    watcher: Watcher[F],
     grace_s: float,
-) -> RunSummary:
+) -> T:
     """Run to the end, or to the first signal. The engine is closed when this returns."""
     if not isinstance(watcher, Nobody):
         engine.observers.append(progress.observer())
@@ -48,10 +63,8 @@ def in_foreground(
     return asyncio.run(_Foreground(engine, run, progress, watcher, grace_s).run(begin))
 
 
-class _Foreground:
-    def __init__(
-        self, engine: Embedded, run: RunUnderWay, progress: Progress, watcher: Watcher, grace_s: float
-    ) -> None:
+class _Foreground(Generic[F]):
+    def __init__(self, engine: Embedded, run: RunUnderWay, progress: F, watcher: Watcher[F], grace_s: float) -> None:
         self.engine = engine
         self.under_way = run
         self.progress = progress
@@ -59,7 +72,7 @@ class _Foreground:
         self.grace_s = grace_s
         self._was_interrupted = False
 
-    async def run(self, begin: Callable[[], Awaitable[RunSummary]]) -> RunSummary:
+    async def run(self, begin: Callable[[], Awaitable[T]]) -> T:
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.add_signal_handler(number, self._on_signal, number)
@@ -92,7 +105,7 @@ class _Foreground:
         self.progress.fold(time.time())
         host = self.under_way.host
         if host is not None:
-            self.progress.look_at(host.stream.tree.runs)
+            self.progress.look_at(host.stream.tree)
 
     def _on_signal(self, number: int) -> None:
         if self._was_interrupted:

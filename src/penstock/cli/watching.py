@@ -3,34 +3,55 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeVar
 
 from penstock.cli.output import one_line, safe, say
 from penstock.cli.progress import News, Progress, Shown
+from penstock.kernel.evolve import Execution
+from penstock.ports.log import Entry
 from penstock.projections.wording import error_line, seconds
 
 TICK_S = 0.1
 LOOPS_EVERY_S = 3.0
 
 
-class Watcher(Protocol):
+class Folding(Protocol):
+    """A run as it goes: entries and lines are put aside as they come, and folded when somebody looks."""
+
+    def observer(self) -> Callable[[Entry], None]: ...
+
+    def line_observer(self) -> Callable[[str, str | None, str], None]: ...
+
+    def has_begun(self) -> bool: ...
+
+    def fold(self, now: float) -> None: ...
+
+    def look_at(self, tree: Execution) -> None: ...
+
+
+F = TypeVar("F", bound=Folding)
+F_contra = TypeVar("F_contra", bound=Folding, contravariant=True)
+
+
+class Watcher(Protocol[F_contra]):
     """`show` is called about ten times a second, `note` for a word from the engine, `close` once at the end."""
 
-    def show(self, progress: Progress) -> None: ...
+    def show(self, progress: F_contra) -> None: ...
 
     def note(self, text: str) -> None: ...
 
-    def close(self, progress: Progress) -> None: ...
+    def close(self, progress: F_contra) -> None: ...
 
 
 class Nobody:
-    def show(self, progress: Progress) -> None:
-        progress.news.clear()
+    def show(self, progress: Folding) -> None:
+        return None
 
     def note(self, text: str) -> None:
         say(text)
 
-    def close(self, progress: Progress) -> None:
+    def close(self, progress: Folding) -> None:
         return None
 
 

@@ -17,14 +17,18 @@ from penstock.kernel.places import LogicalClock, event_name
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.log import Entry
 from penstock.ports.results import decode
-from penstock.ports.wire import step_of, step_run_of, to_clock
+from penstock.ports.wire import component_of, is_of_job, step_of, step_run_of, to_clock
+from penstock.projections.canonical_jobs import without_restarts
 
 # Wall-clock figures and trace ids that the engine and its tools write, wherever they stand in a payload.
 WALL_CLOCK = frozenset({"started_at", "ended_at", "duration_ms", "elapsed_ms", "trace_id"})
-STOPS = frozenset({"playbook.interrupted", "playbook.resumed"})
+STOPS = frozenset({"playbook.interrupted", "playbook.resumed", "job.interrupted"})
 MARKS = frozenset(
-    {"playbook.started", "playbook.cancelling", "playbook.completed", "playbook.failed", "playbook.cancelled"}
+    f"{kind}.{mark}"
+    for kind in ("playbook", "job")
+    for mark in ("started", "cancelling", "completed", "failed", "cancelled")
 )
+TIMED = frozenset({"component.ok", "component.error"})
 EXECUTION = "EXECUTION"
 # Of a response, what says when it was given.
 CLOCK_HEADERS = frozenset({"date", "age"})
@@ -35,7 +39,7 @@ _sorted_encoder = msgspec.json.Encoder(order="sorted")
 
 
 def canonical(entries: Iterable[Entry], execution_id: str) -> Iterator[JsonMap]:
-    kept = list(entries)
+    kept = without_restarts(list(entries))
     resumed_at = {entry.scope: entry.seq for entry in kept if entry.type == "playbook.resumed"}
     placed = sorted(((_clock(entry), entry) for entry in kept if not _is_left_out(entry, resumed_at)), key=_by_clock)
     marks = _renumbered(placed, kept)
@@ -47,14 +51,18 @@ def canonical(entries: Iterable[Entry], execution_id: str) -> Iterator[JsonMap]:
             step = (entry.scope[: entry.scope.rfind("/") + 1], str(payload["step"]))
             visits[step] += 1
             payload["visit"] = visits[step]
+        elif entry.type in TIMED:
+            del payload["ms"]
+            payload["after"].pop("DURATION_MS", None)
+        is_job = is_of_job(entry.type)
         shown: Any = clock if entry.type not in MARKS else (*clock[:-1], marks[event_name(entry.scope, _last(clock))])
         yield {
             "clock": shown,
             "event_type": entry.type,
             "source": entry.source,
             "scope": entry.scope,
-            "step": step_of(entry.scope),
-            "step_run_id": step_run_of(entry.scope),
+            "step": component_of(entry) if is_job else step_of(entry.scope),
+            "step_run_id": (entry.scope or None) if is_job else step_run_of(entry.scope),
             "task_run_id": entry.task,
             "cause": _cause(entry.cause, marks),
             "payload": _timeless(payload, execution_id if needle in entry.payload else None),

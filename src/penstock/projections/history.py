@@ -6,135 +6,41 @@ of task runs only the last few are kept, and a large value is named by the numbe
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from penstock.kernel.places import LogicalClock
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import JsonMap
 from penstock.ports.log import Entry
 from penstock.ports.results import decode
-from penstock.ports.wire import step_run_of, to_clock
+from penstock.ports.wire import step_run_of
+from penstock.projections.history_seen import (
+    KEPT_ATTEMPTS,
+    Attempt,
+    ExecutionSeen,
+    Iterations,
+    Selected,
+    StepRun,
+    TaskSeen,
+)
 
-KEPT_ATTEMPTS = 50
 KEPT_FAILURES = 20
 
-
-@dataclass(slots=True)
-class Attempt:
-    """One task run. `do` is what its policy made of the outcome; None while it is under way."""
-
-    task_run_id: str
-    task: str
-    kind: str
-    number: int
-    started_at: float
-    ended_at: float | None = None
-    status: str | None = None
-    error: Json = None
-    do: str | None = None
-    next: int = -1
-    rule: int | None = None
-    delay: float = 0.0
-    failure: Json = None
-    """Why the pipeline failed here, when it did."""
-
-
-@dataclass(slots=True)
-class TaskSeen:
-    name: str
-    kind: str = ""
-    runs: int = 0
-    attempts: int = 0
-    status: str = "running"
-    error: Json = None
-
-
-@dataclass(slots=True)
-class Iterations:
-    total: int
-    mode: str = "sequential"
-    done: int = 0
-    failed: int = 0
-    open: set[int] = field(default_factory=set)
-    failures: list[tuple[int, Json]] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Selected:
-    """What was decided about the arcs when the run had ended."""
-
-    seq: int
-    on: str
-    arcs: list[int]
-    steps: list[str]
-    unhandled: bool
-    was_stopped: bool
-    """The execution was being cancelled or aborted, so that no arc was looked at."""
-    error: Json
-
-
-@dataclass(slots=True)
-class StepRun:
-    """A token and, once it was let in, the step run it became.
-
-    `status`: waiting, refused, stranded, joined (consumed together with others), running, done, failed.
-    """
-
-    id: str
-    step: str
-    execution: str
-    clock: str
-    created_at: float
-    created_seq: int
-    origin: str | None = None
-    arc: int | None = None
-    parent: str | None = None
-    cause: str | None = None
-    status: str = "waiting"
-    visit: int | None = None
-    rule: int | None = None
-    error: Json = None
-    tokens: list[str] = field(default_factory=list)
-    """Of a join: the places of all tokens it consumed."""
-    missing: list[str] = field(default_factory=list)
-    joined: str | None = None
-    continues: str | None = None
-    continued_by: str | None = None
-    scheduled_seq: int | None = None
-    started_at: float | None = None
-    ended_at: float | None = None
-    end_seq: int | None = None
-    tasks: dict[str, TaskSeen] = field(default_factory=dict)
-    attempts: deque[Attempt] = field(default_factory=lambda: deque(maxlen=KEPT_ATTEMPTS))
-    under_way: dict[str, Attempt] = field(default_factory=dict)
-    iterations: Iterations | None = None
-    selected: Selected | None = None
-
-    @property
-    def order(self) -> LogicalClock:
-        return to_clock(decode(self.clock.encode()))
-
-
-@dataclass(slots=True)
-class ExecutionSeen:
-    """One execution scope: the run itself, or a playbook that one of its tasks runs."""
-
-    scope: str
-    name: str
-    entry: str
-    started_at: float
-    document: Json = None
-    parent: str | None = None
-    status: str = "running"
-    error: Json = None
-    ended_at: float | None = None
-    cancel_reason: str | None = None
-    stopped_seq: int | None = None
-    """The entry from which on no arc is looked at: a cancel, or a failure in a fail_fast execution."""
-    stops: list[tuple[float, str]] = field(default_factory=list)
-    resumes: list[float] = field(default_factory=list)
+__all__ = [
+    "KEPT_ATTEMPTS",
+    "Attempt",
+    "ExecutionSeen",
+    "History",
+    "Iterations",
+    "Selected",
+    "StepRun",
+    "TaskSeen",
+    "Watch",
+    "add",
+    "history",
+    "job_around",
+]
 
 
 @dataclass(slots=True)
@@ -159,6 +65,14 @@ class History:
         if execution is not None:
             found = [run for run in found if run.execution == execution]
         return sorted(found, key=lambda run: run.order)
+
+
+def job_around(node: str, seen: History) -> str | None:
+    """The scope of the job that a full scope lies in; None when it lies in none, or in a playbook that the job runs."""
+    inside = [scope for scope in seen.executions if node.strip().startswith(scope)]
+    nearest = max(inside, key=len, default="")
+    execution = seen.executions.get(nearest)
+    return nearest if execution is not None and execution.kind == "job" else None
 
 
 Watch = Callable[[Entry], bool]
@@ -193,6 +107,15 @@ def _started(seen: History, entry: Entry) -> None:
     seen.executions[entry.scope] = ExecutionSeen(
         entry.scope, data["name"], data["entry"], entry.ts, data.get("document"), data.get("parent")
     )
+
+
+def _job_started(seen: History, entry: Entry) -> None:
+    """What happens inside a job is not for this history; that it ran, and how it ended, is."""
+    if entry.scope in seen.executions:
+        _resumed(seen, entry)
+        return
+    _started(seen, entry)
+    seen.executions[entry.scope].kind = "job"
 
 
 def _interrupted(seen: History, entry: Entry) -> None:
@@ -382,6 +305,12 @@ _HANDLERS: dict[str, Callable[[History, Entry], None]] = {
     "playbook.completed": _ended,
     "playbook.failed": _ended,
     "playbook.cancelled": _ended,
+    "job.started": _job_started,
+    "job.interrupted": _interrupted,
+    "job.cancelling": _cancelling,
+    "job.completed": _ended,
+    "job.failed": _ended,
+    "job.cancelled": _ended,
     "token.created": _token_created,
     "token.refused": _token_refused,
     "token.stranded": _token_stranded,

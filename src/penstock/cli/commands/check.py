@@ -18,19 +18,18 @@ def lint(options: Namespace) -> int:
 
 
 def _check(options: Namespace, *, everything: bool) -> int:
-    from penstock.dialects.playbook import compile_file
+    from penstock.cli.documents import Library, sources_of
     from penstock.dialects.problems import Problem, Severity
     from penstock.dialects.report import as_json, render, summary
-    from penstock.tools.registry import Registry
 
-    catalog = Registry()
+    library = Library(strict=options.strict)
     shown: list[Problem] = []
     left_out: list[Problem] = []
     sources: dict[str, str] = {}
     files = []
     for file in dict.fromkeys(options.files):
-        compiled = compile_file(Path(file), catalog, strict=options.strict)
-        sources[compiled.file] = compiled.text
+        compiled = library.compiled(Path(file))
+        sources.update(sources_of(compiled))
         errors = sum(problem.severity is Severity.ERROR for problem in compiled.problems)
         files.append({"file": file, "status": "invalid" if errors else "valid", "errors": errors})
         for problem in compiled.problems:

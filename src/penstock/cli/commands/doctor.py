@@ -1,4 +1,4 @@
-"""`penstock doctor`: is this machine fit to run playbooks? Exit 0 when it is, 4 when something would fail."""
+"""`penstock doctor`: is this machine fit to run playbooks and jobs? Exit 0 when it is, 4 when something would fail."""
 
 from __future__ import annotations
 
@@ -146,6 +146,32 @@ def _tools(home: Path) -> Iterator[Finding]:
         yield Finding("tools", "error", line, "install penstock again, or the package that offers it")
 
 
+def _components(home: Path) -> Iterator[Finding]:
+    from penstock.components.registry import ComponentRegistry
+
+    registry = ComponentRegistry()
+    broken = []
+    types = registry.types()
+    for name in types:
+        try:
+            registry.get(name)
+        except PenstockError as error:
+            broken.append(f"{name}: {error.message}")
+    if not broken:
+        yield Finding("components", "ok", f"{len(types)} types")
+    for line in broken:
+        yield Finding("components", "error", line, "install penstock again, or the package that offers it")
+
+
+def _engine(home: Path) -> Iterator[Finding]:
+    try:
+        import duckdb
+    except ImportError as error:
+        yield Finding("duckdb", "error", f"cannot be loaded: {error}", "install penstock again: jobs need it")
+        return
+    yield Finding("duckdb", "ok", duckdb.__version__)
+
+
 def _keychain(home: Path) -> Iterator[Finding]:
     from penstock.keychain import LocalStore
 
@@ -187,6 +213,8 @@ CHECKS: tuple[Callable[[Path], Iterator[Finding]], ...] = (
     _state_folder,
     _database,
     _tools,
+    _components,
+    _engine,
     _keychain,
     _terminal,
 )

@@ -86,7 +86,9 @@ def _line(entry: Entry) -> str:
 
 
 def _detail(entry: Entry) -> str:
+    from penstock.cli.job_events import job_detail
     from penstock.ports.results import decode
+    from penstock.ports.wire import is_of_job
 
     data: Any = decode(entry.payload)
     match entry.type:
@@ -106,6 +108,8 @@ def _detail(entry: Entry) -> str:
             return f"visit {data['visit']}"
         case "token.stranded":
             return f"missing {', '.join(data['missing'])}"
+    if is_of_job(entry.type):
+        return job_detail(entry.type, data)
     if data.get("error") is not None:
         return error_line(data["error"])
     if data.get("reason"):

@@ -1,26 +1,34 @@
-"""`penstock graph FILE`: the steps and arcs as a picture."""
+"""`penstock graph FILE`: the steps and arcs of a playbook, or the components and links of a job, as a picture."""
 
 from __future__ import annotations
 
 from argparse import Namespace
+from importlib import import_module
 from pathlib import Path
 
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.output import put, say
 
-_ENDINGS = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid"}
+_ENDINGS = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid", ".json": "json"}
 
 
 def main(options: Namespace) -> int:
-    from penstock.dialects.playbook.graph import dot, mermaid, svg
-    from penstock.server.documents import Documents
-    from penstock.tools.registry import Registry
+    from penstock.cli.documents import Library
+    from penstock.ports.results import encode
 
-    documents = Documents(Registry())
-    net, _ = documents.compile(documents.open(Path(options.file)))
+    compiled = Library().valid(Path(options.file))
+    assert compiled.net is not None
+    graph = import_module(f"penstock.dialects.{compiled.net.kind}.graph")
     ending = Path(options.output).suffix.lower() if options.output else ""
     kind = options.format or _ENDINGS.get(ending, "mermaid")
-    picture = {"mermaid": mermaid, "dot": dot, "svg": svg}[kind](net)
+    if kind == "json":
+        if compiled.net.kind != "job":
+            raise CommandLineError(
+                "only the graph of a job is given as JSON", "`penstock plan --json` has a playbook's"
+            )
+        picture = encode(graph.as_json(compiled.net)).decode()
+    else:
+        picture = getattr(graph, kind)(compiled.net)
     if options.output is None or options.output == "-":
         put(picture)
         return 0

@@ -1,4 +1,4 @@
-"""`penstock logs RUN`: what the tools said while they ran."""
+"""`penstock logs RUN`: what tools and components said while they ran."""
 
 from __future__ import annotations
 
@@ -24,11 +24,17 @@ def main(options: Namespace) -> int:
 
     from penstock.ports.results import decode
     from penstock.ports.wire import step_of, step_run_of
+    from penstock.projections.jobs_names import is_of_component
+
+    def wanted(scope: str) -> bool:
+        if header.kind == "job":
+            return is_of_component(scope, options.step)
+        return options.step in (step_of(scope), step_run_of(scope), scope)
 
     with looking_at(options.store, options.run) as (engine, header):
         path = engine.home / "logs" / f"{header.execution_id}.ndjson"
         if not path.exists() and not options.follow:
-            say("the tools of this run have said nothing")
+            say("the tools and components of this run have said nothing")
             return 0
         for line in _lines(path, engine, header.execution_id, follow=options.follow):
             try:
@@ -36,7 +42,7 @@ def main(options: Namespace) -> int:
                 scope = str(record["scope"])
             except (DecodeError, KeyError, TypeError):  # The last line of a process that was killed may be cut off.
                 continue
-            if options.step and options.step not in (step_of(scope), step_run_of(scope), scope):
+            if options.step and not wanted(scope):
                 continue
             if options.json:
                 put(line.decode("utf-8", "replace"))

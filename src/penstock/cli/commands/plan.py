@@ -10,13 +10,23 @@ from penstock.cli.output import put, put_json
 
 
 def main(options: Namespace) -> int:
-    from penstock.dialects.playbook.plan import plan
-    from penstock.server.documents import Documents
-    from penstock.tools.registry import Registry
+    from penstock.cli.documents import Library
+    from penstock.dialects.job import CompiledJob
 
-    documents = Documents(Registry())
-    net, _ = documents.compile(documents.open(Path(options.file)))
-    lowered = plan(net)
+    compiled = Library().valid(Path(options.file))
+    assert compiled.net is not None
+    if isinstance(compiled, CompiledJob):
+        from penstock.dialects.job.plan import plan as job_plan
+        from penstock.dialects.job.plan import plan_text
+
+        if options.json:
+            put_json(job_plan(compiled))
+        else:
+            put(plan_text(compiled))
+        return 0
+    from penstock.dialects.playbook.plan import plan
+
+    lowered = plan(compiled.net)
     if options.json:
         put_json(lowered)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from penstock import homes
-from penstock.cli.commands.run import conducted, places
+from penstock.cli.conducting import Conduct, places
 from penstock.cli.naming import find_run
 
 
@@ -19,4 +19,6 @@ def main(options: Namespace) -> int:
     header = find_run(engine.log, options.run)
     run = engine.run(header.execution_id)
     document = Pinned.from_bytes(engine.log.document(header.execution_id))
-    return conducted(engine, run, run.resume, options, home, places(run.world.documents, document))
+    documents = run.world.documents
+    net, _ = documents.compile(document)
+    return Conduct(engine, run, run.resume, options, home, net, places(documents, document)).conducted()

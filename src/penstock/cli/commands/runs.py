@@ -28,7 +28,7 @@ def main(options: Namespace) -> int:
     if not rows:
         say(f"no runs yet in {home}")
         return 0
-    titles = ("RUN", "NAME", "LABEL", "STATUS", "STARTED", "DURATION", "EVENTS")
+    titles = ("RUN", "KIND", "NAME", "LABEL", "STATUS", "STARTED", "DURATION", "EVENTS")
     put(table(titles, (_row(header, status) for header, status in rows)))
     return 0
 
@@ -37,6 +37,7 @@ def _row(header: Header, status: str) -> tuple[str, ...]:
     started = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(header.started_at))
     return (
         header.execution_id,
+        header.kind,
         header.name,
         header.label or "",
         SHOWN.get(status, status),

@@ -1,4 +1,4 @@
-"""`penstock schema`: the JSON Schema of a playbook, for editors."""
+"""`penstock schema [playbook|job|joblet]`: the JSON Schema of a document, for editors."""
 
 from __future__ import annotations
 
@@ -10,9 +10,17 @@ from penstock.cli.output import put
 def main(options: Namespace) -> int:
     import msgspec
 
-    from penstock.dialects.playbook.schema import json_schema
+    from penstock.cli.documents import Library
     from penstock.ports.results import encode
-    from penstock.tools.registry import Registry
 
-    put(msgspec.json.format(encode(json_schema(Registry())), indent=2).decode())
+    library = Library()
+    if options.kind == "playbook":
+        from penstock.dialects.playbook.schema import json_schema
+
+        schema = json_schema(library.tools)
+    else:  # Jobs and joblets have one schema between them, which tells them apart by `kind`.
+        from penstock.dialects.job.schema import json_schema as job_schema
+
+        schema = job_schema(library.components)
+    put(msgspec.json.format(encode(schema), indent=2).decode())
     return 0

@@ -1,4 +1,4 @@
-"""`penstock show RUN`: what a run came to, step by step."""
+"""`penstock show RUN`: what a run came to, step by step; a job's is on a page of its own, `penstock.cli.job_page`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ MOST_STEPS = 200
 
 def main(options: Namespace) -> int:
     with looking_at(options.store, options.run) as (engine, header):
+        if header.kind == "job":
+            from penstock.cli.job_page import show_job
+
+            return show_job(engine, header, as_json=options.json)
         status = status_of(header, engine)
         standing = standing_of(engine.log.read(header.execution_id), loader(engine.blobs))
         now = time.time() if status == "running" else standing.history.last_ts or header.started_at

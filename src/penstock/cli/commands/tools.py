@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.output import BOLD, painted, put, put_json, safe, table
+from penstock.cli.output import put, put_json, safe, table
+from penstock.cli.params import example_page, params_json, params_page, title
 from penstock.kernel.errors import Refused
 from penstock.ports.plugins import ParamInfo, ToolDescription
 
@@ -87,92 +86,11 @@ def _all(registry: Registry, *, as_json: bool) -> int:
 
 
 def _as_json(tool: ToolDescription) -> dict[str, Any]:
-    return {
-        "kind": tool.kind,
-        "summary": tool.summary,
-        "params": [
-            {
-                "name": param.name,
-                "types": list(param.types),
-                "required": param.required,
-                "enum": list(param.enum) if param.enum is not None else None,
-                "description": param.description,
-            }
-            for param in tool.params.values()
-        ],
-    }
+    return {"kind": tool.kind, "summary": tool.summary, "params": params_json(tool.params)}
 
 
 def _page(tool: ToolDescription, text: str, example: str) -> str:
     from inspect import cleandoc
-    from textwrap import dedent
 
-    properties: dict[str, Any] = tool.schema.get("properties") or {}  # type: ignore[assignment]
-    rows = [
-        (one.name, _kind(properties.get(one.name, {"type": list(one.types)})), one.required, one.description)
-        for one in sorted(tool.params.values(), key=lambda one: not one.required)
-    ]
-    lines = [_title(tool.kind), "", safe(cleandoc(text)), "", _title("parameters"), *(_listed(rows) or ["  none"])]
-    for name, part in _parts(tool.schema):
-        required = part.get("required", [])
-        fields = [
-            (field, _kind(one), field in required, one.get("description", ""))
-            for field, one in part.get("properties", {}).items()
-        ]
-        about = f": {safe(part['description'])}" if part.get("description") else ""
-        lines += ["", f"{_title(name)}{about}", *_listed(fields)]
-    if example:
-        lines += ["", _title("example"), *(f"  {line}".rstrip() for line in dedent(example).strip().splitlines())]
-    return "\n".join(lines)
-
-
-def _title(text: str) -> str:
-    return painted(text, BOLD, sys.stdout)
-
-
-def _listed(rows: list[tuple[str, str, bool, str]]) -> list[str]:
-    width = max((len(name) for name, *_ in rows), default=0)
-    return [
-        f"  {name:<{width}}  ({kind}{', required' if required else ''})  {safe(about)}".rstrip()
-        for name, kind, required, about in rows
-    ]
-
-
-def _kind(schema: dict[str, Any]) -> str:
-    """What a value may be. Null is left out: it says what a missing value says."""
-    if "$ref" in schema:
-        return str(schema["$ref"]).rpartition("/")[2]
-    if "enum" in schema:
-        return " | ".join(str(one) for one in schema["enum"] if one is not None)
-    if "const" in schema:
-        return str(schema["const"])
-    for word in ("anyOf", "oneOf"):
-        if word in schema:
-            return " | ".join(dict.fromkeys(_kind(one) for one in schema[word] if one.get("type") != "null"))
-    kinds = schema.get("type", "any")
-    if kinds == "array" and schema.get("items"):
-        return f"list of {_kind(schema['items'])}"
-    return " | ".join(one for one in kinds if one != "null") if isinstance(kinds, list) else str(kinds)
-
-
-def _parts(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The structures that parameters are made of, each once, in the order in which a reader meets them."""
-    definitions = schema.get("$defs", {})
-    waiting, seen = [schema.get("properties", {})], set()
-    while waiting:
-        for name in _named(waiting.pop(0)):
-            if name not in seen and name in definitions:
-                seen.add(name)
-                waiting.append(definitions[name])
-                yield name, definitions[name]
-
-
-def _named(schema: Any) -> Iterator[str]:
-    if isinstance(schema, dict):
-        if isinstance(schema.get("$ref"), str):
-            yield schema["$ref"].rpartition("/")[2]
-        for inner in schema.values():
-            yield from _named(inner)
-    elif isinstance(schema, list):
-        for inner in schema:
-            yield from _named(inner)
+    lines = [title(tool.kind), "", safe(cleandoc(text)), "", *params_page(tool.params, tool.schema)]
+    return "\n".join([*lines, *example_page(example)])

@@ -84,7 +84,9 @@ def _entered(run: StepRun, seen: History, book: Book) -> Link:
     if execution.parent is None:
         text = f"the run of `{execution.name}` began with its entry step, as `{run.id}`"
     else:
-        text = f"task `{execution.parent}` runs the playbook `{execution.name}`, which began with `{run.step}`, as `{run.id}`"
+        what = "task" if "#" in execution.parent.rpartition("/")[2] else "component"
+        played = f"{what} `{execution.parent}` runs the playbook `{execution.name}`"
+        text = f"{played}, which began with `{run.step}`, as `{run.id}`"
     return Link(text, run.created_at, where, run.cause or "")
 
 

@@ -121,11 +121,11 @@ def deeds(ask: Inquiry) -> list[str]:
 
 
 def played(scope: str, seen: History) -> list[str]:
-    """The playbooks that tasks below `scope` ran; of many, those that failed."""
+    """The playbooks and jobs that tasks below `scope` ran; of many, those that failed."""
     below = [one for one in seen.executions.values() if one.scope.startswith((f"{scope}/", f"{scope}["))]
     telling = below if len(below) <= MOST_PLAYED else [one for one in below if one.status == "failed"]
     return [
-        f"task `{one.scope.removesuffix('/')}` ran the playbook `{one.name}`: {one.status}{_failed_in(one, seen)}"
+        f"task `{one.scope.removesuffix('/')}` ran the {one.kind} `{one.name}`: {one.status}{_failed_in(one, seen)}"
         for one in telling[:MOST_PLAYED]
     ]
 
@@ -133,6 +133,9 @@ def played(scope: str, seen: History) -> list[str]:
 def _failed_in(execution: ExecutionSeen, seen: History) -> str:
     if execution.status != "failed":
         return ""
+    if execution.kind == "job":
+        failed = execution.error.get("component") if isinstance(execution.error, dict) else None
+        return f", in {listed([f'{execution.scope}{str(failed).removeprefix(execution.scope)}'])}" if failed else ""
     inside = [run for run in seen.runs.values() if run.execution == execution.scope and run.selected is not None]
     steps = [run.id for run in inside if run.selected is not None and run.selected.unhandled]
     return f", in {listed(steps[:3])}" if steps else ""

@@ -29,7 +29,7 @@ class Target:
 def find(node: str, seen: History, book: Book) -> Target:
     """Raises Refused when there is no such node, and says which there are."""
     text = node.strip()
-    found = _by_id(text, seen) or _by_name(text, seen, book) or _by_task(text, seen, book)
+    found = _by_id(text, seen) or _inside(text, seen, book) or _by_name(text, seen, book) or _by_task(text, seen, book)
     if found is None:
         raise _unknown(text, seen, book)
     return found
@@ -48,12 +48,28 @@ def _by_id(text: str, seen: History) -> Target | None:
     return None
 
 
+def _playbooks(seen: History) -> list[ExecutionSeen]:
+    return [execution for execution in seen.executions.values() if execution.kind == "playbook"]
+
+
+def _inside(text: str, seen: History, book: Book) -> Target | None:
+    """`load/start`: the step `start` of the playbook that the component `load` of a job runs."""
+    around = [one for one in _playbooks(seen) if one.scope and text.startswith(one.scope)]
+    for execution in sorted(around, key=lambda one: len(one.scope), reverse=True):
+        match = _BY_NAME.fullmatch(text.removeprefix(execution.scope))
+        net = book.net(execution)
+        if match is not None and match["path"] is None and net is not None and match["step"] in net.nodes:
+            runs = seen.of_step(match["step"], execution.scope)
+            return _with_rest(execution, match["step"], runs, match["rest"] or "")
+    return None
+
+
 def _by_name(text: str, seen: History, book: Book) -> Target | None:
     match = _BY_NAME.fullmatch(text)
     if match is None:
         return None
     step = match["step"]
-    for execution in seen.executions.values():
+    for execution in _playbooks(seen):
         net = book.net(execution)
         runs = seen.of_step(step, execution.scope)
         if not runs and (net is None or step not in net.nodes):
@@ -67,7 +83,7 @@ def _by_name(text: str, seen: History, book: Book) -> Target | None:
 def _by_task(text: str, seen: History, book: Book) -> Target | None:
     """A bare task label, when only one step has it."""
     found: list[Target] = []
-    for execution in seen.executions.values():
+    for execution in _playbooks(seen):
         net = book.net(execution)
         for name, node in net.nodes.items() if net is not None else ():
             if any(task.label == text for task in node.tasks):
@@ -99,7 +115,7 @@ def _no_such_run(text: str, step: str, runs: list[StepRun]) -> Refused:
 def _unknown(text: str, seen: History, book: Book) -> Refused:
     steps: list[str] = []
     tasks: list[str] = []
-    for execution in seen.executions.values():
+    for execution in _playbooks(seen):
         net = book.net(execution)
         for name, node in net.nodes.items() if net is not None else ():
             steps.append(name)

@@ -1,0 +1,84 @@
+"""Documents as commands open them: a playbook by the playbooks' compiler, a job or joblet by the jobs'."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.cli.arguments import CommandLineError
+from penstock.dialects.sniff import kind_of, kind_of_file
+
+if TYPE_CHECKING:
+    from penstock.dialects.job import CompiledJob
+    from penstock.dialects.playbook import Compiled
+
+
+class Library:
+    """The catalogs, each made when the first document asks for it."""
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self._strict = strict
+        self._tools: Any = None
+        self._components: Any = None
+
+    @property
+    def tools(self) -> Any:
+        if self._tools is None:
+            from penstock.tools.registry import Registry
+
+            self._tools = Registry()
+        return self._tools
+
+    @property
+    def components(self) -> Any:
+        if self._components is None:
+            from penstock.components.registry import ComponentRegistry
+
+            self._components = ComponentRegistry()
+        return self._components
+
+    def compiled(self, path: Path) -> Compiled | CompiledJob:
+        """With its problems, whatever they are."""
+        if kind_of_file(path) == "playbook":
+            from penstock.dialects.playbook import compile_file
+
+            compiled = compile_file(path, self.tools, strict=self._strict)
+            if kind_of(compiled.text) == "playbook":
+                return compiled
+            from penstock.dialects.job import compile_text  # It came through a pipe, which is read once.
+
+            return compile_text(compiled.text, compiled.file, self.components, tools=self.tools, strict=self._strict)
+        return self._job(path, None)
+
+    def _job(self, path: Path, context: Mapping[str, Any] | None) -> CompiledJob:
+        from penstock.dialects.job import compile_file
+
+        return compile_file(path, self.components, tools=self.tools, strict=self._strict, context=context)
+
+    def valid(self, path: Path) -> Compiled | CompiledJob:
+        """Raises DocumentInvalid, which tells all problems."""
+        return _checked(self.compiled(path))
+
+    def valid_job(self, path: Path, what: str, context: Mapping[str, Any] | None = None) -> CompiledJob:
+        """`what` a playbook has none of, such as "lineage"."""
+        if kind_of_file(path) == "playbook" and path.is_file():
+            raise CommandLineError(
+                f"`{path}` is a playbook, which has no {what}", "give a job: a file with `components`"
+            )
+        job = self._job(path, context)
+        _checked(job)
+        return job
+
+
+def sources_of(compiled: Compiled | CompiledJob) -> dict[str, str]:
+    """File -> text, of every file that a problem may lie in."""
+    return {compiled.file: compiled.text, **getattr(compiled, "texts", {})}
+
+
+def _checked(compiled: Compiled | CompiledJob) -> Compiled | CompiledJob:
+    if compiled.net is None:
+        from penstock.server.documents import DocumentInvalid
+
+        raise DocumentInvalid(compiled.file, compiled.problems, compiled.text)
+    return compiled

@@ -1,0 +1,148 @@
+"""The last words on a job: what it came to, its components with rows and times, and on failure what to try next."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+from penstock.cli.naming import next_command
+from penstock.cli.output import BOLD, GREEN, RED, YELLOW, one_line, painted, safe, say, table
+from penstock.kernel.values import JsonMap
+from penstock.projections.jobs import JobStanding, JobSummary
+from penstock.projections.jobs_names import counted_ports, node_of
+from penstock.projections.wording import counted, error_line, seconds
+
+MOST_COMPONENTS = 60
+MOST_ITERATIONS = 10
+PAINTS = {"OK": GREEN, "ERROR": RED}
+_WORTH = {"ERROR": 0, "RUNNING": 1, "OK": 2, "SKIPPED": 3, "WAIT": 4}
+
+
+def tell_job(
+    summary: JobSummary, standing: JobStanding, execution_id: str, home: Path, where: Any, *, is_quiet: bool
+) -> None:
+    """`where(component, None)` gives `file:line`."""
+    if not is_quiet:
+        say()
+        say(components_table(standing, sys.stderr))
+        for line in (*subjob_lines(standing, sys.stderr), *iteration_lines(standing)):
+            say(line)
+        say()
+    _headline(summary, standing, execution_id)
+    if summary.status == "failed":
+        _failure(summary, where)
+    _next(summary, execution_id, home)
+
+
+def figures(standing: JobStanding) -> str:
+    counts: Any = standing.counts
+    found = [counted(counts["components"], "component"), counted(counts["subjobs"], "sub-job")]
+    if counts["iterations"]:
+        failed = f" ({counts['failed_iterations']:,} failed)" if counts["failed_iterations"] else ""
+        found.append(counted(counts["iterations"], "iteration") + failed)
+    return ", ".join(found)
+
+
+def _headline(summary: JobSummary, standing: JobStanding, execution_id: str) -> None:
+    paint = {"completed": GREEN, "failed": RED}.get(summary.status, YELLOW)
+    took = seconds(summary.duration_ms / 1000)
+    say(f"{painted(summary.status, BOLD + paint)} after {took}: {figures(standing)}  (run {execution_id})")
+
+
+def components_table(standing: JobStanding, stream: IO[str]) -> str:
+    """Those that run once, in the order of the document; of too many, the telling ones."""
+    rows = [(name, one) for name, one in standing.components.items() if "[#" not in name]
+    if len(rows) > MOST_COMPONENTS:
+        telling = sorted(rows, key=lambda row: _WORTH.get(str(row[1]["state"]), 5))[:MOST_COMPONENTS]
+        kept = {name for name, _ in telling}
+        shown = [row for row in rows if row[0] in kept]
+    else:
+        shown = rows
+    titles = ("COMPONENT", "TYPE", "STATE", "ROWS IN", "ROWS OUT", "TIME", "")
+    text = table(titles, (_row(name, one, standing) for name, one in shown), stream)
+    left = len(rows) - len(shown)
+    return f"{text}\n… and {left:,} more components" if left else text
+
+
+def _row(name: str, one: Any, standing: JobStanding) -> tuple[str, ...]:
+    state = f"{one['state']} (kept)" if one.get("kept") else str(one["state"])
+    took = seconds(one["ms"] / 1000) if one["ms"] is not None and one["state"] in ("OK", "ERROR") else ""
+    return (
+        name,
+        str(one["type"]),
+        state,
+        counted_ports(one["rows_in"]),
+        counted_ports(one["rows_out"]),
+        took,
+        _note(name, one, standing),
+    )
+
+
+def _note(name: str, one: Any, standing: JobStanding) -> str:
+    iterators: Any = standing.iterations["iterators"]
+    turns = iterators.get(name)
+    if turns is not None:
+        failed = f", {turns['failed']:,} failed" if turns["failed"] else ""
+        return f"{turns['ok'] + turns['failed']:,} of {turns['total']:,} iterations{failed}"
+    return one_line(str(one["cause"]), 90) if one["state"] in ("ERROR", "SKIPPED", "WAIT") else ""
+
+
+def subjob_lines(standing: JobStanding, stream: IO[str]) -> list[str]:
+    """Only when there is something to tell: a job that is one sub-job, and OK, has nothing to add."""
+    subjobs = [one for one in standing.subjobs if "[#" not in str(one["name"])]
+    if len(subjobs) < 2 and all(one["state"] == "OK" for one in subjobs):
+        return []
+    lines = []
+    for one in subjobs[:MOST_COMPONENTS]:
+        state = painted(str(one["state"]), PAINTS.get(str(one["state"]), YELLOW), stream)
+        kept = " (kept)" if one.get("kept") else ""
+        members: Any = one["members"]
+        some = ", ".join(node_of(name) for name in members[:8]) + (" …" if len(members) > 8 else "")
+        lines.append(f"sub-job {safe(str(one['name']))}: {state}{kept}  {safe(some)}")
+    return ["", *lines]
+
+
+def iteration_lines(standing: JobStanding) -> list[str]:
+    """The iterations that failed, which a job under `continue` would not speak of otherwise (D37)."""
+    failed = [one for one in standing.subjobs if str(one["name"]).endswith("]") and one["state"] == "ERROR"]
+    if not failed:
+        return []
+    total: Any = standing.iterations["failed"]
+    lines = [f"{counted(total, 'iteration')} failed:"]
+    for one in failed[:MOST_ITERATIONS]:
+        error: Any = one.get("error")
+        lines.append(f"  {safe(str(one['name']))}: {one_line(error_line(error))}")
+    left = total - min(len(failed), MOST_ITERATIONS)
+    return ["", *lines, *([f"  … and {left:,} more"] if left > 0 else [])]
+
+
+def _failure(summary: JobSummary, where: Any) -> None:
+    error: JsonMap = summary.error if isinstance(summary.error, dict) else {"message": str(summary.error)}
+    component = str(error.get("component") or "")
+    at = f"component `{component}`" if component else "the job"
+    say()
+    say(f"{painted('error', BOLD + RED)} in {safe(at)}: {safe(str(error.get('kind') or 'error'))}")
+    for line in safe(str(error.get("message") or "")).splitlines()[:20]:
+        say(f"  {line}")
+    place = where(node_of(component), None) if component else ""
+    if place:
+        say(f"  at {place}")
+    if error.get("others"):
+        say(f"  and {counted(int(str(error['others'])), 'more failed sub-job')}")
+
+
+def _next(summary: JobSummary, execution_id: str, home: Path) -> None:
+    import shlex
+
+    error = summary.error if isinstance(summary.error, dict) else {}
+    if summary.status == "interrupted":
+        say()
+        say(f"to go on where it stopped: {next_command(f'resume {execution_id}', home)}")
+    elif summary.status == "failed":
+        say()
+        component = error.get("component")
+        if component:
+            named = shlex.quote(str(component))
+            say(f"to see why:              {next_command(f'explain {execution_id} {named}', home)}")
+        say(f"to try again from there: {next_command(f'resume {execution_id}', home)}")

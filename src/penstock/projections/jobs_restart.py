@@ -1,0 +1,68 @@
+"""What a resume keeps of a job, as its log shows it.
+
+A resume is a new start that names the sub-jobs it keeps. What it does not keep is forgotten, so that states and counts are
+those of what was kept and of the latest run of the rest (D45).
+"""
+
+from __future__ import annotations
+
+from penstock.projections.jobs_names import iteration_of
+from penstock.projections.jobs_seen import OK, IteratorSeen, JobSeen, SubjobSeen
+
+
+def restart(seen: JobSeen, kept: set[str]) -> None:
+    """Forget what starts over. Iterations that have ended OK are kept, whatever becomes of their iterator's sub-job."""
+    keeping = _Keeping(seen, kept)
+    components = {name: keeping.component(name) for name in seen.components}
+    subjobs = {scope: keeping.subjob(scope) for scope in seen.subjobs}
+    for name, is_kept in components.items():
+        if not is_kept and seen.components[name].iterator is not None:
+            _keep_iterations(seen, name, subjobs)
+    seen.components = {name: one for name, one in seen.components.items() if components[name]}
+    seen.subjobs = {scope: one for scope, one in seen.subjobs.items() if subjobs[scope]}
+    seen.fires = {owner: fires for owner, fires in seen.fires.items() if components.get(owner) or subjobs.get(owner)}
+    for component in seen.components.values():
+        component.kept = True
+    for subjob in seen.subjobs.values():
+        subjob.kept = True
+
+
+def _keep_iterations(seen: JobSeen, name: str, is_kept: dict[str, bool]) -> None:
+    again = IteratorSeen()
+    before = seen.components[name].iterator
+    if seen.lists_iterations:
+        again.ok = sum(one.iterator == name and is_kept[scope] for scope, one in seen.subjobs.items())
+    elif before is not None:
+        again.ok = before.ok
+    if again.ok:
+        seen.kept_iterators[name] = again
+
+
+class _Keeping:
+    """Which scopes a resume keeps: those it names, and all that lies in them."""
+
+    def __init__(self, seen: JobSeen, named: set[str]) -> None:
+        self._seen = seen
+        self._named = named
+        self._known: dict[str, bool] = {}
+
+    def component(self, name: str) -> bool:
+        component = self._seen.components.get(name)
+        return component is not None and self.subjob(component.subjob)
+
+    def subjob(self, scope: str) -> bool:
+        if scope not in self._known:
+            subjob = self._seen.subjobs.get(scope)
+            self._known[scope] = subjob is not None and self._is_kept(subjob)
+        return self._known[scope]
+
+    def _is_kept(self, subjob: SubjobSeen) -> bool:
+        if subjob.iterator is not None:
+            is_over = subjob.state == OK and not subjob.handlers and iteration_of(subjob.iterator) is None
+            return is_over or self.component(subjob.iterator)
+        return subjob.scope in self._named or self._container(subjob.container)
+
+    def _container(self, container: str) -> bool:
+        if container.endswith("]."):
+            return self.subjob(container[:-1])
+        return self.component(container.removesuffix(".__")) if container else False
