@@ -12,6 +12,9 @@ from benchmarks.rows import Row, per_unit, ratio
 CHAIN = 1_000
 FAN = 10_000
 EVENTS = 1_000_000
+ROWS = 10_000_000
+PYTHON_ROWS = 2_000_000
+LARGE_ROWS = 20_000_000
 MEMORY = (10_000, 100_000, 1_000_000)
 # Peers take seconds to minutes for what the others do in half a second; their repeats tell nothing new.
 PEER_LIMIT_S = 600.0
@@ -123,6 +126,63 @@ def peers(bench: Bench) -> list[Row]:
     return rows
 
 
+def etl(bench: Bench) -> list[Row]:
+    """The same table through all of them, turn by turn. petl has a tenth of it, and is compared per row."""
+    count = ROWS // 10 if bench.quick else ROWS
+    own, hand, unfused = bench.together(
+        [Probe(name, count, 600.0) for name in ("job-etl", "duckdb-by-hand", "job-unfused")]
+    )
+    polars, pandas = bench.together([Probe(name, count, 600.0) for name in ("polars", "pandas")], 3)
+    petl = bench.one(Probe("petl", count // 10, 600.0), 1)
+    return [
+        _seconds(f"{count:,} rows of CSV: filter, join, aggregate, Parquet", own),
+        _seconds("  DuckDB by hand", hand),
+        ratio("  Penstock / DuckDB by hand", own, hand, 1.2, 1.1),
+        Row("  memory: Penstock / DuckDB by hand", _over(own, hand, "rss_mb"), "×", 1.5),
+        _seconds("  Penstock, not fused", unfused),
+        ratio("  not fused / DuckDB by hand", unfused, hand, 3.0),
+        _seconds("  Polars, streaming", polars),
+        _seconds("  pandas", pandas),
+        ratio("  petl / DuckDB by hand, per row", petl, hand),
+    ]
+
+
+def rows(bench: Bench) -> list[Row]:
+    count = PYTHON_ROWS // 4 if bench.quick else PYTHON_ROWS
+    each = bench.one(Probe("job-python", count, 300.0))
+    large = bench.one(Probe("job-large", LARGE_ROWS // 4 if bench.quick else LARGE_ROWS, 600.0), 1)
+    speed = each.median("rows_per_s")
+    return [
+        Row(
+            "Python code per row, thousand rows a second",
+            speed / 1000 if speed else None,
+            "k/s",
+            remark=each.wrong or "",
+        ),
+        Row("  time per thousand rows", 1_000_000 / speed if speed else None, "ms", 1_000 / 300),
+        _seconds("sort of four times the memory limit", large),
+        Row("  its memory limit", large.median("limit_mb"), "MB"),
+        Row("  its peak memory", large.median("rss_mb"), "MB"),
+    ]
+
+
+def components(bench: Bench) -> list[Row]:
+    chain, each = bench.together([Probe("job-chain", CHAIN), Probe("job-iterator", FAN, 300.0)])
+    return [
+        per_unit(f"chain of {CHAIN:,} empty components, per component", chain, 0.3),
+        per_unit(f"iterator over {FAN:,} rows, two components each, per iteration", each, 1.5, 0.5),
+    ]
+
+
+def _seconds(title: str, figures: Figures) -> Row:
+    return Row(title, figures.median("s"), "s", remark=figures.wrong or "")
+
+
+def _over(one: Figures, other: Figures, key: str) -> float | None:
+    above, below = one.median(key), other.median(key)
+    return above / below if above is not None and below else None
+
+
 CASES: dict[str, Callable[[Bench], list[Row]]] = {
     "chain": chain,
     "strict": strict,
@@ -132,4 +192,7 @@ CASES: dict[str, Callable[[Bench], list[Row]]] = {
     "start": start,
     "resume": resume,
     "peers": peers,
+    "etl": etl,
+    "rows": rows,
+    "components": components,
 }

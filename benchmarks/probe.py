@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import commands, engine, floors, peers
+from benchmarks import commands, engine, floors, jobs, peers
 
 PROBES: dict[str, Callable[..., dict[str, float]]] = {
     "floor-fsync": floors.chain_with_fsync,
@@ -30,6 +30,16 @@ PROBES: dict[str, Callable[..., dict[str, float]]] = {
     "dbos-fan": peers.dbos_fan,
     "huey-chain": peers.huey_chain,
     "huey-fan": peers.huey_fan,
+    "job-etl": jobs.etl,
+    "job-unfused": jobs.unfused,
+    "duckdb-by-hand": jobs.by_hand,
+    "polars": jobs.polars,
+    "pandas": jobs.pandas,
+    "petl": jobs.petl,
+    "job-large": jobs.large,
+    "job-python": jobs.per_row,
+    "job-chain": jobs.chain,
+    "job-iterator": jobs.iterator,
 }
 
 

@@ -38,8 +38,8 @@ def per_unit(title: str, figures: Figures, required: float | None = None, stretc
     return Row(title, figures.median("ms"), "ms", required, stretch, figures.median("cpu_ms"), figures.wrong or "")
 
 
-def ratio(title: str, one: Figures, floor: Figures, required: float | None = None) -> Row:
+def ratio(title: str, one: Figures, floor: Figures, required: float | None = None, stretch: float | None = None) -> Row:
     """Of the medians of runs that took turns."""
     above, below = one.median("ms"), floor.median("ms")
     value = above / below if above is not None and below else None
-    return Row(title, value, "×", required, remark=one.wrong or floor.wrong or "")
+    return Row(title, value, "×", required, stretch, remark=one.wrong or floor.wrong or "")

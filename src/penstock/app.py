@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -97,6 +98,7 @@ class Embedded:
             partial(self._unlock, Redaction()),
             self._employ,
             self._dismiss,
+            self._sweep,
             self.observers,
         )
 
@@ -134,6 +136,11 @@ class Embedded:
     def _progress(self, component: str, port: str, rows: int) -> None:
         for observer in self.progress_observers:
             observer(component, port, rows)
+
+    def _sweep(self, execution_id: str) -> None:
+        folder = self.home / "work" / execution_id
+        if folder.exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
     async def _dismiss(self, force: LocalForce) -> None:
         assert isinstance(force, LocalWorkforce)

@@ -13,7 +13,7 @@ from typing import Any
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = PROJECT / "examples"
-LEFT_BY_RUNS = (".penstock", "out", "*.duckdb", "inbox.json", "prepared.txt")
+LEFT_BY_RUNS = (".penstock", "out", "*.duckdb", "*.db", "inbox.json", "prepared.txt", "bank-is-open")
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,41 @@ class Said:
     @property
     def json(self) -> Any:
         return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What `run --json`, `resume --json` and `show --json` print of a job."""
+
+    view: Any
+    words: str = ""
+
+    @property
+    def states(self) -> dict[str, str]:
+        return {name: one["state"] for name, one in self.view["components"].items()}
+
+    @property
+    def subjobs(self) -> dict[str, str]:
+        return {one["name"]: one["state"] for one in self.view["subjobs"]}
+
+    @property
+    def globals(self) -> Any:
+        return self.view["globals"]
+
+    def rows_in(self, component: str) -> Any:
+        return self.view["components"][component]["rows_in"]
+
+    def rows_out(self, component: str) -> Any:
+        return self.view["components"][component]["rows_out"]
+
+    def fired(self, source: str, on: str, target: str) -> int:
+        """How often a link fired."""
+        return sum(
+            one["fired"] for one in self.view["edges"] if (one["from"], one["on"], one["to"]) == (source, on, target)
+        )
+
+    def kept(self) -> set[str]:
+        return {name for name, one in self.view["components"].items() if one.get("kept")}
 
 
 @dataclass(frozen=True)
@@ -43,7 +78,7 @@ class Desk:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=120,
         )
         return Said(done.returncode, done.stdout, done.stderr)
 
@@ -53,6 +88,16 @@ class Desk:
         assert said.exit_code == 0, said.out + said.words
         assert self.penstock("replay", "@last").exit_code == 0
         return said.json["result"]
+
+    def job(self, file: str, *words: str, exit_code: int = 0) -> Job:
+        """What a run of a job came to, and what it said."""
+        said = self.penstock("run", file, *words)
+        assert said.exit_code == exit_code, said.out + said.words
+        return Job(self.penstock("show", "@last", "--json").json, said.words)
+
+    def replays(self) -> bool:
+        """Is every decision of the last run the same when it is made again?"""
+        return self.penstock("replay", "@last").exit_code == 0
 
     def events(self, event_type: str) -> list[Any]:
         lines = self.penstock("events", "@last", "--json").out.splitlines()

@@ -111,6 +111,18 @@ def test_rows_are_appended_and_recoded_in_a_run_of_a_job(tmp_path: Path):
     assert (tmp_path / "out.csv").read_bytes() == b"id\n1\n\xe9\n"
 
 
+def test_a_file_without_rows_does_not_turn_the_numbers_of_the_others_into_text(tmp_path: Path):
+    (tmp_path / "day-1.csv").write_text("id,amount\n")
+    (tmp_path / "day-2.csv").write_text("id,amount\n1,20\n")
+    text = job(
+        "{name: r, type: read_csv, params: {path: 'day-*.csv'}}",
+        "{name: a, type: aggregate, params: {measures: {total: sum(amount)}}}",
+        "{name: w, type: write_csv, params: {path: out.csv}}", data="r.main -> a.input\na.main -> w.input",
+    )  # fmt: skip
+    assert run_job(text, tmp_path).status == "completed"
+    assert (tmp_path / "out.csv").read_text() == "total\n20\n"
+
+
 def test_a_line_that_is_not_json_is_rejected_wherever_in_the_file_it_stands(tmp_path: Path):
     (tmp_path / "in.jsonl").write_text('{"a": 1}\n{bad\n{"a": 2}\n')
     text = job(
@@ -184,3 +196,17 @@ def test_a_division_by_zero_is_told_without_advice_that_no_document_can_follow(t
     message = failure(text, tmp_path)["message"]
     assert "zero" in message
     assert "SET " not in message
+
+
+# ---- databases
+
+
+def test_a_column_that_the_table_lacks_is_not_taken_for_a_missing_table(tmp_path: Path):
+    write = "{name: %s, type: write_sql, params: {connection: 'sqlite:///x.db', table: t, create: %s}}"
+    text = job(
+        ROWS + "}", write % ("made", "true"), "{name: more, type: derive, params: {columns: {extra: 1}}}",
+        write % ("filled", "false"), data="rows.main -> made.input\nmade.main -> more.input\nmore.main -> filled.input",
+    )  # fmt: skip
+    message = failure(text, tmp_path)["message"]
+    assert "extra" in message
+    assert "missing table" not in message

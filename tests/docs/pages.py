@@ -12,7 +12,7 @@ DOCS = PROJECT / "docs"
 REFERENCE = DOCS / "reference"
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"`([\w-]+\.(?:yaml|csv|json))`[^`]*:\s*\Z")
+_FILE = re.compile(r"`([\w./-]+\.(?:yaml|csv|json|txt|py|toml))`[^`]*:\s*\Z")
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,10 @@ def written_pages() -> list[Path]:
 
 
 def blocks(page: Path, *languages: str) -> Iterator[Block]:
+    """The blocks in these languages, or in any."""
     text = page.read_text(encoding="utf-8")
     for found in _BLOCK.finditer(text):
-        if found[1] in languages:
-            above = _FILE.search(text[: found.start()])
+        if found[1] in languages or not languages:
+            above = _FILE.search(text[: found.start()]) if found[1] != "console" else None
             line = text.count("\n", 0, found.start()) + 1
             yield Block(page, line, found[1], found[2], above[1] if above else None)

@@ -56,9 +56,13 @@ def job(*links: str, alone: str = "", **more: Any) -> Net:
 
 def _net(names: list[str], links: list[Link], **more: Any) -> Net:
     iterators = {link.source for link in links if link.on in (On.ITERATE, On.ITERATION_OK, On.ITERATION_ERROR)}
-    container = {name: "" for name in names}
+    container = dict.fromkeys(names, "")
     for iterator in iterators:
-        for start in [link.target for link in links if link.source == iterator and link.on in (On.ITERATE, On.ITERATION_OK, On.ITERATION_ERROR)]:
+        for start in [
+            link.target
+            for link in links
+            if link.source == iterator and link.on in (On.ITERATE, On.ITERATION_OK, On.ITERATION_ERROR)
+        ]:
             for name in _reached(start, links):
                 container[name] = iterator
     nodes: dict[str, Node] = {}
@@ -80,9 +84,20 @@ def _net(names: list[str], links: list[Link], **more: Any) -> Net:
                     opens=name if name in iterators else None,
                     **more.get("parts", {}).get(name, {}),
                 )
-                iterates = replace(Iteration(), **more.get("iterations", {}).get(name, {})) if name in iterators else None
+                iterates = (
+                    replace(Iteration(), **more.get("iterations", {}).get(name, {})) if name in iterators else None
+                )
                 nodes[name] = Node(name, (Task(name, "noop"),), part=part, iterates=iterates)
-    return Net("job", "", nodes, kind="job", containers=containers, links=tuple(links), limits=more.get("limits", Limits()), aborts=more.get("aborts", False))
+    return Net(
+        "job",
+        "",
+        nodes,
+        kind="job",
+        containers=containers,
+        links=tuple(links),
+        limits=more.get("limits", Limits()),
+        aborts=more.get("aborts", False),
+    )
 
 
 def _reached(start: str, links: list[Link]) -> set[str]:
@@ -91,7 +106,9 @@ def _reached(start: str, links: list[Link]) -> set[str]:
         name = todo.pop()
         if name not in found:
             found.add(name)
-            todo += [link.target for link in links if link.source == name and link.on in (On.DATA, On.OK, On.ERROR, On.IF)]
+            todo += [
+                link.target for link in links if link.source == name and link.on in (On.DATA, On.OK, On.ERROR, On.IF)
+            ]
     return found
 
 
@@ -157,7 +174,15 @@ Outcome = Callable[[str], Ended]
 class Play:
     """One job played to its end. `outcomes` maps a component's name in the run to what it comes to; others end OK."""
 
-    def __init__(self, net: Net, outcomes: Mapping[str, Any] | None = None, *, seed: int | None = None, judge: Told | None = None, log: list[Fact] | None = None) -> None:
+    def __init__(
+        self,
+        net: Net,
+        outcomes: Mapping[str, Any] | None = None,
+        *,
+        seed: int | None = None,
+        judge: Told | None = None,
+        log: list[Fact] | None = None,
+    ) -> None:
         self.net = net
         self.outcomes = outcomes or {}
         self.facts: list[Fact] = []
@@ -235,7 +260,9 @@ class Play:
         return found
 
     def fired(self) -> list[str]:
-        return [f"{f.body.source} ({f.body.on}) {f.body.target}" for f in self.facts if event_type(f.body) == "edge.fired"]  # type: ignore[union-attr]
+        return [
+            f"{f.body.source} ({f.body.on}) {f.body.target}" for f in self.facts if event_type(f.body) == "edge.fired"
+        ]  # type: ignore[union-attr]
 
     def types(self) -> list[str]:
         return [f"{event_type(fact.body)} {fact.scope}" for fact in self.facts]

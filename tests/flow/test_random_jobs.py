@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import pytest
@@ -16,12 +16,12 @@ from penstock.server.jobs import final_globals
 from tests.flow.nets import Play, Told
 from tests.flow.random_jobs import random_job
 
-SEEDS = range(0, 160)
+SEEDS = range(160)
 JUDGE = Told({"t": True})
 ENDS = {"component.ok", "component.error", "component.skipped"}
 
 
-@lru_cache(maxsize=None)
+@cache
 def unbroken(seed: int) -> tuple[Net, dict[str, Any], Play]:
     net, outcomes = random_job(seed)
     return net, outcomes, Play(net, outcomes, judge=JUDGE).run()
@@ -146,7 +146,9 @@ def test_a_resume_repeats_no_sub_job_that_has_closed_and_no_iteration_that_ended
         ends = [fact for fact in before if event_type(fact.body) in ("subjob.ok", "subjob.error")]
         closed = {fact.scope for fact in ends if not fact.body.container}  # type: ignore[union-attr]
         members = {f.scope for f in before if event_type(f.body) == "component.started" and f.body.subjob in closed}  # type: ignore[union-attr]
-        over = {f"{fact.scope}." for fact in before if event_type(fact.body) == "iteration.ok" and not fact.body.handlers}  # type: ignore[union-attr]
+        over = {
+            f"{fact.scope}." for fact in before if event_type(fact.body) == "iteration.ok" and not fact.body.handlers
+        }  # type: ignore[union-attr]
         again = Play(net, outcomes, judge=JUDGE, log=before).resume()
         assert not members & set(again.ran)
         assert not [name for name in again.ran if any(name.startswith(prefix) for prefix in over)]

@@ -35,7 +35,7 @@ def job_detail(kind: str, data: Any) -> str:
             return shown(data["item"]) if data.get("item") is not None else ""
     if data.get("error") is not None:
         return error_line(data["error"])
-    return str(data.get("reason") or "")
+    return str(data.get("cause") or data.get("reason") or "")
 
 
 def _resumed(data: Any) -> str:

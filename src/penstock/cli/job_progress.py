@@ -268,7 +268,7 @@ class JobProgress:
             part.state = part.state if part.runs else "SKIPPED"
             return
         data = payloads.read_component_skipped(entry.payload)
-        part.state, part.reason, part.subjob, part.ended_at = "SKIPPED", data.reason, data.subjob, entry.ts
+        part.state, part.reason, part.subjob, part.ended_at = "SKIPPED", data.cause, data.subjob, entry.ts
         part.kept = False
         self.news.append(News("SKIPPED", entry.scope, entry.ts, part))
 

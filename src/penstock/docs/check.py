@@ -19,7 +19,7 @@ _LINK = re.compile(r"\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)|(?:src|href)=\"([^\"
 _ID = re.compile(r"<a id=\"([^\"]+)\">")
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*$", re.MULTILINE)
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//")
-_CODE = re.compile(r"[\"']([EPY]\d{4})[\"']")
+_CODE = re.compile(r"[\"']([EJPY]\d{4})[\"']")
 
 
 def differences(pages: dict[str, str], folder: Path) -> list[str]:

@@ -60,6 +60,7 @@ def exit_codes_page() -> str:
     return page(
         "Exit codes",
         table(("code", "", "status of the run", "what it means"), rows),
+        "A job that its `die` component ended exits with the code it was given there, 1 to 255.",
         "With `--json` the object on stdout has the same number in `exit_code`.",
     )
 

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from penstock.dialects.playbook.codes import register_all
+from penstock.dialects.job.codes import NAMES, register_all
 from penstock.dialects.problems import CODES, CodeDoc
-from penstock.docs.markdown import code, page
+from penstock.docs.markdown import anchor, code, page
 
 FAMILIES = {
     "E01": "Expressions",
+    "J00": "Jobs: the document",
+    "J01": "Jobs: shapes and words",
+    "J02": "Jobs: components",
+    "J03": "Jobs: links and sub-jobs",
+    "J04": "Jobs: conditions",
+    "J05": "Jobs: parameters",
+    "J06": "Jobs: columns",
+    "J07": "Jobs: names and secrets",
+    "J08": "Jobs: what lint says",
+    "J09": "Jobs: joblets",
     "P00": "The document",
     "P01": "Shapes and words",
     "P02": "Words that are refused",
@@ -25,6 +35,8 @@ FAMILIES = {
     "Y02": "YAML values",
     "Y03": "Limits",
 }
+_SAID = {code: name for name, code in NAMES.items()}
+"""The NAME that the message of a problem of structure begins with."""
 
 
 def codes() -> dict[str, CodeDoc]:
@@ -43,7 +55,7 @@ def diagnostics_page() -> str:
         "Every problem has a code, a place (`file:line:col`), the line itself with a caret, and a hint where one helps. All "
         "problems of a file are reported at once. `penstock validate` reports errors, `penstock lint` also warnings and notes; "
         "`--strict` makes errors of warnings, and `--json` prints the problems for editors and scripts.",
-        "\n".join(f"- [{title}](#{title.lower().replace(' ', '-')})" for title in _titles(known)),
+        "\n".join(f"- [{title}](#{anchor(title)})" for title in _titles(known)),
         *parts,
     )
 
@@ -53,7 +65,8 @@ def _titles(known: dict[str, CodeDoc]) -> list[str]:
 
 
 def _entry(name: str, doc: CodeDoc) -> str:
-    parts = [f'<a id="{name.lower()}"></a>', f"### {name}: {doc.title}", f"{doc.why} **What to do:** {doc.fix}"]
+    said = f"`{_SAID[name]}`. " if name in _SAID else ""
+    parts = [f'<a id="{name.lower()}"></a>', f"### {name}: {doc.title}", f"{said}{doc.why} **What to do:** {doc.fix}"]
     if doc.bad:
         parts += ["Reported for:", code("yaml", doc.bad)]
     if doc.good:

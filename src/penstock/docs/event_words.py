@@ -6,6 +6,7 @@ here, or when words are left over.
 
 from __future__ import annotations
 
+from penstock.docs.job_event_words import JOB_EVENTS, JOB_FIELDS, PAYLOAD_NAMES
 from penstock.kernel import facts
 
 EVENTS: dict[str, str] = {
@@ -32,26 +33,35 @@ EVENTS: dict[str, str] = {
     "next.enqueued": "One arc that fired puts a token on its way.",
     "task.started": "A tool is about to be called.",
     "task.done": "A tool call is over, well or not; its outcome and what the policy made of it.",
+    **JOB_EVENTS,
 }
 
 FIELDS: dict[type[object], dict[str, str]] = {
     facts.ExecutionStarted: {
-        "name": "The playbook's name.",
+        "name": "The name of the playbook or job.",
         "digest": "A hash of the compiled document.",
-        "workload": "The inputs: the defaults with the payload merged over them.",
-        "entry": "The first step.",
+        "workload": "The inputs: the defaults with the payload merged over them. Of a job, its context.",
+        "entry": "The first step; empty for a job.",
         "trace_id": "Given by the caller, or made up for the run.",
         "parent": "The task run that asked for it, when it is a sub-playbook.",
         "document": "A sub-playbook's text, pinned so that a resume uses the same one.",
         "continues": "After a resume: the scope of the failed sub-playbook that this one goes on from.",
+        "kind": "`playbook` or `job`.",
+        "resumed": "A job goes on after a stop.",
+        "kept": "The sub-jobs of a resumed job that stay as they are and are not run again.",
     },
-    facts.ExecutionInterrupted: {"reason": "Why, such as the name of the signal."},
+    facts.ExecutionInterrupted: {"reason": "Why, such as the name of the signal.", "kind": "`playbook` or `job`."},
     facts.ExecutionResumed: {
         "restarted": "Task runs that were under way when the run stopped. They run again.",
         "reopened": "Step runs that had failed. Each gets another run, from the failed task on.",
     },
-    facts.CancelAsked: {"reason": "Why."},
-    facts.ExecutionEnded: {"status": "`completed`, `failed` or `cancelled`.", "error": "The first failure, by place."},
+    facts.CancelAsked: {"reason": "Why.", "kind": "`playbook` or `job`."},
+    facts.ExecutionEnded: {
+        "status": "`completed`, `failed` or `cancelled`.",
+        "error": "The first failure, by place.",
+        "kind": "`playbook` or `job`.",
+        "exit_code": "The exit code that a job asks for itself, with `die`.",
+    },
     facts.TokenCreated: {
         "step": "Where it goes.",
         "path": "Its place among the runs of the execution.",
@@ -126,6 +136,7 @@ FIELDS: dict[type[object], dict[str, str]] = {
         "looped": "The step has a loop.",
         "given_up": "It did not end by itself: a time limit, a cancel or another step's failure ended it.",
     },
+    **JOB_FIELDS,
 }
 
 ENVELOPE: dict[str, str] = {
@@ -136,13 +147,16 @@ ENVELOPE: dict[str, str] = {
     "seq": "The number of the event in the log of its run, from 1 and without gaps.",
     "source": "`server` or `worker`: who decided it.",
     "worker_id": "The worker, for events that come from one.",
-    "step": "The step's name.",
-    "step_run_id": "The step run, such as `fetch@2`.",
+    "step": "The step's name; of a job, the component's name in this run, such as `load[#3].write`.",
+    "step_run_id": "The step run, such as `fetch@2`; of a job, the scope.",
     "task_run_id": "The task run, such as `fetch@2/save#1`.",
-    "scope": "The scope the event belongs to: the execution, a step run, or an iteration such as `fetch@2[5]`.",
+    "scope": "The scope the event belongs to: the execution, a step run, an iteration such as `fetch@2[5]`; a sub-job or "
+    "component of a job.",
     "trace_id": "The same for all events of a run.",
     "parent_id": "The scope that encloses the event's subject.",
     "cause": "The event this one follows from.",
     "clock": "The logical clock: by it, equal runs have equal timelines.",
     "payload": "The fields of the event's type. Results over the payload limit are references: `{$ref: …}`.",
 }
+
+__all__ = ["ENVELOPE", "EVENTS", "FIELDS", "PAYLOAD_NAMES"]

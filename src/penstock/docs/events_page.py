@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
-from penstock.docs.event_words import ENVELOPE, EVENTS, FIELDS
+from penstock.docs.event_words import ENVELOPE, EVENTS, FIELDS, PAYLOAD_NAMES
 from penstock.docs.markdown import page, table
 from penstock.kernel.errors import Bug
 from penstock.kernel.facts import CLASSES, WORKER_TYPES
@@ -46,7 +46,11 @@ def events_page() -> str:
 def _payload(body: type[Any]) -> str:
     words = FIELDS[body]
     _complete({one.name for one in fields(body)}, set(words), f"field of `{body.__name__}`")
-    rows = [(f"`{one.name}`", _type(str(one.type)), _default(one), words[one.name]) for one in fields(body)]
+    names = PAYLOAD_NAMES.get(body, {})
+    rows = [
+        (f"`{names.get(one.name, one.name)}`", _type(str(one.type)), _default(one), words[one.name])
+        for one in fields(body)
+    ]
     return table(("field", "type", "default", "what it is"), rows)
 
 

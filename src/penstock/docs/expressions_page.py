@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from penstock.dialects.playbook.known_names import SEEN
+from penstock.docs.job_expressions import job_names
 from penstock.docs.markdown import code, page, table
 from penstock.expr.table import Entry
 from penstock.expr.words import FILTERS, FUNCTIONS, METHODS, TESTS
@@ -19,8 +20,8 @@ A condition (`when`) is one expression, with or without braces. Undefined, null,
 A name that is missing is undefined, and so is everything looked up in it: `a.b.c | default(1)` works at any depth. An undefined
 value in a tool's parameter is an error of that task, which names the variable.
 
-Bare names are looked up in `args`, then `ctx`, then `iter`, then `workload`, then among the results of the tasks of this pipeline
-and of the steps before.
+In a playbook bare names are looked up in `args`, then `ctx`, then `iter`, then `workload`, then among the results of the tasks of
+this pipeline and of the steps before.
 
 Every expression has a budget of steps, not of time: the same expression fails in the same way on any machine. No word knows the
 time, chance, files or the network.
@@ -43,10 +44,11 @@ def expressions_page() -> str:
         SYNTAX,
         "## Operators",
         code("text", OPERATORS),
-        "## Which names are seen where",
+        "## Which names are seen where in a playbook",
         _seen(),
         "A task's result is read by the task's name, a step's last result by the step's name. `iter.parent` is the iteration "
         "around the current one. `keychain` is seen in tool parameters only.",
+        *job_names(),
         "## Filters",
         _words(FILTERS),
         "## Tests",

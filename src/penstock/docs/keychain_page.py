@@ -28,9 +28,10 @@ def keychain_page() -> str:
         parts += [f"## {name}", *_kind(name, kind)]
     return page(
         "Keychain entries",
-        "`keychain` lists the secrets a playbook needs. They are resolved before the run begins; when one is missing there is no "
-        "run. `{{ keychain.<name> }}` stands for the value in tool parameters and nowhere else. For kinds with several fields it "
-        "is a mapping: `{{ keychain.<name>.<field> }}`. Tools that log in take the name itself: `auth: <name>`.",
+        "`keychain` lists the secrets a playbook or job needs. They are resolved before the run begins; when one is missing "
+        "there is no run. `{{ keychain.<name> }}` stands for the value in parameters of tools and components and nowhere else. "
+        "For kinds with several fields it is a mapping: `{{ keychain.<name>.<field> }}`. Those that log in take the name itself: "
+        "`auth: <name>`.",
         "A field that is a secret is best written as `{env: NAME}`, `{file: path}` or `{secret: key}`, so that it is not in "
         "the document. A kind with fields that is given none of them is looked up under its own name: in the local "
         "keychain, then in the variable `PENSTOCK_<NAME>`, then field by field in `PENSTOCK_<NAME>_<FIELD>`.",

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from penstock.dialects.playbook.word import Scope, Strictness
 from penstock.dialects.playbook.words import SCOPES
-from penstock.docs.markdown import page, table
-from penstock.docs.schemas import default_of, kind_of
+from penstock.docs.markdown import page
+from penstock.docs.scopes import section
 
-_FURTHER = {
-    Strictness.CLOSED: "Any other key is an error.",
-    Strictness.HINTS: "Any other key does nothing, and is warned about.",
-    Strictness.OPEN: "Further keys are allowed.",
-}
-_FURTHER_SAID = "urther key"
 _NOT_IN_TABLE = {
     "tool": ("tool", "A task, or a list of tasks. A list runs in order, as one pipeline on one worker."),
     "keychain": ("keychain entry", "One secret, and how it is found: see [keychain](keychain.md)."),
@@ -28,7 +21,7 @@ _TITLES = {name: scope.title for name, scope in SCOPES.items()} | {
 def playbook_page() -> str:
     parts = []
     for name, scope in SCOPES.items():
-        parts += _scope(name, scope)
+        parts += section(name, scope, _TITLES)
     for name, (title, about) in _NOT_IN_TABLE.items():
         parts += [f'<a id="{name}"></a>\n\n## {title}', about]
     return page(
@@ -41,21 +34,3 @@ def playbook_page() -> str:
         "`output.data` is `outcome.result`; `set` on a step, task, rule or arc writes `ctx.x` to ctx and `iter.x` to iter. "
         "A task may also be written as a map from its label to the rest of it, which gives a style warning.",
     )
-
-
-def _scope(name: str, scope: Scope) -> list[str]:
-    rows = [
-        (f"`{key}`", kind_of(word.schema, _TITLES), "yes" if word.required else "", default_of(word.schema), word.about)
-        for key, word in scope.words.items()
-    ]
-    one_of = " or ".join(f"`{key}`" for key in scope.need_one_of)
-    about = [scope.about]
-    if one_of:
-        about.append(f"It needs {one_of}.")
-    if _FURTHER_SAID not in scope.about:
-        about.append(_FURTHER[scope.strictness])
-    return [
-        f'<a id="{name}"></a>\n\n## {scope.title}',
-        " ".join(about),
-        table(("key", "type", "required", "default", "what it is"), rows),
-    ]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from penstock.docs.command_pages import command_line_page, exit_codes_page
+from penstock.docs.component_pages import component_pages
 from penstock.docs.diagnostics_page import diagnostics_page
 from penstock.docs.events_page import events_page
 from penstock.docs.expressions_page import expressions_page
+from penstock.docs.job_page import job_page
 from penstock.docs.keychain_page import keychain_page
 from penstock.docs.markdown import page
 from penstock.docs.playbook_page import playbook_page
@@ -15,7 +17,9 @@ from penstock.docs.tool_pages import tool_pages
 
 TITLES = {
     "playbook.md": "Keys of a playbook",
+    "job.md": "Keys of a job and a joblet",
     "tools/index.md": "Tools and their parameters",
+    "components/index.md": "Components and their parameters",
     "expressions.md": "Expressions: filters, tests, functions",
     "keychain.md": "Keychain entries",
     "command-line.md": "Command line",
@@ -30,7 +34,9 @@ def reference() -> dict[str, str]:
     return {
         "index.md": page("Reference", "\n".join(f"- [{title}]({path})" for path, title in TITLES.items())),
         "playbook.md": playbook_page(),
+        "job.md": job_page(),
         **tool_pages(),
+        **component_pages(),
         "expressions.md": expressions_page(),
         "keychain.md": keychain_page(),
         "command-line.md": command_line_page(),

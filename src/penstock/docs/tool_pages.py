@@ -53,8 +53,8 @@ def _page(registry: Registry, kind: str) -> str:
         f"`{kind}`",
         inspect.getdoc(type(tool)) or "",
         "## Parameters" if description.params else "",
-        _parameters(description.schema),
-        *_parts(description.schema),
+        parameters(description.schema),
+        *parts(description.schema),
         _defaults(description),
         _helpers(tool),
         "## Example" if tool.example else "",
@@ -62,7 +62,7 @@ def _page(registry: Registry, kind: str) -> str:
     )
 
 
-def _parameters(schema: Schema) -> str:
+def parameters(schema: Schema) -> str:
     required = schema.get("required", [])
     rows = [
         (f"`{name}`", kind_of(one), "yes" if name in required else "", default_of(one), str(one.get("description", "")))
@@ -71,7 +71,7 @@ def _parameters(schema: Schema) -> str:
     return table(("parameter", "type", "required", "default", "what it is"), rows)
 
 
-def _parts(schema: Schema) -> list[str]:
+def parts(schema: Schema) -> list[str]:
     """Structures that parameters are made of, each once, in the order in which a reader meets them."""
     definitions: dict[str, Any] = schema.get("$defs", {})
     order = list(dict.fromkeys(parts_in(schema)))
@@ -79,7 +79,7 @@ def _parts(schema: Schema) -> list[str]:
         order += [inner for inner in dict.fromkeys(parts_in(definitions[name])) if inner not in order]
     found: list[str] = []
     for name in order:
-        found += [f"### {name}", str(definitions[name].get("description", "")), _parameters(definitions[name])]
+        found += [f"### {name}", str(definitions[name].get("description", "")), parameters(definitions[name])]
     return found
 
 

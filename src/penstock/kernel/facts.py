@@ -244,11 +244,11 @@ class ComponentEnded:
 
 @frozen
 class ComponentSkipped:
-    """`reason` is for people; `upstream` and `link` say which of its links decided it."""
+    """`cause` is for people; `upstream` and `link` say which of its links decided it."""
 
     component: str
     subjob: str
-    reason: str
+    cause: str
     upstream: str | None = None
     link: str | None = None
     subjob_name: str = ""

@@ -27,6 +27,7 @@ def _without_one(entries: list[Entry], start: Entry) -> list[Entry]:
     kept = set(_payload(start)["kept"])
     mine = [entry for entry in entries if _is_of(entry, start.scope)]
     homes = {entry.scope: str(_payload(entry)["subjob"]) for entry in mine if entry.type in _PLACED}
+    callers = {entry.scope: _caller(entry) for entry in mine if entry.type in _OF_SUBJOB}
     over = _over(entry for entry in mine if entry.seq < start.seq)
     stays: dict[str, bool] = {}
 
@@ -39,7 +40,8 @@ def _without_one(entries: list[Entry], start: Entry) -> list[Entry]:
         iteration = _outermost(scope)
         if iteration is not None:
             return iteration in over or is_kept(iteration[: iteration.rindex("[#")])
-        return scope in kept or homes.get(scope) in kept
+        around = homes.get(scope) or callers.get(scope)  # What a joblet call holds is kept with the call.
+        return scope in kept or (around is not None and is_kept(around))
 
     return [
         entry
@@ -69,8 +71,15 @@ def _over(entries: Iterable[Entry]) -> set[str]:
 
 
 _ENDS = frozenset({"subjob.ok", "subjob.error", "subjob.skipped"})
+_OF_SUBJOB = frozenset({"subjob.started", *_ENDS})
 _PLACED = frozenset({"component.started", "component.skipped"})
 _STOPS = frozenset({"job.interrupted", "job.failed"})
+
+
+def _caller(entry: Entry) -> str | None:
+    """The component whose joblet call a sub-job lies in."""
+    container = str(_payload(entry)["container"])
+    return container.removesuffix(".__") if container.endswith(".__") else None
 
 
 def _is_of(entry: Entry, execution: str) -> bool:
@@ -133,14 +142,17 @@ def _moved(entry: Entry, clock: LogicalClock, counters: dict[str, int], openings
         return entry
     number = counters[event_name(entry.scope, _last(clock))]
     parts = list(clock)
+    opening: int | None = None
     for at in range(1, len(parts) - 1):
         prefix = clock[:at]
         if prefix in openings and isinstance(parts[at], int):
-            parts[at] = openings[prefix]
+            parts[at] = opening = openings[prefix]
     parts[-1] = number
     cause = entry.cause
     if cause is not None and cause in counters:
         cause = event_name(cause.rpartition(":")[0], counters[cause])
+    elif cause is not None and entry.type == "iteration.started" and opening is not None:
+        cause = event_name(cause.rpartition(":")[0], opening)  # A start in between, which is left out, had opened it.
     return entry._replace(clock=encode(tuple(parts)).decode(), cause=cause)
 
 

@@ -33,17 +33,17 @@ def _before(view: JobView, component: ComponentSeen) -> tuple[str, ComponentSeen
     if fires:
         return _fired(view, component, fires)
     fed = [
-        source
+        (source, link.to_port)
         for link in view.inbound(component.node)
         if link.on is On.DATA
         and link.to_port in component.rows_in
         and (source := view.component(link.source, component.name)) is not None
     ]
     iteration, call = iteration_of(component.name), caller_of(component.name)
-    beside = [one for one in fed if iteration_of(one.name) == iteration and one.name != call]
+    beside = [(one, port) for one, port in fed if iteration_of(one.name) == iteration and one.name != call]
     if beside:
-        last = max(beside, key=lambda one: one.ended_at or 0.0)
-        rows = counted(sum(component.rows_in.values()), "row")
+        last = max((one for one, _ in beside), key=lambda one: one.ended_at or 0.0)
+        rows = counted(sum(component.rows_in[port] for port in {port for one, port in beside if one is last}), "row")
         return f"{_ended(last)} and gave it {rows}; `{component.name}` needs no control link", last
     if call is not None and call in view.seen.components:
         return f"`{call}` was called, and `{component.name}` is where its inside begins", view.seen.components[call]

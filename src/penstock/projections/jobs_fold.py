@@ -156,7 +156,7 @@ class JobFold:
         data = payloads.read_component_skipped(entry.payload)
         subjob = self._subjob(self.local(data.subjob), entry, data.index, data.container)
         component = ComponentSeen(name, node_of(name), subjob.scope, entry.clock, SKIPPED)
-        component.reason, component.upstream, component.link = data.reason, data.upstream, data.link
+        component.reason, component.upstream, component.link = data.cause, data.upstream, data.link
         component.ended_at = entry.ts
         self.seen.components[name] = component
         subjob.members[name] = None

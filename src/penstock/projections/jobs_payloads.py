@@ -64,7 +64,7 @@ class ComponentEnded(msgspec.Struct):
 
 class ComponentSkipped(msgspec.Struct):
     subjob: str
-    reason: str = ""
+    cause: str = ""
     upstream: str | None = None
     link: str | None = None
     index: int = 0

@@ -248,16 +248,19 @@ def asked_for(net: Net, outputs: tuple[str, ...]) -> frozenset[tuple[str, str]]:
 
 def summary(flow: Flow) -> JsonMap:
     """What a job came to, for whoever called it: small outputs as they are, large ones by reference."""
-    root = flow.root
-    scene = flow.scenes[root.id]
+    root = flow.root  # From its state alone: it may have ended in an earlier process.
     components: JsonMap = {}
     outputs: JsonMap = {}
     for scope, component in root.components.items():
-        rows: JsonMap = {"state": component.status, "rows_in": component.rows_in, "rows_out": component.rows_out}
-        components[scope.removeprefix(root.prefix)] = rows
+        name = scope.removeprefix(root.prefix)
+        components[name] = {
+            "state": component.status,
+            "rows_in": component.rows_in,
+            "rows_out": component.rows_out,
+        }
         for port, output in component.outputs.items():
             if isinstance(output, dict) and "wanted" in output:
-                outputs[f"{scene.names[scope]}.{port}"] = output["wanted"]
+                outputs[f"{name}.{port}"] = output["wanted"]
     return {
         "status": flow.state.status,
         "globals": final_globals(flow.state),

@@ -97,6 +97,8 @@ class World:
     employ: Callable[[str, Callable[[str], str]], LocalForce]
     """`employ(execution_id, hide)` gives the workforce of one run; `hide` takes secrets out of what tools say."""
     dismiss: Callable[[LocalForce], Awaitable[None]]
+    sweep: Callable[[str], None] = lambda execution_id: None
+    """`sweep(execution_id)`: the run has ended, and what its workers have left behind can go."""
     observers: list[Observer] = field(default_factory=list)
 
 
@@ -184,6 +186,7 @@ class RunUnderWay:
         try:
             stream.fold(loader(world.blobs))
             await self._cancel_folded(stream, document, reason)
+            world.sweep(self.execution_id)
         finally:
             await self._leave()
 
@@ -244,6 +247,8 @@ class RunUnderWay:
         finally:
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
+        if root.state.status in ("completed", "cancelled"):
+            self.world.sweep(self.execution_id)
         return summary_of(self.execution_id, root.state, host.stream.counts, host.stream.seq, self.world.clock.now())
 
     async def _answer_requests(self, root: Driver) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from penstock.components import running
 from penstock.components.base import Call, Component, ComponentFailure, Elements, Iterator
+from penstock.components.patience import PatientThreads
 from penstock.expr.template import ExpressionError, render
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.flow.decide import Ended
@@ -151,7 +152,7 @@ class ComponentRun:
         elements: tuple[int | None, Json, int, str] | None = None
         try:
             params = await self.params(kind)
-            threads = self.crew.desk.threads
+            threads = PatientThreads(self.crew.desk.threads, cast(EngineSession, engine))
             inputs = await threads.run(self.inputs) if self.component.rows_in else {}
             call = self.call(engine, inputs)
             if isinstance(kind, Iterator):

@@ -63,7 +63,7 @@ class Group:
     async def _run(self, last: ComponentRun) -> None:
         engine = self.crew.plane.session()
         try:
-            stages = await self._stages(last)
+            stages = await self._stages(last, PatientThreads(self.crew.desk.threads, engine))
             if stages is None:
                 self.is_unfused = True
             else:
@@ -78,7 +78,7 @@ class Group:
         # Who cancels it waits until the query has let go: a thread inside DuckDB does not survive the end of the process.
         return await PatientThreads(self.crew.desk.threads, engine).run(engine.fuse, stages)  # type: ignore[no-any-return]
 
-    async def _stages(self, last: ComponentRun) -> list[Stage] | None:
+    async def _stages(self, last: ComponentRun, threads: PatientThreads) -> list[Stage] | None:
         """None when some member, as it is used here, cannot be part of a larger query."""
         for name in self.members:
             run = self.started.get(name) or self.crew.stand_in(last, name)
@@ -93,7 +93,7 @@ class Group:
             if declared.is_counted(call.declared):
                 return None
             self._kinds[name] = (kind, params, PlanCall(call.folder, connected, call.declared))
-        return await self.crew.desk.threads.run(self._built)  # type: ignore[no-any-return]
+        return await threads.run(self._built)  # type: ignore[no-any-return]
 
     def _built(self) -> list[Stage] | None:
         schemas: dict[tuple[str, str], Schema] = {}

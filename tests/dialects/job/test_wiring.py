@@ -80,8 +80,8 @@ def test_only_iterators_have_iterations():
     assert found.message == "NOT_AN_ITERATOR: `a` is not an iterator, so nothing fires on `iterate`"
 
 
-def test_required_ports_are_those_that_are_connected_and_needed():
+def test_required_ports_are_those_that_are_connected():
     types = {"a": "fixed_rows", "b": "fixed_rows", "u": "union", "p": "python"}
     net = net_of(job("a -> u.input_b", "b -> u.input_a", "u -> p", types=types))
     assert net.nodes["u"].part.required == ("input_a", "input_b")
-    assert net.nodes["p"].part.required == ()
+    assert net.nodes["p"].part.required == ("input",)

@@ -11,8 +11,9 @@ import ast
 import itertools
 import symtable
 import sys
+import threading
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -23,6 +24,8 @@ from penstock.tools.python_code import Code, _compiled, _describe, _Stop
 from penstock.tools.python_values import NotFriendly, to_json_friendly
 
 _numbers = itertools.count(1)
+_PARSING = threading.Lock()
+"""Python 3.11 loses count of its depth when two threads build syntax trees at once, and then raises SystemError."""
 _STEP = "__penstock_step__"
 _CHANGING = frozenset({"row", "rows", "output", "reject"})
 _LOOKS_AT_ITS_SCOPE = frozenset({"locals", "vars", "dir", "exec", "eval"})
@@ -40,7 +43,12 @@ class Block:
             self.whole: CodeType = _compiled(self.code)
         except _Stop as stop:
             raise _failure(stop.failure, parameter) from None
-        self._tree = ast.parse("\n" * (max(line, 1) - 1) + text)
+        self._text = "\n" * (max(line, 1) - 1) + text
+
+    @cached_property
+    def _tree(self) -> ast.Module:
+        with _PARSING:
+            return ast.parse(self._text)
 
     def names(self, name: str) -> bool:
         """Does the code use this name anywhere?"""
@@ -70,7 +78,8 @@ class Block:
         seen = set(symtable.symtable(self.code.text, self.code.file, "exec").get_identifiers())
         if seen & _LOOKS_AT_ITS_SCOPE:
             raise SyntaxError
-        made = ast.parse(f"def {_STEP}():\n    pass").body[0]
+        with _PARSING:
+            made = ast.parse(f"def {_STEP}():\n    pass").body[0]
         assert isinstance(made, ast.FunctionDef)
         named: list[ast.stmt] = [ast.Global(names=sorted(seen))] if seen else []
         made.name, made.body = _STEP, [*named, *(body or [ast.Pass()])]

@@ -31,8 +31,9 @@ class RunJobParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class RunJob(Action[RunJobParams]):
     """Run another job and wait for its end.
 
-    The result is `{status, globals, rows, outputs}`: how it ended, the global variables it had at its end, and how many rows
-    left each port of its components. The globals of the two jobs are separate: take over what you need with `set_global`.
+    The result is `{status, globals, components, outputs}`: how it ended, the globals it had at its end, and how many rows
+    left each port of its components. The globals of the two jobs are separate: take over what you need from
+    `global.NAME.RESULT.globals`, where NAME is this component.
     After-variables: `CHILD_STATUS`, `CHILD_EXIT_CODE`.
     """
 

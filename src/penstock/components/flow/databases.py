@@ -133,9 +133,6 @@ def driver_of(question: Question, call: ToolCall) -> tuple[Driver, str | None]:
     return _guessed(entry), None
 
 
-
-
-
 def _text(entry: dict[str, Any], name: str) -> str | None:
     value = entry.get(name)
     return value if isinstance(value, str) else None

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from penstock.components.base import ComponentFailure, Mistake
 from penstock.components.io.words import NamedColumn
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import similar
 
+if TYPE_CHECKING:
+    from sqlglot import exp
+
 Place = tuple[str | int, ...]
+
+NOTHING = '"NULL"'
+"""DuckDB's type of a column that has never had a value: it goes with every other. Text would not, and a day without rows would
+break a job that adds up its amounts."""
 
 
 def sql_type(text: str) -> str:
@@ -66,3 +74,20 @@ def missing(wanted: Sequence[str], present: Sequence[str], where: str) -> str | 
             known = ", ".join(f"`{each}`" for each in present) or "none"
             return f"{where} has no column `{name}`{similar(name, present)}; it has {known}"
     return None
+
+
+def missing_value(name: str, type: str) -> exp.Expr:
+    """NULL under a name, in a type."""
+    from sqlglot import exp
+
+    from penstock.data import select
+
+    # A bare NULL is of that type, and the only one: nothing can be cast to it.
+    value = exp.null() if type == NOTHING else select.cast(exp.null(), type)
+    return exp.alias_(value, select.name(name))
+
+
+def no_rows(schema: Schema) -> exp.Select:
+    from sqlglot import exp
+
+    return exp.select(*(missing_value(column.name, column.type) for column in schema)).where(exp.false())

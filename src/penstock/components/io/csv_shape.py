@@ -19,6 +19,7 @@ from typing import Any
 
 from penstock.components.base import ComponentFailure
 from penstock.components.io import files
+from penstock.components.io.columns import NOTHING
 from penstock.components.io.text_file import open_text
 from penstock.components.io.text_types import Notation, found_types
 
@@ -252,11 +253,45 @@ def all_names(groups: Sequence[Group], *, by_name: bool) -> tuple[str, ...]:
 
 
 def inferred(groups: Sequence[Group], layout: Layout, declared: Mapping[str, str]) -> dict[str, str]:
-    """Column -> type: as declared, else by the first file that has the column."""
+    """Column -> type: as declared, else by the first file that has the column and a row in it; without one, `NOTHING`."""
     found: dict[str, str] = {}
-    for group in groups:
+    told = [(next((path for path in group.paths if _has_rows(path, layout)), None), group) for group in groups]
+    for path, group in sorted(told, key=lambda one: one[0] is None):
         if all(name in found or name in declared for name in group.names):
             continue
-        types = types_in(files.stamp(group.paths[0]), layout, group.names, group.blank)
+        if path is None:
+            types = dict.fromkeys(group.names, NOTHING)
+        else:
+            types = types_in(files.stamp(path), layout, group.names, group.blank)
         found = {**types, **found}
     return {**found, **declared}
+
+
+def _has_rows(path: Path, layout: Layout) -> bool:
+    """Does anything follow the header? A day without rows is no reason to take the numbers of all days for text."""
+    if path.suffix in (".zst", ".zstd"):
+        return _has_packed_rows(path, layout)
+    try:
+        with files.open_bytes(path) as file:
+            begins = file.read(1 << 16)
+    except (OSError, EOFError):
+        return True  # What is wrong with it is said by who reads it.
+    lines = [line for line in begins.splitlines()[layout.skip :] if line.strip(b"\0")]
+    if layout.comment:
+        lines = [line for line in lines if not line.startswith(layout.comment.encode())]
+    return len(lines) > int(layout.header) or len(begins) == 1 << 16
+
+
+def _has_packed_rows(path: Path, layout: Layout) -> bool:
+    """The same of a file that only DuckDB can unpack."""
+    from penstock.components.io import looking
+    from penstock.components.io.scans import text_lines
+
+    try:
+        found = looking.ask(text_lines(path, limit=layout.skip + _HEADER_LINES))
+    except ComponentFailure:
+        return True
+    lines = [
+        line for (line,) in found[layout.skip :] if line and not (layout.comment and line.startswith(layout.comment))
+    ]
+    return len(lines) > int(layout.header) or len(found) == layout.skip + _HEADER_LINES

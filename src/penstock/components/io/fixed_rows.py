@@ -82,7 +82,7 @@ def _settled(params: FixedRowsParams, declared: Schema | None) -> tuple[Schema, 
     named = _names(params, declared)
     rows = [_cells(row, list(named)) for row in params.rows]
     given = tuple(
-        Column(name, type or common_type([row[index] for row in rows]))
+        Column(name, type or (common_type([row[index] for row in rows]) if rows else columns.NOTHING))
         for index, (name, type) in enumerate(named.items())
     )
     return given, rows
@@ -128,8 +128,7 @@ def _query(schema: Schema, rows: Sequence[Sequence[Any]]) -> exp.Select:
     from penstock.data import select
 
     if not rows:
-        nothing = [exp.alias_(select.cast(exp.null(), each.type), select.name(each.name)) for each in schema]
-        return exp.select(*nothing).where(exp.false())
+        return columns.no_rows(schema)
     wanted = [
         exp.alias_(select.cast(select.column(f"c{index}"), each.type), select.name(each.name))
         for index, each in enumerate(schema)
@@ -170,7 +169,8 @@ class FixedRows(Relational[FixedRowsParams]):
 
     `rows` is a list of lists in the order of `columns`, or a list of mappings. A column without a type gets the
     narrowest one that takes all its values: `BIGINT`, `DOUBLE`, `BOOLEAN`, `VARCHAR`; lists of those; `JSON` for
-    mappings. Dates are text in YAML, so a column of dates says so: `{name: day, type: date}`.
+    mappings. Without rows, a column without a type goes with any other. Dates are text in YAML, so a column of dates
+    says so: `{name: day, type: date}`.
     """
 
     type = "fixed_rows"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from penstock.components.base import Call
+from penstock.components.io.columns import NOTHING
 from penstock.components.io.json_shape import Reading, steps
 from penstock.components.io.scans import all_of, column_types, scan, text_lines
 from penstock.components.io.text_types import call as function
@@ -72,6 +73,8 @@ class _Cell:
         """As the column's type; NULL when it cannot be."""
         if self.column.type == "VARCHAR":
             return self.text
+        if self.column.type == NOTHING:
+            return exp.null()
         return try_cast(function("json_extract", select.column("raw"), self.way), self.column.type)
 
     @property

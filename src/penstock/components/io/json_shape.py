@@ -78,6 +78,8 @@ class Reading:
     """The columns that DuckDB is to read from each document, with their types."""
     columns: Schema
     file_column: str | None = None
+    is_empty: bool = False
+    """There are no rows: nothing says what the columns would be, and nothing is read."""
 
     @property
     def schema(self) -> Schema:
@@ -94,6 +96,8 @@ class Reading:
         from penstock.components.io.scans import column_types, scan
         from penstock.data import select
 
+        if self.is_empty:
+            return columns.no_rows(self.schema)
         named = [select.column(self.file_column)] if self.file_column is not None else []
         options = self.manner.options() | {"columns": column_types(self.top), "filename": self.file_column}
         source = scan("read_json", self.paths, options)
@@ -149,12 +153,22 @@ def settle(
     present = _present(paths[0], manner, top)
     untyped = [name for name in [*wanted, *types] if name not in given]
     problem = columns.missing(untyped, list(present), f"`{paths[0]}`")
+    if problem is not None and wanted and not _has_rows(Reading(tuple(paths), manner, top, _columns(present))):
+        chosen = {name: given.get(name, columns.NOTHING) for name in wanted}
+        return Reading(tuple(paths), manner, top, _columns(chosen), file_column, is_empty=True)
     if problem is not None:
         raise ComponentFailure("columns", problem, path=str(paths[0]))
     chosen = {name: given.get(name) or present[name] for name in wanted or {**present, **types}}
     if manner.rows is None:
         top = chosen
     return Reading(tuple(paths), manner, top, _columns(chosen), file_column)
+
+
+def _has_rows(reading: Reading) -> bool:
+    try:
+        return bool(looking.ask(reading.query().limit(1)))
+    except ComponentFailure:
+        return True  # something is there, though it is no row
 
 
 def _columns(types: Mapping[str, str]) -> Schema:

@@ -120,6 +120,7 @@ class Reading:
 
         # A column that nobody asked for is left as the text it is: it cannot be wrong.
         types = {name: self.types[name] if name in self.chosen else "VARCHAR" for name in group.names}
+        types = {name: "VARCHAR" if type == columns.NOTHING else type for name, type in types.items()}
         extra = {name: value.format(number) if isinstance(value, str) else value for name, value in more.items()}
         named = self.file_column is not None and self.shown is None
         options = self.layout.options() | extra
@@ -136,21 +137,14 @@ class Reading:
         return exp.select(*picked).from_(scan("read_csv", group.paths, options))
 
     def _pick(self, name: str, present: Sequence[str]) -> exp.Expr:
-        from sqlglot import exp
-
         from penstock.data import select
 
-        if name in present:
+        if name in present and self.types[name] != columns.NOTHING:
             return select.column(name)
-        return exp.alias_(select.cast(exp.null(), self.types[name]), select.name(name))
+        return columns.missing_value(name, self.types[name])
 
     def _nothing(self) -> exp.Query:
-        from sqlglot import exp
-
-        from penstock.data import select
-
-        empty = [exp.alias_(select.cast(exp.null(), each.type), select.name(each.name)) for each in self.schema]
-        return exp.select(*empty).where(exp.false())
+        return columns.no_rows(self.schema)
 
 
 def settle(params: ReadCsvParams, call: PlanCall | Call) -> Reading:
@@ -177,7 +171,7 @@ def settle(params: ReadCsvParams, call: PlanCall | Call) -> Reading:
         problem = columns.missing([*wanted, *params.types], present, f"`{found[0]}`")
         if problem is not None:
             raise ComponentFailure("columns", problem, path=str(found[0]))
-    types = dict.fromkeys([*present, *wanted], "VARCHAR") | inferred(groups, layout, given)
+    types = dict.fromkeys([*present, *wanted], columns.NOTHING) | inferred(groups, layout, given)
     chosen = tuple(wanted) or present
     return Reading(tuple(groups), types, chosen, layout, params.file_column)
 
@@ -199,7 +193,8 @@ class ReadCsv(Relational[ReadCsvParams]):
     The first line names the columns unless `header: false`. Types are found out from the first `sample` lines, or
     declared: in `columns`, in `types`, or as the component's `schema`. Only what would be written the same way again
     becomes a number, so that `007` stays the text it is; dates and timestamps are those of ISO 8601, or follow
-    `date_format` and `timestamp_format`.
+    `date_format` and `timestamp_format`. A file without rows says nothing about its types: such a column goes with any
+    other, so that a day on which nothing happened ends with no rows and not in an error.
 
     `path` may be a pattern (`in/2024-*.csv`); all files then have the same columns, in any order, unless `by_name:
     true`. Files that end in `.gz` or `.zst` are unpacked while they are read.

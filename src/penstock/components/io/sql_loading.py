@@ -151,6 +151,8 @@ class Loading:
         code = code_of(failure)
         if code == "42P10" or ("UNIQUE constraint" in failure.message and "ON CONFLICT" in failure.message):
             return "; hint: `upsert` needs a primary key or unique constraint on the `keys`"
+        if failure.kind == "not_found" and "column" in failure.message.lower():
+            return "; hint: `columns` says which columns of the input are written, and under which names"
         if failure.kind == "not_found" and not self.change.create and self.change.mode not in ("create", "replace"):
             return "; hint: `create: true` makes a missing table"
         if self.change.mode == "create" and "exist" in failure.message:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from penstock.components.io.columns import NOTHING
 from penstock.tools.sql.lexer import Dialect
 
 EXACT = "numeric"
@@ -144,6 +145,8 @@ _ORDER = (Dialect.POSTGRES, Dialect.MYSQL, Dialect.SQLITE)
 
 def to_database(type: str, dialect: Dialect, *, key: bool = False) -> str:
     """The type of a column that is to hold values of a DuckDB type."""
+    if type == NOTHING:
+        type = "VARCHAR"  # in a table that stays, a column has to take the values of a better day
     if dialect is Dialect.DUCKDB:
         return type
     if type.startswith("DECIMAL"):

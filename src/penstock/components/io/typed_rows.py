@@ -14,6 +14,7 @@ from typing import Literal
 from sqlglot import exp
 
 from penstock.components.base import Call, ComponentFailure
+from penstock.components.io.columns import NOTHING
 from penstock.components.io.rejects import REJECTED
 from penstock.components.io.text_types import Notation, call, found_types, try_cast
 from penstock.data import select
@@ -61,6 +62,8 @@ def settled(found: Relation, wanted: Sequence[Wanted], engine_call: Call) -> lis
     types = {column.name: column.type for column in found.schema}
     unknown = [each for each in wanted if each.type is None and types[each.source] == "VARCHAR"]
     inferred: dict[str, str] = {}
+    if not found.rows:
+        inferred, unknown = {each.source: NOTHING for each in unknown}, []
     for notation in {each.notation for each in unknown}:
         names = [each.source for each in unknown if each.notation == notation]
         sound = exp.select(exp.Star()).from_(select.table("found")).where(select.column("flaw").is_(exp.null()))
@@ -81,6 +84,8 @@ def _converted(each: Wanted, source_type: str) -> exp.Expr:
     column, type = select.column(each.source), each.type or "VARCHAR"
     if type == source_type:
         return column
+    if type == NOTHING:
+        return exp.null()
     if source_type != "VARCHAR" or type == "VARCHAR":
         return try_cast(column, type)
     text = call("trim", column)
@@ -107,7 +112,7 @@ def parted(found: Relation, wanted: Sequence[Wanted]) -> tuple[exp.Select, exp.S
             select.column(each.source).is_(exp.null()).not_(), _converted(each, types[each.source]).is_(exp.null())
         )
         for each in wanted
-        if each.type not in (types[each.source], "VARCHAR")
+        if each.type not in (types[each.source], "VARCHAR", NOTHING)
     }
     culprit = exp.case().when(select.column("flaw").is_(exp.null()).not_(), exp.null())
     message = exp.case().when(select.column("flaw").is_(exp.null()).not_(), select.column("flaw"))

@@ -102,14 +102,14 @@ connections:
 
     def wrong(self, params: AssertRowsParams, inputs: Known) -> Iterable[Mistake]:
         from penstock.components.shape.patterns import wrong_pattern
-        from penstock.components.shape.types import is_moment
+        from penstock.components.shape.types import is_moment, is_nothing
 
         schema = inputs.get("input")
         for path, name in named_columns(params.checks):
             yield from missing(path, name, schema)
         for number, check in enumerate(params.checks):
             type = type_of(check.freshness.column, schema) if check.freshness and schema is not None else ""
-            if check.freshness is not None and type and not is_moment(type):
+            if check.freshness is not None and type and not (is_moment(type) or is_nothing(type)):
                 said = f"`freshness` needs a date or timestamp, and `{check.freshness.column}` is {type}"
                 yield Mistake(("checks", number, "freshness", "column"), said, kind="type")
             for column, pattern in (check.regex or {}).items():

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import Mistake, PlanCall, Port
-from penstock.components.transform.base import Known, Parameters, Transform, actual, repeated, type_of
+from penstock.components.base import Mistake, Port
+from penstock.components.quality.refusing import Refusing, RefusingParams
+from penstock.components.transform.base import Known, actual, repeated, type_of
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import similar
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from penstock.components.quality.flagging import Flagged
     from penstock.components.quality.rules import Rule
 
 
@@ -29,7 +31,7 @@ class AgreedColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     pattern: Annotated[str | None, Meta(description="A regular expression that the whole text must match.")] = None
 
 
-class CheckSchemaParams(Parameters):
+class CheckSchemaParams(RefusingParams):
     columns: Annotated[list[AgreedColumn], Meta(min_length=1, description="The columns that were agreed on.")]
     mode: Annotated[
         Literal["strict", "lenient"],
@@ -40,17 +42,20 @@ class CheckSchemaParams(Parameters):
     ] = "strict"
 
 
-class CheckSchema(Transform[CheckSchemaParams]):
+class CheckSchema(Refusing[CheckSchemaParams]):
     """Hold rows against a schema.
 
     Rows whose values fit leave through `main`, in the types of the schema: a text `42` in a column that is to be an `integer`
     is the number 42 from here on. Rows with a value that does not fit, that is missing though `nullable` is false, that does
     not match its `pattern`, or whose `key` occurred before, leave through `reject` as they came, with `error_code` (`type`,
-    `not_null`, `pattern`, `key`) and `error_message`.
+    `not_null`, `pattern`, `key`) and `error_message`. When that port is not connected, such a row ends the component in ERROR,
+    unless `on_error: skip`.
 
     Columns that are missing, or that are there and not in the schema, are no matter of single rows: in `strict` mode they are
     an error, before the run where the columns are known by then. In `lenient` mode `main` has the columns of the schema
     first, then the others.
+
+    After-variables, when `reject` is not connected: `NB_LINE_REJECTED`, the rows that were refused.
     """
 
     type = "check_schema"
@@ -100,17 +105,15 @@ connections:
         if schema is not None and params.mode == "strict":
             yield from _strict(agreed, schema)
 
-    def queries(self, params: CheckSchemaParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, exp.Query]:
+    def parted(self, params: CheckSchemaParams, schema: Schema) -> tuple[Flagged, Sequence[exp.Expr]]:
         from penstock.components.quality.flagging import Flagged
         from penstock.components.queries import called
         from penstock.data import select
 
-        schema = inputs["input"]
-        flagged = Flagged(schema, _rules(params, schema))
         made: list[exp.Expr] = [called(_value(column, schema), column.name) for column in params.columns]
         agreed = {column.name.lower() for column in params.columns}
         made += [select.column(column.name) for column in schema if column.name.lower() not in agreed]
-        return {"main": flagged.passed(made), "reject": flagged.failed()}
+        return Flagged(schema, _rules(params, schema)), made
 
 
 def _strict(agreed: list[str], schema: Schema) -> Iterable[Mistake]:

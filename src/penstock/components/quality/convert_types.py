@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Mistake, PlanCall, Port
-from penstock.components.transform.base import Known, Parameters, Transform, actual, missing, type_of
+from penstock.components.quality.refusing import Refusing, RefusingParams
+from penstock.components.transform.base import Known, actual, missing, type_of
 from penstock.ports.rows import Schema
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from penstock.components.quality.flagging import Flagged
     from penstock.components.shape.converting import Conversion
 
 
@@ -37,7 +40,7 @@ class Wanted(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     )
 
 
-class ConvertTypesParams(Parameters):
+class ConvertTypesParams(RefusingParams):
     columns: Annotated[
         dict[str, str | Wanted],
         Meta(min_length=1, description="Column -> its new type, or a mapping with `type` and more."),
@@ -50,14 +53,17 @@ class ConvertTypesParams(Parameters):
     ] = "reject"
 
 
-class ConvertTypes(Transform[ConvertTypesParams]):
+class ConvertTypes(Refusing[ConvertTypesParams]):
     """Change the types of columns.
 
     A value that does not convert sends its row, as it came, to `reject` with `error_code` `CONVERSION` and an `error_message`
-    that names the columns and the values. A number with decimals does not become an `integer`: round it with `derive` if that
+    that names the columns and the values. When that port is not connected, such a value ends the component in ERROR, unless
+    `on_error: skip`. With `invalid: fail` it always does; with `invalid: null` the value becomes NULL and its row goes on. A number with decimals does not become an `integer`: round it with `derive` if that
     is what you want. Blanks around a text are no part of the value; a text with nothing else in it becomes NULL.
 
     All other columns stay as they are, and so does the order of all.
+
+    After-variables, when `reject` is not connected: `NB_LINE_REJECTED`, the rows that were refused.
     """
 
     type = "convert_types"
@@ -106,15 +112,37 @@ connections:
             else:
                 yield from wrong_type(("columns", name, "type"), wanted.type)
 
+    def is_fusable(self, params: ConvertTypesParams, connected: frozenset[str]) -> bool:
+        return params.invalid == "null" or (params.invalid == "reject" and super().is_fusable(params, connected))
+
+    def advice(self, params: ConvertTypesParams) -> str:
+        return super().advice(params) if params.invalid == "reject" else "`invalid: reject` sends such rows to `reject`"
+
+    def run(self, params: ConvertTypesParams, call: Call) -> None:
+        if params.invalid == "fail":
+            # Whoever reads `reject`, nothing is to come out of it.
+            call = replace(call, connected=call.connected - {"reject"})
+            params = msgspec.structs.replace(params, on_error="fail")
+        super().run(params, call)
+
     def queries(self, params: ConvertTypesParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, exp.Query]:
+        from penstock.components.queries import picked
+        from penstock.data import select
+
+        if params.invalid == "reject":
+            return super().queries(params, inputs, call)
+        flagged, made = self.parted(params, inputs["input"])
+        # The port is there in any case, and nothing comes out of it.
+        refused = flagged.failed().where(select.literal(False))
+        return {"main": picked(made, "input") if params.invalid == "null" else flagged.passed(made), "reject": refused}
+
+    def parted(self, params: ConvertTypesParams, schema: Schema) -> tuple[Flagged, Sequence[exp.Expr]]:
         from penstock.components.quality.flagging import Flagged
         from penstock.components.quality.rules import Rule
-        from penstock.components.queries import function, picked
         from penstock.components.shape.converting import not_that
         from penstock.components.shape.terms import case, changed
         from penstock.data import select
 
-        schema = inputs["input"]
         rules: list[Rule] = []
         values: dict[str, exp.Expr] = {}
         for name, wanted in params.columns.items():
@@ -123,14 +151,9 @@ connections:
             lost, said = how.loses(column, source), not_that(column, there, how.type)
             rules.append(Rule("CONVERSION", f"`{there}` is not {how.type}", lost, (there,), said))
             values[there] = how.value(column, source)
-            if params.invalid != "reject":
-                instead = select.literal(None) if params.invalid == "null" else function("error", said)
-                values[there] = case([(lost, instead)], values[there])
-        refused = Flagged(schema, rules).failed()
-        if params.invalid == "reject":
-            return {"main": Flagged(schema, rules).passed(changed(schema, values)), "reject": refused}
-        # The port is there in any case, and nothing comes out of it.
-        return {"main": picked(changed(schema, values), "input"), "reject": refused.where(select.literal(False))}
+            if params.invalid == "null":
+                values[there] = case([(lost, select.literal(None))], values[there])
+        return Flagged(schema, rules), changed(schema, values)
 
 
 def _conversion(wanted: str | Wanted) -> Conversion:

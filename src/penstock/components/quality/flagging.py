@@ -52,6 +52,17 @@ class Flagged:
         wanted = [*columns(own), called(code, "error_code"), called(said, "error_message")]
         return self._in_order(self._select(wanted).where(some(self._flags())))
 
+    def first(self) -> exp.Select:
+        """Of the first row that breaks one: the number of the rule, what it says, and all columns."""
+        branches = list(zip(self._flags(), self.rules, strict=True))
+        number = case([(flag, select.literal(place)) for place, flag in enumerate(self._flags())])
+        said = case([(flag, rule.said()) for flag, rule in branches])
+        own = [text(column) for column in every(self._schema)]
+        return self._in_order(self._select([number, said, *own]).where(some(self._flags()))).limit(1)
+
+    def names(self) -> list[str]:
+        return names(self._schema)
+
     def counts(self) -> exp.Select:
         """How many rows there are, and how many break each rule."""
         counted = [function("count_if", flag) for flag in self._flags()]

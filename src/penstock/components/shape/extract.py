@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
 
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import Mistake, PlanCall, Port
-from penstock.components.transform.base import Known, Parameters, Transform, actual, missing, repeated
+from penstock.components.base import Mistake, Port
+from penstock.components.quality.refusing import Refusing, RefusingParams
+from penstock.components.transform.base import Known, actual, missing, repeated
 from penstock.ports.rows import Schema
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from penstock.components.quality.flagging import Flagged
     from penstock.components.shape.extracting import Extraction
 
 Names = list[str] | dict[str, str]
 
 
-class ExtractParams(Parameters, kw_only=True):
+class ExtractParams(RefusingParams, kw_only=True):
     column: Annotated[str, Meta(description="The column to take apart.")]
     keep: Annotated[bool, Meta(description="Keep the column itself beside the new ones.")] = True
 
@@ -28,7 +30,7 @@ class ExtractParams(Parameters, kw_only=True):
 E_ = TypeVar("E_", bound=ExtractParams)
 
 
-class Extract(Transform[E_]):
+class Extract(Refusing[E_]):
     """What the four have in common."""
 
     outputs: ClassVar[tuple[Port, ...]] = (
@@ -60,10 +62,9 @@ class Extract(Transform[E_]):
     def place_of(self, params: E_, name: str) -> tuple[str | int, ...]:
         return ("into",)
 
-    def queries(self, params: E_, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, exp.Query]:
-        schema = inputs["input"]
+    def parted(self, params: E_, schema: Schema) -> tuple[Flagged, Sequence[exp.Expr]]:
         column = next(each for each in schema if each.name == actual(params.column, schema))
-        return self.extraction(params, column.name, column.type).queries(schema, params.keep)
+        return self.extraction(params, column.name, column.type).parted(schema, params.keep)
 
 
 def _typed(into: Names) -> dict[str, str | None]:
@@ -87,8 +88,11 @@ class ExtractRegex(Extract[ExtractRegexParams]):
 
     The pattern is looked for anywhere in the text; begin it with `^` and end it with `$` to match all of it. Each group in
     parentheses gives a new column, text unless `into` says otherwise, NULL where the group matched nothing. A pattern without
-    groups gives one column, with what it matched. Rows that do not match go to `reject` with `error_code` `EXTRACT`; rows
-    without a value pass, with NULL in the new columns.
+    groups gives one column, with what it matched. Rows without a value pass, with NULL in the new columns.
+
+    Rows that do not match, or with a piece that is not of its type, go to `reject` with `error_code` `EXTRACT` or `CONVERSION`.
+    When that port is not connected they end the component in ERROR, unless `on_error: skip`. After-variables, when it is not
+    connected: `NB_LINE_REJECTED`.
     """
 
     type = "extract_regex"
@@ -109,10 +113,13 @@ components:
       keep: false
   - name: show
     type: log_rows
+  - name: bad
+    type: log_rows
 connections:
   data:
     - log.main -> parts.input
     - parts.main -> show.input
+    - parts.reject -> bad.input
 """
 
     def new_columns(self, params: ExtractRegexParams) -> dict[str, str | None]:
@@ -159,8 +166,11 @@ class ExtractJson(Extract[ExtractJsonParams]):
     """Take values out of a column of JSON.
 
     The column is text with JSON in it, or a structure. A path begins with `$`; a value that is not there gives NULL, or refuses
-    the row when the field is `required`. Rows whose text is not JSON go to `reject` with `error_code` `EXTRACT`. The type
-    `json` keeps a part as it is; lists take types such as `integer[]`.
+    the row when the field is `required`. The type `json` keeps a part as it is; lists take types such as `integer[]`.
+
+    Rows whose text is not JSON go to `reject` with `error_code` `EXTRACT`, those with a value that is not of its type with
+    `CONVERSION`. When that port is not connected they end the component in ERROR, unless `on_error: skip`. After-variables, when
+    it is not connected: `NB_LINE_REJECTED`.
     """
 
     type = "extract_json"
@@ -224,9 +234,12 @@ class ExtractDelimitedParams(ExtractParams, kw_only=True):
 class ExtractDelimited(Extract[ExtractDelimitedParams]):
     """Take a text apart at a separator.
 
-    Every piece gives one of the columns of `into`, in order; an empty piece is NULL. Rows with another number of pieces go to
-    `reject` with `error_code` `EXTRACT`, unless `ragged` is set. Quotation marks mean nothing here; a whole file of such lines
-    is for `read_csv`.
+    Every piece gives one of the columns of `into`, in order; an empty piece is NULL. Quotation marks mean nothing here; a whole
+    file of such lines is for `read_csv`.
+
+    Rows with another number of pieces, unless `ragged` is set, go to `reject` with `error_code` `EXTRACT`, those with a piece
+    that is not of its type with `CONVERSION`. When that port is not connected they end the component in ERROR, unless
+    `on_error: skip`. After-variables, when it is not connected: `NB_LINE_REJECTED`.
     """
 
     type = "extract_delimited"
@@ -246,10 +259,13 @@ components:
       into: { country: string, city: string, shop: integer }
   - name: show
     type: log_rows
+  - name: bad
+    type: log_rows
 connections:
   data:
     - codes.main -> parts.input
     - parts.main -> show.input
+    - parts.reject -> bad.input
 """
 
     def new_columns(self, params: ExtractDelimitedParams) -> dict[str, str | None]:
@@ -291,9 +307,12 @@ class ExtractPositionalParams(ExtractParams, kw_only=True):
 class ExtractPositional(Extract[ExtractPositionalParams]):
     """Take a text apart by the places of its characters.
 
-    A width begins where the field before it ended. A piece of blanks only is NULL. Rows whose text is too short for the last
-    field go to `reject` with `error_code` `EXTRACT`, unless `ragged` is set. A whole file of such lines is for
+    A width begins where the field before it ended. A piece of blanks only is NULL. A whole file of such lines is for
     `read_positional`.
+
+    Rows whose text is too short for the last field, unless `ragged` is set, go to `reject` with `error_code` `EXTRACT`, those
+    with a piece that is not of its type with `CONVERSION`. When that port is not connected they end the component in ERROR,
+    unless `on_error: skip`. After-variables, when it is not connected: `NB_LINE_REJECTED`.
     """
 
     type = "extract_positional"
@@ -316,10 +335,13 @@ components:
       keep: false
   - name: show
     type: log_rows
+  - name: bad
+    type: log_rows
 connections:
   data:
     - lines.main -> parts.input
     - parts.main -> show.input
+    - parts.reject -> bad.input
 """
 
     def new_columns(self, params: ExtractPositionalParams) -> dict[str, str | None]:

@@ -45,12 +45,13 @@ class Extraction:
     says: str
     pieces: Mapping[str, Piece]
 
-    def queries(self, schema: Schema, keep: bool) -> dict[str, exp.Query]:
+    def parted(self, schema: Schema, keep: bool) -> tuple[Flagged, list[exp.Expr]]:
+        """The rules that a row may break, and the columns of one that breaks none."""
         apart = picked([*every(schema), called(self.whole, WHOLE)], "input")
         flagged = Flagged(schema, self._rules(), apart, [WHOLE])
         kept = tuple(column for column in schema if keep or column.name != self.column)
         made = [called(piece.converted(), name) for name, piece in self.pieces.items()]
-        return {"main": flagged.passed([*every(kept), *made]), "reject": flagged.failed()}
+        return flagged, [*every(kept), *made]
 
     def _rules(self) -> list[Rule]:
         column = select.column(self.column)

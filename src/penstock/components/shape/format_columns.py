@@ -74,7 +74,7 @@ connections:
 
     def wrong(self, params: FormatColumnsParams, inputs: Known) -> Iterable[Mistake]:
         from penstock.components.shape.patterns import wrong_time_format
-        from penstock.components.shape.types import is_moment, is_number
+        from penstock.components.shape.types import is_moment, is_nothing, is_number
 
         schema = inputs.get("input")
         for name, how in params.columns.items():
@@ -82,6 +82,8 @@ connections:
             if how.format is not None:
                 yield from wrong_time_format(("columns", name, "format"), how.format)
             type = type_of(name, schema) if schema is not None else ""
+            if is_nothing(type):
+                continue
             if type and how.format is not None and not is_moment(type):
                 yield Mistake(("columns", name, "format"), f"`{name}` is {type}, and no date or time", kind="type")
             if type and how.decimals is not None and not is_number(type):

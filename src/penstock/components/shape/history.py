@@ -9,8 +9,11 @@ Each version (`old`) is set beside the row of the input with its key (`new`), if
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
+from penstock.components.io.columns import missing_value
 from penstock.components.queries import (
     POSITION,
     ascending,
@@ -27,6 +30,7 @@ from penstock.components.queries import (
 from penstock.components.shape.comparing import last_of_each
 from penstock.components.shape.scd import ScdParams
 from penstock.components.shape.terms import case, differ, every_one, is_not, is_not_null, is_null, same, some
+from penstock.components.shape.types import is_nothing
 from penstock.components.transform.base import actual, type_of
 from penstock.data import select
 from penstock.ports.rows import Column, Schema
@@ -39,7 +43,7 @@ class History:
         self._params = params
         self._as_of = as_of
         self._source = source
-        self._columns = dimension if dimension is not None else self._first_columns()
+        self._columns = self._first_columns() if dimension is None else self._typed(dimension)
         self._is_first = dimension is None
         tracked = params.type2
         if tracked is None:
@@ -76,6 +80,14 @@ class History:
             Column(params.current, "BOOLEAN"),
         )
         return (*numbers, *self._source, *own)
+
+    def _typed(self, dimension: Schema) -> Schema:
+        """A dimension that has never had a row gets the types of its first."""
+        known = {column.name.lower(): column.type for column in self._first_columns()}
+        return tuple(
+            replace(column, type=known.get(column.name.lower(), column.type)) if is_nothing(column.type) else column
+            for column in dimension
+        )
 
     def _versions(self, conditions: list[exp.Expr]) -> exp.Select:
         """The versions that meet the conditions, as they are to be."""
@@ -171,7 +183,7 @@ class History:
     def _old(self) -> exp.Select:
         if not self._is_first:
             return numbered("dimension")
-        nothing = [called(select.cast(exp.null(), column.type), column.name) for column in self._columns]
+        nothing = [missing_value(column.name, column.type) for column in self._columns]
         none = exp.Select(expressions=[*nothing, called(select.cast(exp.null(), "BIGINT"), POSITION)])
         return none.where(exp.false())
 

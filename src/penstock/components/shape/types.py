@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from penstock.components.base import ComponentFailure, Mistake
+from penstock.components.io.columns import NOTHING
 
 Place = tuple[str | int, ...]
 
@@ -29,6 +30,11 @@ def is_moment(type: str) -> bool:
 
 def is_text(type: str) -> bool:
     return _base(type) == "VARCHAR"
+
+
+def is_nothing(type: str) -> bool:
+    """Of a column that has never had a value, and goes with any other."""
+    return type == NOTHING
 
 
 def is_nested(type: str) -> bool:

@@ -207,8 +207,8 @@ class _Lowering:
         assert ports is not None
         # What comes from the inside of a call ends at its outputs.
         outside = (wire for wire in inbound if wire.is_data and not wire.source.startswith(f"{unit.name}.__"))
-        connected = {wire.to_port: ports.input(wire.to_port) for wire in outside}
-        return tuple(sorted(name for name, port in connected.items() if port is not None and port.required))
+        # A port that need not be connected must be fed once it is: a component starts when all its rows are there (J1.7).
+        return tuple(sorted({wire.to_port for wire in outside if ports.input(wire.to_port) is not None}))
 
     def _container(self, key: str) -> Container:
         scope = self.expanded.scopes[key]

@@ -320,7 +320,7 @@ class Flow:
                 component, facts.LinkFired(source, target, link.on.value, link.order, link.index), settled
             )
         if dies:
-            self.die(f"`{component.name}` ended in ERROR and the job dies with it", name)
+            self.die(resuming.DEAD.format(component.name), name)
         self._settle_component(scene, name, component)
 
     def _with_after(self, component: ComponentState, end: Ended) -> Ended:
@@ -402,7 +402,7 @@ class Flow:
         if status != SKIPPED:
             self.checkpoint(scene, region, state)
         if aborts:
-            self.die(f"sub-job `{region.name}` ended in ERROR and `on_subjob_error` is abort", *region.members)
+            self.die(resuming.ABORTED.format(region.name), *region.members)
 
     def checkpoint(self, scene: Scene, region: Region, state: RegionState) -> None:
         body = routing.checkpoint(self.state.workload, state, state.status)

@@ -172,7 +172,8 @@ def _component_ended(index: FlowIndex, fact: Fact, body: facts.ComponentEnded, t
         index.containers.pop(component.inside.id, None)
     if body.dies:
         _note_death(component)
-    component.view.set_after(_bare(component), body.after)
+    after = body.after if body.result is None else {**body.after, "RESULT": body.result}
+    component.view.set_after(_bare(component), after)
     if component.iterator is not None:
         component.iterator.gathered.clear()
 
@@ -361,7 +362,7 @@ def _let_go(
         for inner in component.iterator.open.values():
             forget(index, inner, is_over=False)
         reopened = _reopened(component.iterator)
-        if reopened.ok:
+        if reopened.ok or reopened.items is not None:
             container.kept_iterators[scope] = reopened
     if component.inside is not None:
         restart(index, component.inside, kept)
@@ -376,7 +377,7 @@ def _reopened(old: IteratorState) -> IteratorState:
         if number in old.settled and number not in old.failures:
             settled.add(number)
     again = IteratorState(old.opened_at, old.total, old.items, old.parallel, old.mode, settled=settled)
-    again.ok, again.merged, again.merged_up_to = old.ok, old.merged, old.merged_up_to
+    again.ok, again.merged, again.merged_up_to, again.sets = old.ok, old.merged, old.merged_up_to, old.sets
     again.gathered = old.gathered
     return again
 

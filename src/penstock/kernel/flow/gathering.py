@@ -49,15 +49,16 @@ def gather(iterator: IteratorState, index: int, writes: dict[str, Written]) -> N
     iterator.merged_up_to = low
 
 
-def finish(iterator: IteratorState) -> dict[str, Json]:
-    """All that the iterations wrote, merged: what the iterator commits when it ends."""
-    rest = replace(iterator, merged=dict(iterator.merged))
+def finish(iterator: IteratorState) -> tuple[dict[str, Json], frozenset[str]]:
+    """All that the iterations wrote, merged: what the iterator commits when it ends; and which of the keys are sets."""
+    rest = replace(iterator, merged=dict(iterator.merged), sets=set(iterator.sets))
     for index in sorted(iterator.gathered):
         _merge(rest, iterator.gathered[index])
-    return rest.merged
+    return rest.merged, frozenset(rest.sets)
 
 
 def _merge(iterator: IteratorState, writes: dict[str, Written]) -> None:
+    iterator.sets |= {key for key, written in writes.items() if written.is_set}
     if iterator.mode == GlobalsMode.RESET.value:
         iterator.merged = {key: written.value for key, written in writes.items()}
         return
@@ -79,7 +80,7 @@ def _accumulated(iterator: IteratorState, key: str, written: Written) -> Json:
         return old + [one for one in value if one not in old]
     # An iteration that saw the list may have written it back with its own elements at the end: those alone are new.
     for seen in (old, base):
-        if isinstance(seen, list) and value[: len(seen)] == seen:
+        if isinstance(seen, list) and len(value) > len(seen) and value[: len(seen)] == seen:
             return old + value[len(seen) :]
     return old + value
 

@@ -208,12 +208,13 @@ def _complete(flow: Flow, component: ComponentState, node: Node) -> None:
     error = _error(flow, component, iterator, node.iterates.halts)
     dies = iterator.death is not None or (isinstance(error, dict) and error.get("kind") == LIMIT)
     after: JsonMap = {"NB_ITERATION": ended, "NB_ITERATION_OK": iterator.ok, "NB_ITERATION_ERROR": iterator.failed}
-    writes = dict(finish(iterator))
+    writes, sets = finish(iterator)
     end = Ended(
         ERROR if error is not None else OK,
         after=after,
         error=error,
         writes=writes,
+        sets=sets,
         exports_all=True,
         exit_code=iterator.death[1] if iterator.death is not None else None,
         dies=dies,

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from penstock.kernel.flow.decide import Flow
 
 
+DEAD = "`{}` ended in ERROR and the job dies with it"
+ABORTED = "sub-job `{}` ended in ERROR and `on_subjob_error` is abort"
+
+
 def resume(flow: Flow) -> None:
     """Record the new start. After a crash whatever has closed is kept; after a failure, what ended OK or was dealt with."""
     state = flow.state
@@ -60,7 +64,8 @@ def _is_kept(scene: Scene, status: str, region: object, *, has_failed: bool) -> 
     if any(component is not None and _has_died(component) for component in members):
         return False
     state = scene.region(region)
-    return status == OK or (status == ERROR and state not in routing.failures(scene))
+    is_dealt_with = status == ERROR and state not in routing.failures(scene) and not scene.plan.net.aborts
+    return status == OK or is_dealt_with
 
 
 def _has_died(component: ComponentState) -> bool:
@@ -81,12 +86,19 @@ def dying(container: ContainerState) -> ComponentState | None:
 
 def recall_dying(flow: Flow) -> None:
     """A job that was dying when it stopped goes on dying."""
+    scene = flow.scenes[flow.root.id]
+    for region in scene.spec.regions if flow.net.aborts else ():
+        state = scene.region(region)
+        if state is not None and state.status == ERROR:
+            flow.die(ABORTED.format(region.name), *region.members)
     component = dying(flow.root)
-    if component is None:
-        return
-    scene = flow.scenes.get(component.region.container.id)
-    names = [scene.names[component.place.id]] if scene is not None and component.place.id in scene.names else []
-    flow.die(f"`{component.name}` ended in ERROR and the job dies with it", *names)
+    if component is not None:
+        around = component
+        while (
+            around.region.container.opener is not None
+        ):  # What it lay in has closed; its way out begins at the job's own.
+            around = around.region.container.opener
+        flow.die(DEAD.format(component.name), scene.names[around.place.id])
 
 
 def settle_kept(flow: Flow, scene: Scene) -> None:
@@ -102,6 +114,8 @@ def settle_kept(flow: Flow, scene: Scene) -> None:
             scene.component_place(name)
             if component is None:
                 continue
+            if component.dies:
+                flow.die(DEAD.format(component.name), name)
             for link in flow.plan.outbound[name]:
                 if link.on not in OF_REGION:
                     flow.settle(scene, link, routing.has_fired(link, component))

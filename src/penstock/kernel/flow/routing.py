@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from penstock.kernel.facts import CheckpointSaved
 from penstock.kernel.flow.gathering import writes_of
-from penstock.kernel.flow.plan import OF_ITERATION, OF_REGION, FlowPlan
+from penstock.kernel.flow.plan import OF_ERROR, OF_ITERATION, OF_REGION, FlowPlan
 from penstock.kernel.flow.scene import Scene
 from penstock.kernel.flow.state import ERROR, OK, SKIPPED, ComponentState, ContainerState, RegionState
 from penstock.kernel.net import Link, On, Part, Region
@@ -42,9 +42,17 @@ def why_skipped(flow: Flow, scene: Scene, name: str) -> Skip | None:
     if unfed is not None:
         return _skip(scene, unfed, f"its input `{unfed.to_port}` cannot be fed: ")
     control = scene.control(name)
-    if part.startable or not control or any(scene.settled.get(link.index) for link in control):
+    if part.startable or not control or any(scene.settled.get(link.index) for link in _counting(scene, control)):
         return None
     return _skip(scene, control[0], "")
+
+
+def _counting(scene: Scene, control: list[Link]) -> list[Link]:
+    """A join whose branches did not all come through is skipped, unless an error link leads there (rulebook 2.1.4)."""
+    joins = [link for link in control if link.on is On.SYNCHRONISE]
+    if not joins or scene.settled.get(joins[0].index):
+        return control
+    return [link for link in control if link.on in OF_ERROR]
 
 
 def may_start(flow: Flow, name: str) -> bool:

@@ -122,6 +122,8 @@ class IteratorState:
     gathered: dict[int, dict[str, Written]] = field(default_factory=dict)
     """What iterations wrote that have ended OK and are not merged yet, by index."""
     merged: dict[str, Json] = field(default_factory=dict)
+    sets: set[str] = field(default_factory=set)
+    """Keys among these whose values stand for sets."""
     merged_up_to: int = 0
 
 
