@@ -1,4 +1,4 @@
-"""A tiny local API for the examples: paginated orders, an endpoint that fails twice, a slow job, a private page, a webhook.
+"""A tiny local API for the examples: paginated orders, endpoints that fail at first, a slow job, a private page, a webhook.
 
 python examples/api.py          # prints its address and serves until Ctrl-C
 """
@@ -29,6 +29,9 @@ ORDERS = [
     for number in range(1, 61)
 ]
 
+RATES = {"2026-01": {"EUR": 1.0, "GBP": 0.8, "NOK": 11.0}, "2026-02": {"EUR": 1.0, "GBP": 0.75, "NOK": 11.5}}
+"""What one euro is worth, by month."""
+
 Answer = tuple[int, Any]
 
 
@@ -49,6 +52,8 @@ class Api:
                 return self._orders(query)
             case "GET", "/customers":
                 return (503, {"error": "try again"}) if call <= 2 else (200, {"data": _customers()})
+            case "GET", "/rates":
+                return (503, {"error": "try again"}) if call == 1 else (200, {"rates": _rates(query.get("month", ""))})
             case "GET", "/jobs/7":
                 return 200, {"id": 7, "state": "done" if call >= 3 else "running"}
             case "GET", "/private":
@@ -70,6 +75,10 @@ def _customers() -> list[dict[str, str]]:
     return [
         {"customer": name, "city": city} for name, city in zip(CUSTOMERS, ("Oslo", "Rome", "Lyon", "Bonn"), strict=True)
     ]
+
+
+def _rates(month: str) -> list[dict[str, str | float]]:
+    return [{"currency": currency, "rate": rate} for currency, rate in RATES.get(month, {}).items()]
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,10 +1,12 @@
-"""What `make demo` runs: a playbook against a small local API, its result, and the engine's own account of why.
+"""What `make demo` runs: a playbook against a small local API, then a job over files; their results, and the engine's own account
+of why.
 
 Needs no services and leaves nothing behind: the API is a thread of this program, the state a temporary folder.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -17,6 +19,7 @@ from api import serving
 
 HERE = Path(__file__).resolve().parent
 PLAYBOOK = HERE / "orders" / "orders.yaml"
+JOB = HERE / "daily-orders" / "daily-orders.yaml"
 
 
 def penstock(*words: str, home: Path, shown: str | None = None, keep: bool = False) -> str:
@@ -52,18 +55,38 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(map(line, [cells[0], ["-" * width for width in widths], *cells[1:]]))
 
 
-def main() -> None:
+def play(home: Path) -> None:
+    """The playbook: steps that call an API, a loop, retries, a join."""
     shown = PLAYBOOK.relative_to(HERE.parent)
-    with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder, serving() as (url, _):
-        home = Path(folder)
-        print("A small API with 60 orders in pages of 6, and a list of customers that fails twice, is up.")
+    with serving() as (url, _):
+        print("A playbook. A small API is up, with 60 orders in pages of 6 and a list of customers that fails twice.")
         inputs = ["--set", f"api_url={url}", "--set", f"database={home / 'orders.duckdb'}"]
         result = json.loads(penstock("run", str(shown), *inputs, home=home, shown=f"run {shown}", keep=True))
-        print(f"\nThe report, from {sum(one['pages'] for one in result['regions'])} pages of orders:\n")
-        print(table(result["totals"]))
-        penstock("explain", "@last", "load_customers", home=home)
-        penstock("replay", "@last", home=home)
-    print("\nThe playbook is examples/orders/orders.yaml. Next: README.md, docs/how-to/first-playbook.md.")
+    print(f"\nThe report, from {sum(one['pages'] for one in result['regions'])} pages of orders:\n")
+    print(table(result["totals"]))
+    penstock("explain", "@last", "load_customers", home=home)
+
+
+def work(home: Path) -> None:
+    """The job: rows through components, with rejects and their reasons."""
+    shown = JOB.relative_to(HERE.parent)
+    print("\n\nA job. A day's orders as CSV: some lines are broken, and one order belongs to nobody.")
+    inputs = ["--context", "prod", "--set", f"out={home / 'out'}"]
+    penstock("run", str(shown), *inputs, home=home, shown=f"run {shown} --context prod")
+    print("\nWhat was rejected, and why:\n")
+    with (home / "out" / "rejects.csv").open(encoding="utf-8", newline="") as file:
+        print(table([{name: row[name] for name in ("line", "error_message")} for row in csv.DictReader(file)]))
+    penstock("explain", "@last", "too_many", home=home)
+    penstock("replay", "@last", home=home)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder:
+        home = Path(folder)
+        play(home)
+        work(home)
+    print(f"\nThese were {PLAYBOOK.relative_to(HERE.parent)} and {JOB.relative_to(HERE.parent)}.")
+    print("Next: README.md, docs/how-to/first-playbook.md, docs/how-to/first-job.md, docs/examples.md.")
 
 
 if __name__ == "__main__":

@@ -154,6 +154,33 @@ def test_lineage_draws_only_what_leads_to_what_was_asked_for(capsys: Capture) ->
     assert call(capsys, "lineage", "orders.yaml", "--mermaid", "--json").code == 2
 
 
+def test_lineage_of_a_writer_is_that_of_what_it_takes_in(capsys: Capture) -> None:
+    told = call(capsys, "lineage", write_job("orders.yaml", ORDERS), "show.total", "--json").json["columns"]
+    assert [(one["component"], one["sources"][0]["component"]) for one in told] == [("totals", "orders")]
+
+
+def test_lineage_goes_through_joblets(capsys: Capture) -> None:
+    part = {
+        "kind": "Joblet",
+        "inputs": {"rows": "twice.input"},
+        "outputs": {"more": "twice.main"},
+        "components": [{"name": "twice", "type": "derive", "params": {"columns": {"double": "n * 2"}}}],
+    }
+    write_job("part.yaml", json.dumps(part))
+    text = """
+    components:
+      - {name: numbers, type: fixed_rows, params: {columns: [n], rows: [[1]]}}
+      - {name: part, type: "@part"}
+      - {name: show, type: log_rows}
+    connections:
+      data: |
+        numbers.main -> part.rows
+        part.more -> show.input
+    """
+    told = call(capsys, "lineage", write_job("job.yaml", text), "show.double")
+    assert "← part.__twice.double  (from numbers.n)" in told.out, told.err
+
+
 def test_lineage_refuses_names_that_are_not_there(capsys: Capture) -> None:
     write_job("orders.yaml", ORDERS)
     told = call(capsys, "lineage", "orders.yaml", "totals.totl")
@@ -185,6 +212,20 @@ def test_preview_takes_context_groups_and_settings_and_leaves_no_run(capsys: Cap
     assert call(capsys, "preview", "orders.yaml", "large", "--json", "--set", "least=20").json["total"] == 2
     assert call(capsys, "preview", "orders.yaml", "large", "--context", "lax").code == 2
     assert len(call(capsys, "runs", "--json").json["runs"]) == 1
+
+
+def test_preview_leaves_out_bad_lines_where_the_job_has_a_place_for_them(capsys: Capture) -> None:
+    Path("numbers.csv").write_text("n\n1\ntwo\n3\n", encoding="utf-8")
+    text = """
+    components:
+      - {name: numbers, type: read_csv, params: {path: numbers.csv, types: {n: integer}}}
+      - {name: show, type: log_rows}
+      - {name: bad, type: log_rows}
+    connections:
+      data: [numbers.main -> show.input, numbers.reject -> bad.input]
+    """
+    shown = call(capsys, "preview", write_job("job.yaml", text), "numbers", "--json")
+    assert (shown.code, [row["n"] for row in shown.json["rows"]]) == (0, [1, 3])
 
 
 def test_preview_refuses_a_component_or_a_port_that_is_not_there(capsys: Capture) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from penstock.data.duckdb_engine import DuckDbEngine
 from tests.jobs import problems, run_job
 
 ROWS = "{name: rows, type: fixed_rows, params: {columns: [id, name], rows: [[1, a], [1, b], [null, c]]}"
@@ -178,6 +179,156 @@ def test_a_declared_type_that_a_transform_cannot_have_is_an_error_before_the_run
         "{name: s, type: log_rows}", data="rows.main -> d.input\nd.main -> s.input",
     )  # fmt: skip
     assert said(text, tmp_path) == [("J0602", "TYPE_MISMATCH: `x` of `d` is BIGINT, and is declared as DATE")]
+
+
+# ---- a day without rows
+
+EMPTY_DAY = job(
+    "{name: orders, type: READER}",
+    "{name: people, type: fixed_rows, params: {columns: [id, {name: vip, type: boolean}], rows: [[1, true]]}}",
+    "{name: big, type: filter, params: {where: \"amount > 10 and status <> 'x'\"}}",
+    "{name: more, type: derive, params: {columns: {loud: upper(name), twice: amount * 2}}}",
+    "{name: both, type: join, params: {on: [id]}}",
+    "{name: sums, type: aggregate, params: {by: [status], measures: {total: sum(twice), dearest: max(amount)}}}",
+    "{name: parquet, type: write_parquet, params: {path: out.parquet}}",
+    "{name: csv, type: write_csv, params: {path: out.csv}}",
+    data="""
+      orders.main -> big.input
+      big.main -> more.input
+      more.main -> both.main
+      people.main -> both.lookup
+      both.main -> sums.input
+      sums.main -> parquet.input
+      both.main -> csv.input
+    """,
+)
+NAMED = "columns: [id, name, amount, status]"
+
+
+@pytest.mark.parametrize("prefix", ["", UNFUSED])
+@pytest.mark.parametrize(
+    ("reader", "file", "holds"),
+    [
+        ("read_csv, params: {path: day.csv}", "day.csv", "id,name,amount,status\n"),
+        ("read_csv, params: {path: day.csv, comment: '#'}", "day.csv", "# nothing\nid,name,amount,status\n# today\n"),
+        ("read_csv, params: {path: day.csv, encoding: utf-16}", "day.csv", "id,name,amount,status\r\n"),
+        ("read_csv, params: {path: day.csv, on_error: skip}", "day.csv", "id,name,amount,status\n"),
+        (f"read_csv, params: {{path: day.csv, {NAMED}}}", "day.csv", ""),
+        (f"fixed_rows, params: {{{NAMED}, rows: []}}", "none.txt", ""),
+        (f"read_json, params: {{path: day.json, {NAMED}}}", "day.json", "[]"),
+        (f"read_json, params: {{path: day.json, {NAMED}, on_error: skip}}", "day.json", "[]"),
+        (f"read_json, params: {{path: day.json, format: lines, {NAMED}}}", "day.json", ""),
+        (f"read_json, params: {{path: day.json, rows: data.rows, {NAMED}}}", "day.json", '{"data": {"rows": []}}'),
+        (
+            "read_xml, params: {path: day.xml, rows: o, columns: {id: '@id', name: name, amount: amount, status: status}}",
+            "day.xml", "<day/>",
+        ),
+    ],
+)  # fmt: skip
+def test_a_day_without_rows_goes_through_a_job_made_for_days_with_rows(tmp_path, prefix, reader, file, holds):
+    (tmp_path / file).write_text(holds, encoding="utf-16" if "utf-16" in reader else "utf-8")
+    ran = run_job(prefix + EMPTY_DAY.replace("READER", reader), tmp_path)
+    assert ran.status == "completed"
+    assert {name: ran.component(name)["rows_out"] for name in ("orders", "big", "more", "both", "sums")} == {
+        name: {"main": 0} for name in ("orders", "big", "more", "both", "sums")
+    }
+    assert (tmp_path / "out.csv").read_text() == "id,name,amount,status,loud,twice,vip\n"
+    assert (tmp_path / "out.parquet").stat().st_size > 0
+
+
+def test_rows_of_no_type_are_kept_and_come_back_as_they_were(tmp_path: Path):
+    engine = DuckDbEngine(tmp_path)
+    empty = engine.session().select("SELECT NULL AS a, 1 AS b WHERE false", {})
+    engine.export(empty, tmp_path / "rows.parquet")
+    again = engine.spill(engine.attach(tmp_path / "rows.parquet", empty.schema, 0, empty.hash))
+    assert [(column.name, column.type) for column in again.schema] == [("a", '"NULL"'), ("b", "INTEGER")]
+    assert engine.session().select("SELECT sum(a) AS a FROM t WHERE a > 10", {"t": again}).rows == 1
+    engine.close()
+
+
+def test_an_empty_day_can_be_written_to_a_database_and_a_full_one_added(tmp_path: Path):
+    text = job(
+        "{name: day, type: read_csv, params: {path: day.csv}}",
+        "{name: table, type: write_sql, params: {connection: 'duckdb:///days.db', table: days, create: true}}",
+        data="day.main -> table.input",
+    )
+    for execution, holds in (("empty", "id,name\n"), ("full", "id,name\n1,ann\n")):
+        (tmp_path / "day.csv").write_text(holds)
+        assert run_job(text, tmp_path, execution_id=execution).status == "completed"
+
+
+def test_a_dimension_without_rows_gets_the_types_of_its_first(tmp_path: Path):
+    (tmp_path / "dim.csv").write_text("id,city,valid_from,valid_to,is_current\n")
+    text = job(
+        "{name: old, type: read_csv, params: {path: dim.csv}}",
+        "{name: new, type: fixed_rows, params: {columns: [id, city], rows: [[1, Ulm]]}}",
+        "{name: dim, type: scd, params: {keys: [id], as_of: '2026-03-01'}}",
+        "{name: out, type: write_csv, params: {path: out.csv}}",
+        data="old.main -> dim.dimension\nnew.main -> dim.input\ndim.main -> out.input",
+    )
+    assert run_job(text, tmp_path).status == "completed"
+    assert (tmp_path / "out.csv").read_text().splitlines()[1].startswith("1,Ulm,2026-03-01,")
+
+
+# ---- no row is lost in silence
+
+REFUSERS = [
+    ("convert_types, params: {columns: {v: integer}", "`v`: `x` is not BIGINT"),
+    ("check_schema, params: {columns: [{name: v, type: integer}, {name: w}]", "`v`: `x` is not BIGINT"),
+    ("check_schema, params: {columns: [{name: v, pattern: '\\d+'}, {name: w}]", "`v` does not match `\\d+`: `x`"),
+    ("check_schema, params: {columns: [{name: v}, {name: w, key: true}]", "`w` occurred before: `a`"),
+    ("extract_regex, params: {column: v, pattern: '(\\d+)', into: [n]", "`v`: `x` does not match"),
+    ("extract_json, params: {column: v, fields: {n: $.n}", "`v`: `x` is not JSON"),
+    ("extract_delimited, params: {column: v, into: {n: integer}", "`n`: `x` is not BIGINT"),
+    (
+        "extract_positional, params: {column: v, fields: {n: {start: 1, length: 1, type: integer}}",
+        "`n`: `x` is not BIGINT",
+    ),
+]
+
+
+def refusing(component: str, *more: str, reject: bool = False) -> str:
+    links = [
+        "r.main -> c.input",
+        "c.main -> few.input",
+        "few.main -> w.input",
+        *(["c.reject -> bad.input"] if reject else []),
+    ]
+    return job(
+        "{name: r, type: fixed_rows, params: {columns: [v, w], rows: [['1', a], [x, b], ['2', a], [y, b]]}}",
+        f"{{name: c, type: {', '.join([component, *more])}}}}}",
+        "{name: few, type: sql, params: {query: select * from input limit 1}}",
+        "{name: w, type: write_csv, params: {path: out.csv}}",
+        *(["{name: bad, type: write_csv, params: {path: bad.csv}}"] if reject else []),
+        data="\n".join(links),
+    )
+
+
+@pytest.mark.parametrize("prefix", ["", UNFUSED])
+@pytest.mark.parametrize(("component", "message"), REFUSERS)
+def test_a_refused_row_that_nobody_reads_ends_the_component_in_error(tmp_path, prefix, component, message):
+    found = failure(prefix + refusing(component), tmp_path)
+    assert found["component"] == "c"
+    assert f"2 of 4 rows were refused; the first: {message}" in found["message"]
+    assert found["message"].endswith("; hint: connect the `reject` port, or set `on_error: skip`")
+
+
+@pytest.mark.parametrize("prefix", ["", UNFUSED])
+@pytest.mark.parametrize("component", [component for component, _ in REFUSERS])
+def test_a_refused_row_leaves_through_reject_or_is_skipped_when_that_is_asked_for(tmp_path, prefix, component):
+    ran = run_job(prefix + refusing(component, reject=True), tmp_path)
+    assert (ran.status, ran.component("c")["rows_out"]) == ("completed", {"main": 2, "reject": 2})
+    assert len((tmp_path / "bad.csv").read_text().splitlines()) == 3
+    skipped = run_job(prefix + refusing(component, "on_error: skip"), tmp_path, execution_id="run-2")
+    assert (skipped.status, skipped.component("c")["rows_out"]) == ("completed", {"main": 2})
+    assert {"NB_LINE_REJECTED": 2}.items() <= next(
+        one["after"] for one in skipped.payloads("component.ok") if one["component"] == "c"
+    ).items()
+
+
+def test_a_value_that_must_convert_is_an_error_whoever_reads_rejects(tmp_path: Path):
+    found = failure(refusing("convert_types, params: {columns: {v: integer}", "invalid: fail", reject=True), tmp_path)
+    assert "2 of 4 rows were refused; the first: `v`: `x` is not BIGINT" in found["message"]
 
 
 # ---- code

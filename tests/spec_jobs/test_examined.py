@@ -173,3 +173,33 @@ def test_rows_that_nobody_reads_are_no_obstacle(tmp_path: Path) -> None:
 def test_an_optional_input_that_is_connected_is_waited_for(tmp_path: Path) -> None:
     text = job("go (ok) target", data=("a.main -> target.input",), a=FAILS, target=python("result = list(inputs)"))
     assert run_job(text, tmp_path).states() == {"a": "ERROR", "go": "OK", "target": "SKIPPED"}
+
+
+# ---- what the lead had not thought of
+
+
+@pytest.mark.clause("J7.2")
+def test_a_handler_that_tells_and_then_dies_has_not_dealt_with_the_error(tmp_path: Path) -> None:
+    """Otherwise a resume would keep the failed sub-job and die again, for ever."""
+    mended = tmp_path / "mended"
+    broken = python(f"import os; assert os.path.exists({str(mended)!r}), 'broken'")
+    text = job("work (subjob_error) tell", "tell (ok) stop", "work (subjob_ok) next", work=broken, stop=DIES)
+    first = run_job(text, tmp_path)
+    assert (first.status, first.exit_code) == ("failed", 3)
+    mended.touch()
+    again = resume_job(tmp_path)
+    assert (again.status, again.exit_code) == ("completed", 0)
+    assert again.states() == {"work": "OK", "tell": "SKIPPED", "stop": "SKIPPED", "next": "OK"}
+
+
+@pytest.mark.clause("J2.6")
+def test_a_join_whose_branch_failed_is_skipped_though_an_ok_link_leads_there_too(tmp_path: Path) -> None:
+    links = ("a (parallelise) b, c", "b, c (synchronise) d", "e (ok) d")
+    run = run_job(job(*links, b=FAILS), tmp_path)
+    assert run.states()["d"] == "SKIPPED"
+
+
+@pytest.mark.clause("J12.3")
+def test_equal_lists_of_two_iterations_are_both_kept(tmp_path: Path) -> None:
+    run = run_job(job("each (iterate) note", each=items(3, 3), note=sets(seen=["{{ iteration.item }}"])), tmp_path)
+    assert run.globals == {"seen": [3, 3]}

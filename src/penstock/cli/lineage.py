@@ -42,7 +42,17 @@ class Lineage:
         return next((column.type for column in schema if column.name == end[2]), "")
 
     def back(self, end: End) -> tuple[End, ...]:
-        return self.made.get(end[:2], {}).get(end[2], ())
+        return self.made.get(end[:2], {}).get(end[2]) or self._handed_on(*end)
+
+    def _handed_on(self, component: str, port: str, column: str) -> tuple[End, ...]:
+        """What a call of a joblet gives out was made inside it."""
+        node = self.net.nodes.get(component)
+        if node is None or node.part is None or node.part.opens is None:
+            return ()
+        inside = (
+            link for link in self.net.links if link.target == component and link.source.startswith(f"{component}.")
+        )
+        return tuple((link.source, link.port, column) for link in inside if link.on is On.DATA and link.to_port == port)
 
     def sources(self, end: End) -> list[End]:
         """Where it was first read or made: as far back as anything is known."""

@@ -57,7 +57,7 @@ def test_fixed_rows_of_given_types() -> None:
 def test_fixed_rows_may_be_mappings_and_may_be_none() -> None:
     assert fixed(rows=[{"a": 1}, {"b": "it's"}]).main == [{"a": 1, "b": None}, {"a": None, "b": "it's"}]
     ran = fixed(columns=["a", {"name": "d", "type": "date"}], rows=[])
-    assert (ran.main, ran.schemas["main"]) == ([], schema(a="VARCHAR", d="DATE"))
+    assert (ran.main, ran.schemas["main"]) == ([], schema(a='"NULL"', d="DATE"))
 
 
 def test_fixed_rows_keep_their_order() -> None:

@@ -219,7 +219,7 @@ def test_rows_with_errors_or_wrong_values_are_rejected_with_their_row(tmp_path: 
 
 def test_a_sheet_with_only_a_header_has_columns_and_one_with_nothing_is_an_error(tmp_path: Path) -> None:
     ran = excel(tmp_path, [["id", "name"]], types={"id": "integer"})
-    assert (ran.main, ran.schemas["main"]) == ([], schema(id="BIGINT", name="VARCHAR"))
+    assert (ran.main, ran.schemas["main"]) == ([], schema(id="BIGINT", name='"NULL"'))
     with pytest.raises(ComponentFailure, match="has no cells in that place"):
         excel(tmp_path, [])
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import Mistake, PlanCall, Port
+from penstock.components.base import Call, Mistake, PlanCall, Port
 from penstock.components.quality.refusing import Refusing, RefusingParams
 from penstock.components.transform.base import Known, actual, missing, type_of
 from penstock.ports.rows import Schema
@@ -58,8 +58,10 @@ class ConvertTypes(Refusing[ConvertTypesParams]):
 
     A value that does not convert sends its row, as it came, to `reject` with `error_code` `CONVERSION` and an `error_message`
     that names the columns and the values. When that port is not connected, such a value ends the component in ERROR, unless
-    `on_error: skip`. With `invalid: fail` it always does; with `invalid: null` the value becomes NULL and its row goes on. A number with decimals does not become an `integer`: round it with `derive` if that
-    is what you want. Blanks around a text are no part of the value; a text with nothing else in it becomes NULL.
+    `on_error: skip`. With `invalid: fail` it always does; with `invalid: null` the value becomes NULL and its row goes on.
+
+    A number with decimals does not become an `integer`: round it with `derive` if that is what you want. Blanks around a text
+    are no part of the value; a text with nothing else in it becomes NULL.
 
     All other columns stay as they are, and so does the order of all.
 

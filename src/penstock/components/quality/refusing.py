@@ -71,16 +71,16 @@ class Refusing(Transform[R]):
         elif count:
             code, said, value = _first(flagged, rows, call)
             if params.on_error == "fail":
-                told = f"{_counted(count)} of {rows.rows:,} refused; the first: {said}"
+                told = f"{count:,} of {rows.rows:,} rows {_were(count)} refused; the first: {said}"
                 said = f"{told}; hint: {self.advice(params)}"
                 raise ComponentFailure(code.lower(), said, refused=count, rows=rows.rows, value=value)
-            call.say(f"{_counted(count)} left out; the first: {said}")
+            call.say(f"{count:,} of {rows.rows:,} rows {_were(count)} left out; the first: {said}")
         if "main" in call.connected:
             call.put("main", passed)
 
 
-def _counted(count: int) -> str:
-    return "1 row was" if count == 1 else f"{count:,} rows were"
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 def _first(flagged: Flagged, rows: Relation, call: Call) -> tuple[str, str, str | None]:

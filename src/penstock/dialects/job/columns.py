@@ -26,6 +26,9 @@ _ALIASES = {
 _PARAMETERS = re.compile(r"([a-z_0-9]+)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)\Z")
 _NESTED = re.compile(r"(struct|map|list|union|enum|row)\s*\(|.*\[\d*\]\Z", re.DOTALL)
 
+NO_VALUES = '"NULL"'
+"""What DuckDB calls the type of a column of which nothing is known but its name."""
+
 
 def column_type(text: str) -> str | None:
     """A type as DuckDB writes it, or None when there is no such type: `string` is `VARCHAR`, `int[]` is `INTEGER[]`."""
@@ -46,8 +49,9 @@ def column_type(text: str) -> str | None:
 
 
 def can_become(type_: str, other: str) -> bool:
-    """Are the two of a kind, so that a declaration brings about a width or a scale and not another meaning? Text takes all."""
-    return type_ == other or other == "VARCHAR" or _kind(type_) == _kind(other)
+    """Are the two of a kind, so that a declaration brings about a width or a scale and not another meaning? Text takes all,
+    and a column without a value can be anything."""
+    return type_ in (other, NO_VALUES) or other == "VARCHAR" or _kind(type_) == _kind(other)
 
 
 def _kind(type_: str) -> str:

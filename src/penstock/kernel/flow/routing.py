@@ -298,13 +298,11 @@ def failures(scene: Scene) -> list[RegionState]:
 
 
 def _is_taken(scene: Scene, region: Region) -> bool:
+    """A handler has dealt with an error when it ran and its own sub-job ended OK. One that tells of it and then dies has not."""
     for link in scene.plan.of_region[scene.spec.key, region.index]:
-        if link.on is On.SUBJOB_ERROR:
-            handler = scene.component(link.target)
-            if handler is not None and handler.status == OK:
-                return True
-            if handler is not None and handler.status == ERROR and handler.region.status == OK:
-                return True  # It failed, and an error link in its own sub-job took that.
+        handler = scene.component(link.target) if link.on is On.SUBJOB_ERROR else None
+        if handler is not None and handler.status in (OK, ERROR) and handler.region.status == OK:
+            return True
     return False
 
 
