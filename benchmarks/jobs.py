@@ -48,7 +48,7 @@ PYTHON = """\
 components:
   - name: numbers
     type: generate_rows
-    params: {{ count: {count}, columns: {{ id: i, amount: "i * 1.5", name: "'n' || i" }} }}
+    params: {{ count: {count}, columns: {{ id: i, amount: "i * 1.5::DOUBLE", name: "'n' || i" }} }}
   - name: each
     type: python
     params:

@@ -89,6 +89,8 @@ def kind_of_column(values: Sequence[Any], found: set[type]) -> Kind:
             kind = unify(kind, _SCALARS[one])
         elif one is int:
             kind = unify(kind, _whole([value for value in values if type(value) is int] if len(found) > 1 else values))
+        elif one is Decimal:
+            kind = unify(kind, _decimals([value for value in values if type(value) is Decimal]))
         elif one is datetime:
             for has_zone in {value.tzinfo is not None for value in values if type(value) is datetime}:
                 kind = unify(kind, Kind("timestamptz" if has_zone else "timestamp"))
@@ -130,6 +132,15 @@ def _decimal(value: Decimal) -> Kind:
     _, digits, exponent = value.as_tuple()
     scale = max(0, -int(exponent))
     whole = max(0, len(digits) + int(exponent))
+    return Kind("decimal", digits=whole, scale=scale) if whole + scale <= _MOST_DIGITS else FLOAT
+
+
+def _decimals(values: Sequence[Decimal]) -> Kind:
+    """Of a whole column at once: value by value it would cost more than all the rest of loading."""
+    if not all(map(Decimal.is_finite, values)):
+        return FLOAT
+    scale = max(0, -min(int(value.as_tuple()[2]) for value in values))
+    whole = max(0, max(map(Decimal.adjusted, values)) + 1)
     return Kind("decimal", digits=whole, scale=scale) if whole + scale <= _MOST_DIGITS else FLOAT
 
 

@@ -331,4 +331,4 @@ def test_the_query_has_its_columns_written_in_it(tmp_path: Path) -> None:
     (tmp_path / "it.csv").write_text("id,name\n1,a\n")
     selects = ReadCsv().selects(ReadCsvParams(path="it.csv"), {}, PlanCall(tmp_path, frozenset({"main"})))
     assert "'id': 'BIGINT'" in selects["main"]
-    assert "auto_detect := FALSE" in selects["main"]
+    assert "sample_size := 1" in selects["main"]
