@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from penstock.adapters.file_blobs import FileBlobs
 from penstock.adapters.sqlite_log import SqliteLog
-from penstock.components.registry import ComponentRegistry
 from penstock.dialects.playbook.inline_secrets import restored
 from penstock.expr.scope import Names
 from penstock.expr.template import render_lenient
@@ -36,7 +35,21 @@ from penstock.worker.threads import DaemonThreads
 from penstock.worker.workforce import LocalWorkforce
 
 if TYPE_CHECKING:
+    from penstock.components.registry import ComponentRegistry
     from penstock.server.replay import Difference
+
+
+class _LazyRegistry:
+    """The registry of components, made when somebody asks it something: a playbook never does, and starts without it."""
+
+    def __getattr__(self, name: str) -> Any:
+        from penstock.components.registry import ComponentRegistry
+
+        registry = ComponentRegistry(with_lineage=False)
+        self.__dict__.update(
+            {name: getattr(registry, name) for name in ("get", "types", "convert", "describe", "ports", "infer")}
+        )
+        return getattr(registry, name)
 
 
 @dataclass(slots=True)
@@ -56,7 +69,7 @@ class Embedded:
     line_observers: list[LineObserver] = field(default_factory=list)
     progress_observers: list[Callable[[str, str, int], None]] = field(default_factory=list)
     """Told of `(component, port, rows so far)` while a component of a job works; from any thread."""
-    components: ComponentRegistry = field(default_factory=lambda: ComponentRegistry(with_lineage=False))
+    components: ComponentRegistry = field(default_factory=lambda: cast("ComponentRegistry", _LazyRegistry()))
     _lines: dict[int, LineLog] = field(default_factory=dict)
 
     def run(self, execution_id: str) -> RunUnderWay:

@@ -132,18 +132,19 @@ class Documents:
 
     def open(self, path: Path, context: Mapping[str, Any] | None = None, group: str | None = None) -> Pinned:
         """A file as a person names it: problems carry the path as it was given, the pinned document the whole one."""
-        from penstock.dialects.job.compile import compile_file as compile_job_file
-        from penstock.dialects.job.compile import compile_text as compile_job
-
         compiled: Compiled | CompiledJob
         sources: dict[str, str] = {}
         if kind_of_file(path) == "playbook":
             compiled = compile_file(path, self._catalog, strict=self._strict)
             if kind_of(compiled.text) != "playbook":  # A pipe can be read only once, and by now it has been.
+                from penstock.dialects.job.compile import compile_text as compile_job
+
                 text, file = compiled.text, str(path)
                 compiled = self._job(lambda more: compile_job(text, file, **more), context, group)
                 sources = compiled.sources
         else:
+            from penstock.dialects.job.compile import compile_file as compile_job_file
+
             compiled = self._job(lambda more: compile_job_file(path, **more), context, group)
             sources = compiled.sources
         if compiled.net is None:
