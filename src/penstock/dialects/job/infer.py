@@ -202,7 +202,7 @@ class _Inference:
             return
         self.told.add((mistake.message, place))
         self.reading.report(
-            _NAMES[mistake.kind], message, place, label=mistake.label, hint=mistake.hint, severity=severity
+            _name(unit, mistake), message, place, label=mistake.label, hint=mistake.hint, severity=severity
         )
 
     def _place(self, unit: Unit, params: dict[str, Any], mistake: Mistake) -> Place:
@@ -260,6 +260,12 @@ def _inner_value(value: Any, step: str | int) -> Any:
     if isinstance(value, list) and isinstance(step, int) and step < len(value):
         return value[step]
     return None
+
+
+def _name(unit: Unit, mistake: Mistake) -> str:
+    """Code that cannot be read is SQL everywhere but where the author writes Python."""
+    is_python = mistake.kind == "syntax" and _family(unit) == "code"
+    return "BAD_PARAM" if is_python else _NAMES[mistake.kind]
 
 
 def _family(unit: Unit) -> str:
