@@ -49,6 +49,7 @@ class JobDriver:
         self._is_strict = flow.net.durability is Durability.STRICT
         self._flush_due: asyncio.TimerHandle | None = None
         self._is_ending = False
+        self._iterations = 0
         self._is_draining = False
         """Between a signal and the end of its grace: what is under way may still end, and nothing starts."""
         self._late: list[tuple[ComponentState, Ended]] = []
@@ -173,7 +174,11 @@ class JobDriver:
             self._flush_soon()
 
     def _flush_soon(self) -> None:
-        if self.host.gathered_enough():
+        counts = self.host.stream.counts
+        ended = counts["iteration.ok"] + counts["iteration.error"]
+        if ended != self._iterations or self.host.gathered_enough():
+            # An iteration that has ended is not to be run again, so its end goes to the disk at once; nobody waits for it.
+            self._iterations = ended
             self.host.flush()
         elif self._flush_due is None:
             self._flush_due = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_now)
