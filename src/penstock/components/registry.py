@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import inspect as types
@@ -20,6 +20,7 @@ from penstock.components.base import Action, Component, ComponentFailure, Iterat
 from penstock.kernel.errors import Refused
 from penstock.ports.components import ComponentDescription, Inferred
 from penstock.ports.rows import Schema
+from penstock.tools import loading
 from penstock.tools import registry as tools
 from penstock.tools.base import Tool, ToolFailure
 from penstock.tools.parameters import convert, similar
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "penstock.components"
+ComponentClass: TypeAlias = "type[Component[Any]]"
 TABLES = ("table_io", "table_transform", "table_code", "table_flow")
 
 _registered: dict[str, type[Component[Any]]] = {}
@@ -107,11 +109,13 @@ class ComponentRegistry:
 
     def _find(self, type: str) -> type[Component[Any]] | None:
         if type in built_in():
-            return _built_in(type)
+            return cast("ComponentClass", loading.built_in("component", type, built_in()[type]))
         if type in _registered:
             return _registered[type]
         offer = self._offers().get(type)
-        return None if offer is None else _plugged_in(offer)
+        return (
+            None if offer is None else cast("ComponentClass", loading.plugged_in(offer, "component", "type", _checked))
+        )
 
     def _offers(self) -> dict[str, EntryPoint]:
         if self._offered is None:
@@ -140,34 +144,6 @@ def describe(component_class: type[Component[Any]]) -> ComponentDescription:
         is_relational=issubclass(component_class, (Relational, Sink)),
         example=component_class.example,
     )
-
-
-def _built_in(wanted: str) -> type[Component[Any]]:
-    module, _, name = built_in()[wanted].partition(":")
-    try:
-        found: type[Component[Any]] = getattr(import_module(module), name)
-    except ImportError as error:
-        raise Refused(
-            f"the component `{wanted}` cannot be loaded: {error}", "install penstock again; a package is missing"
-        ) from error
-    return found
-
-
-def _plugged_in(offer: EntryPoint) -> type[Component[Any]]:
-    package = f"the package `{offer.dist.name}`" if offer.dist is not None else f"`{offer.value}`"
-    hint = "fix or uninstall that package"
-    try:
-        component_class = offer.load()
-    except Exception as error:  # another author's module may raise anything while it is imported
-        reason = f"{type(error).__name__}: {error}"
-        raise Refused(f"the component `{offer.name}` of {package} cannot be loaded: {reason}", hint) from error
-    _checked(component_class, f"`{offer.value}` of {package}")
-    if component_class.type != offer.name:
-        raise Refused(
-            f"`{offer.value}` of {package} is offered as `{offer.name}`, and its type is `{component_class.type}`", hint
-        )
-    found: type[Component[Any]] = component_class
-    return found
 
 
 def _checked(component_class: Any, whose: str) -> None:

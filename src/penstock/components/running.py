@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.components import declared
-from penstock.components.base import Action, Call, Component, ComponentFailure, PlanCall, Relational, Sink
+from penstock.components.base import Action, Call, Component, ComponentFailure, Iterator, PlanCall, Relational, Sink
 from penstock.components.failing import failure_of
 from penstock.components.patience import PatientThreads
 from penstock.ports.rows import Column, Relation, RowsFailed, Schema, Stage
@@ -42,6 +42,15 @@ async def run(component: Component[Any], params: Any, call: Call) -> Any:
     except Exception as error:  # the component's own code, and that of its author's, may raise anything
         raise failure_of(error, component, params, call) from error
     return result
+
+
+async def elements(iterator: Iterator[Any], params: Any, call: Call) -> list[Any]:
+    """What an iterator's body is to run over. Raises ComponentFailure, as `run` does."""
+    try:
+        found: list[Any] = await call.threads.run(lambda: list(iterator.elements(params, call).items))
+    except Exception as error:  # as in `run`
+        raise failure_of(error, iterator, params, call) from error
+    return found
 
 
 def wants_fusion(component: Component[Any], params: Any, connected: Iterable[str]) -> bool:

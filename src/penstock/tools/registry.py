@@ -7,8 +7,7 @@ Built-in kinds are a table; what code registers comes next; installed packages o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 from msgspec import inspect as types
@@ -17,6 +16,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.values import JsonMap
 from penstock.ports.plugins import ParamInfo, ToolDescription
 from penstock.tools.base import Tool
+from penstock.tools.loading import built_in, plugged_in
 from penstock.tools.parameters import bare, choices_of, convert, similar
 
 if TYPE_CHECKING:
@@ -99,11 +99,11 @@ class Registry:
 
     def _find(self, kind: str) -> type[Tool[Any]] | None:
         if kind in BUILT_IN:
-            return _built_in(kind)
+            return cast("type[Tool[Any]]", built_in("tool", kind, BUILT_IN[kind]))
         if kind in _registered:
             return _registered[kind]
         offer = self._offers().get(kind)
-        return None if offer is None else _plugged_in(offer)
+        return None if offer is None else cast("type[Tool[Any]]", plugged_in(offer, "tool", "kind", _checked))
 
     def _offers(self) -> dict[str, EntryPoint]:
         if self._offered is None:
@@ -111,34 +111,6 @@ class Registry:
 
             self._offered = {offer.name: offer for offer in entry_points(group=GROUP)}
         return self._offered
-
-
-def _built_in(kind: str) -> type[Tool[Any]]:
-    module, _, name = BUILT_IN[kind].partition(":")
-    try:
-        found: type[Tool[Any]] = getattr(import_module(module), name)
-    except ImportError as error:
-        raise Refused(
-            f"the tool `{kind}` cannot be loaded: {error}", "install penstock again; a package is missing"
-        ) from error
-    return found
-
-
-def _plugged_in(offer: EntryPoint) -> type[Tool[Any]]:
-    package = f"the package `{offer.dist.name}`" if offer.dist is not None else f"`{offer.value}`"
-    hint = "fix or uninstall that package"
-    try:
-        tool_class = offer.load()
-    except Exception as error:  # another author's module may raise anything while it is imported
-        reason = f"{type(error).__name__}: {error}"
-        raise Refused(f"the tool `{offer.name}` of {package} cannot be loaded: {reason}", hint) from error
-    _checked(tool_class, f"`{offer.value}` of {package}")
-    if tool_class.kind != offer.name:
-        raise Refused(
-            f"`{offer.value}` of {package} is offered as `{offer.name}`, and its kind is `{tool_class.kind}`", hint
-        )
-    found: type[Tool[Any]] = tool_class
-    return found
 
 
 def _checked(tool_class: Any, whose: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from penstock.components import running
-from penstock.components.base import Call, Component, ComponentFailure, Elements, Iterator
+from penstock.components.base import Call, Component, ComponentFailure, Iterator
 from penstock.components.patience import PatientThreads
 from penstock.expr.template import ExpressionError, render
 from penstock.kernel.errors import PenstockError, Unavailable
@@ -198,12 +198,7 @@ class ComponentRun:
         assert self.node.iterates is not None
         if self.node.iterates.while_:
             return None, None, 1, mode
-        try:
-            items = await self.crew.desk.threads.run(_listed, kind, params, call)
-        except Exception as error:
-            from penstock.components.failing import failure_of
-
-            raise failure_of(error, kind, params, call) from error
+        items = await running.elements(kind, params, call)
         kept_items = await self.crew.desk.threads.run(self.crew.normaliser.result, items)
         return len(items), kept_items, parallel, mode
 
@@ -290,11 +285,6 @@ def _of_tool(error: ToolFailure) -> ComponentFailure:
 
 def _listed_set(values: Any) -> list[Any]:
     return sorted(values, key=lambda one: (type(one).__name__, str(one)))
-
-
-def _listed(kind: Iterator[Any], params: Any, call: Call) -> list[Any]:
-    elements: Elements = kind.elements(params, call)
-    return list(elements.items)
 
 
 def _jsonable(values: list[dict[str, Any]]) -> Any:

@@ -12,21 +12,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from dataclasses import replace
 
 from penstock.kernel import facts
 from penstock.kernel.errors import Refused
 from penstock.kernel.evolve import Execution
 from penstock.kernel.facts import Body, ComponentEnded, Fact
-from penstock.kernel.flow import iterating, resuming, routing
+from penstock.kernel.flow import closing, iterating, resuming, routing
+from penstock.kernel.flow.ending import Ended, FlowJudge, Verdict
 from penstock.kernel.flow.plan import OF_REGION, FlowPlan
 from penstock.kernel.flow.scene import Scene
 from penstock.kernel.flow.state import (
     ERROR,
     OK,
     RUNNING,
-    SKIPPED,
     ComponentState,
     ContainerState,
     RegionState,
@@ -36,48 +35,6 @@ from penstock.kernel.net import Container, Link, Net, Node, On, Opening, Region
 from penstock.kernel.places import event_name
 from penstock.kernel.state import ExecutionState
 from penstock.kernel.values import Json, JsonMap
-
-
-@dataclass(slots=True)
-class Ended:
-    """What a component run came to, as its runner says."""
-
-    status: str = OK
-    rows_out: JsonMap = field(default_factory=dict)
-    outputs: JsonMap = field(default_factory=dict)
-    after: JsonMap = field(default_factory=dict)
-    result: Json = None
-    error: Json = None
-    writes: dict[str, Json] = field(default_factory=dict)
-    sets: frozenset[str] = frozenset()
-    """Written keys whose values stand for sets."""
-    exports_all: bool = False
-    """Its writes have been allowed already: an iterator passes on what its iterations were allowed to write."""
-    exit_code: int | None = None
-    dies: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Which `if` links fire, by index; or why they cannot be judged."""
-
-    fired: tuple[int, ...] = ()
-    error: Json = None
-
-
-class FlowJudge(Protocol):
-    """Evaluates what the kernel carries as text, and says how long a component took."""
-
-    def conditions(self, node: Node, links: list[Link], component: ComponentState, end: Ended) -> Verdict: ...
-
-    def again(self, node: Node, component: ComponentState, index: int) -> bool | JsonMap:
-        """Is there to be an iteration `index` of a while? A mapping is the error that keeps it from being known."""
-        ...
-
-    def elapsed_ms(self, component: ComponentState) -> float: ...
-
-
-ENDS: dict[str, Literal["ok", "error", "skipped"]] = {OK: "ok", ERROR: "error", SKIPPED: "skipped"}
 
 
 class Flow:
@@ -179,7 +136,7 @@ class Flow:
                     self._queue.append((scene, name))
         routing.settle_from_outside(self, scene)
         resuming.settle_kept(self, scene)
-        self.close_if_over(scene)
+        closing.close_if_over(self, scene)
 
     # ---- moving
 
@@ -221,7 +178,7 @@ class Flow:
         region, node, part = self.plan.region(name), self.net.nodes[name], self.plan.part(name)
         state = self._region_state(scene, region)
         place = scene.component_place(name)
-        counter = self._counter(place.id)
+        counter = self.counter(place.id)
         is_call = part.opens is not None and self.net.containers[part.opens].opening is Opening.JOBLET
         opens = f"{place.id}.__" if is_call else None
         body = facts.ComponentStarted(
@@ -241,7 +198,7 @@ class Flow:
         else:
             self.ready.append(component)
 
-    def _counter(self, scope: str) -> int:
+    def counter(self, scope: str) -> int:
         known = self.tree.flow.components.get(scope)
         return max(known.counter if known is not None else 0, self.tree.flow.counters.get(scope, 0))
 
@@ -278,7 +235,7 @@ class Flow:
         body = facts.ComponentSkipped(
             place.id, scope, skip.reason, skip.upstream, skip.link, region.name, region.index, scene.state.id
         )
-        self.record(Fact(place.id, (*place.clock, self._counter(place.id)), body, skip.cause))
+        self.record(Fact(place.id, (*place.clock, self.counter(place.id)), body, skip.cause))
         component = self.tree.flow.components[place.id]
         self._settle_component(scene, name, component)
 
@@ -362,117 +319,13 @@ class Flow:
         index = component.region.index
         scene.unsettled[index] -= 1
         if scene.unsettled[index] == 0:
-            self._close_region(scene, scene.spec.regions[index])
-
-    # ---- the end of a sub-job, and of what holds it
-
-    def _close_region(self, scene: Scene, region: Region) -> None:
-        state = scene.region(region)
-        assert state is not None
-        status, error = routing.aggregate(self, scene, region)
-        scene.open_regions -= 1
-        if scene.is_single and region is scene.bodies[0]:
-            scene.held = (status, error)
-            self.close_if_over(scene)
-            return
-        self._record_region_end(scene, region, state, status, error)
-        for link in self.plan.of_region[scene.spec.key, region.index]:
-            if link.on is On.SYNCHRONISE:
-                self.branch_ended(scene, link, status)
-                continue
-            fired = routing.region_fires(link, status)
-            if fired and not link.hidden:
-                cause = event_name(state.place.id, state.counter - 1)
-                body = facts.LinkFired(
-                    scene.scope(link.source), scene.scope(link.target), link.on.value, link.order, link.index
-                )
-                self._in_region(scene, region, state, body, cause)
-            self.settle(scene, link, fired)
-        self.close_if_over(scene)
-
-    def close_if_over(self, scene: Scene) -> None:
-        if not scene.open_regions:
-            self._close(scene)
-
-    def _record_region_end(self, scene: Scene, region: Region, state: RegionState, status: str, error: Json) -> None:
-        aborts = status == ERROR and self.net.aborts and scene.spec.opening is Opening.JOB
-        ended = ENDS[status]
-        body = facts.SubjobEnded(region.name, ended, region.index, scene.state.id, error, aborts)
-        self._in_region(scene, region, state, body, None)
-        if status != SKIPPED:
-            self.checkpoint(scene, region, state)
-        if aborts:
-            self.die(resuming.ABORTED.format(region.name), *region.members)
-
-    def checkpoint(self, scene: Scene, region: Region, state: RegionState) -> None:
-        body = routing.checkpoint(self.state.workload, state, state.status)
-        self._in_region(scene, region, state, body, event_name(state.place.id, state.counter - 1))
-
-    def branch_ended(self, scene: Scene, link: Link, status: str) -> None:
-        """A join waits for all of its branches, then all of its links fire or none (D35)."""
-        scene.branches[link.index] = status
-        links = [one for one in self.plan.inbound[link.target] if one.on is On.SYNCHRONISE]
-        if any(one.index not in scene.branches for one in links):
-            return
-        ends = [scene.branches[one.index] for one in links]
-        fired = ERROR not in ends and any(end != SKIPPED for end in ends)
-        place = scene.component_place(link.target)
-        if fired and scene.component(link.target) is None:  # After a resume the join may be there already.
-            for one in links:
-                body = facts.LinkFired(
-                    scene.scope(one.source), scene.scope(one.target), one.on.value, one.order, one.index
-                )
-                self.record(Fact(place.id, (*place.clock, self._counter(place.id)), body))
-        for one in links:
-            self.settle(scene, one, fired)
-
-    def _close(self, scene: Scene) -> None:
-        """All sub-jobs of a scope have closed."""
-        if scene.is_closing:
-            return
-        scene.is_closing = True
-        container = scene.state
-        if container.opener is None:
-            self._end()
-        elif container.index is not None:
-            iterating.scope_closed(self, scene)
-        else:
-            self._end_call(scene, container.opener)
-
-    def _end_call(self, scene: Scene, call: ComponentState) -> None:
-        """All sub-jobs of a joblet have closed, and so the call ends."""
-        del self.scenes[scene.state.id]
-        outer = self.scene_of(call)
-        name = outer.names[call.place.id]
-        failed = routing.failures(scene)
-        end = Ended(ERROR, error=routing.first_error(failed)) if failed else Ended()
-        for link in self.plan.proxies[name]:
-            source = scene.component(link.source)
-            if source is not None and source.status == OK and link.port in source.outputs:
-                end.outputs[link.to_port] = source.outputs[link.port]
-                end.rows_out[link.to_port] = source.rows_out.get(link.port, 0)
-        self.finish(outer, name, call, end)
+            closing.close_region(self, scene, scene.spec.regions[index])
 
     def die(self, why: str, *names: str) -> None:
         """Nothing starts any more but the error path of what failed, and what runs always."""
         path = self.plan.error_path(names)
         self.allowed = path if self.allowed is None else self.allowed | path
         self.why_ending = self.why_ending or why
-
-    def _end(self) -> None:
-        status: Literal["completed", "failed", "cancelled"] = "completed"
-        error: Json = None
-        exit_code: int | None = None
-        dying = resuming.dying(self.root)
-        failed = routing.failures(self.scenes[self.root.id])
-        if self.state.cancelling:
-            status = "cancelled"
-        elif dying is not None:
-            status, error, exit_code = "failed", routing.with_component(dying), dying.exit_code or 1
-        elif failed:
-            status, error = "failed", routing.first_error(failed)
-        body = facts.ExecutionEnded(status, error, "job", exit_code)
-        self.mark(body, at=(len(self.net.containers[""].regions),))
 
     # ---- recording
 
@@ -484,7 +337,7 @@ class Flow:
     def in_component(self, component: ComponentState, body: Body, cause: str | None) -> None:
         self.record(Fact(component.place.id, (*component.place.clock, component.counter), body, cause))
 
-    def _in_region(self, scene: Scene, region: Region, state: RegionState, body: Body, cause: str | None) -> None:
+    def in_region(self, scene: Scene, region: Region, state: RegionState, body: Body, cause: str | None) -> None:
         clock = (*scene.state.place.clock, (region.index, len(region.members)), state.counter)
         self.record(Fact(state.place.id, clock, body, cause))
 
@@ -495,3 +348,6 @@ class Flow:
 
 def _message(error: Json) -> str:
     return str(error.get("message", error)) if isinstance(error, dict) else str(error)
+
+
+__all__ = ["Ended", "Flow", "FlowJudge", "Verdict"]

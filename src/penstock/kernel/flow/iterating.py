@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from penstock.kernel import facts
 from penstock.kernel.facts import Fact
 from penstock.kernel.flow import routing
+from penstock.kernel.flow.ending import Ended
 from penstock.kernel.flow.gathering import finish
 from penstock.kernel.flow.plan import OF_ITERATION
 from penstock.kernel.flow.scene import Scene
@@ -191,8 +192,6 @@ def _members(scene: Scene) -> int:
 
 
 def _complete(flow: Flow, component: ComponentState, node: Node) -> None:
-    from penstock.kernel.flow.decide import Ended
-
     iterator = _iterator(component)
     assert node.iterates is not None
     ended = iterator.ok + iterator.failed

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.kernel import facts
 from penstock.kernel.errors import Refused
-from penstock.kernel.flow import routing
+from penstock.kernel.flow import joining, routing
 from penstock.kernel.flow.plan import OF_REGION
 from penstock.kernel.flow.scene import Scene
 from penstock.kernel.flow.state import ERROR, OK, PENDING, RUNNING, ComponentState, ContainerState
@@ -123,6 +123,6 @@ def settle_kept(flow: Flow, scene: Scene) -> None:
                 flow.count_down(scene, iterator)
         for link in flow.plan.of_region[scene.spec.key, region.index]:
             if link.on is On.SYNCHRONISE:
-                flow.branch_ended(scene, link, state.status)
+                joining.branch_ended(flow, scene, link, state.status)
             else:
                 flow.settle(scene, link, routing.region_fires(link, state.status))
