@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks import fleet_cases
 from benchmarks.measuring import Bench, Figures, Probe, run
 from benchmarks.rows import Row, per_unit, ratio
 
@@ -195,4 +196,5 @@ CASES: dict[str, Callable[[Bench], list[Row]]] = {
     "etl": etl,
     "rows": rows,
     "components": components,
+    **fleet_cases.CASES,
 }

@@ -12,11 +12,12 @@ def chain(tasks: int, *, strict: bool = False) -> str:
     return f"{HEADER}{STRICT if strict else ''}workflow:\n  - step: start\n    tool:\n{lines}"
 
 
-def hops(steps: int) -> str:
-    """So many steps in a row, each with one noop task."""
+def hops(steps: int, *task: str) -> str:
+    """So many steps in a row, each with one task: these lines, or a noop."""
+    lines = "".join(f"        {line}\n" for line in task or ("kind: noop",))
     made = [HEADER, "workflow:\n"]
     for index in range(steps):
-        made.append(f"  - step: s{index}\n    tool:\n      - name: t\n        kind: noop\n")
+        made.append(f"  - step: s{index}\n    tool:\n      - name: t\n{lines}")
         if index + 1 < steps:
             made.append(f"    next:\n      arcs:\n        - step: s{index + 1}\n")
     return "".join(made)
@@ -31,6 +32,19 @@ def fan(iterations: int, in_flight: int = 16) -> str:
         f"      in: {{ range: {iterations} }}\n"
         "      iterator: item\n"
         f"      spec: {{ mode: parallel, max_in_flight: {in_flight} }}\n"
+        "    tool:\n"
+        "      - name: t\n"
+        "        kind: noop\n"
+    )
+
+
+def shards(elements: int, emit: str) -> str:
+    """One fanned-out loop with a noop task; `emit`: `summary`, or `per_item` for an event of each element."""
+    return (
+        f"{HEADER}workflow:\n"
+        "  - step: start\n"
+        f"    spec: {{ loop_mode: fanout, fanout: {{ emit: {emit} }} }}\n"
+        f"    loop: {{ in: {{ range: {elements} }}, iterator: item }}\n"
         "    tool:\n"
         "      - name: t\n"
         "        kind: noop\n"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import commands, engine, floors, jobs, peers
+from benchmarks import commands, engine, fleet, fleet_floors, fleet_peers, floors, jobs, peers
 
 PROBES: dict[str, Callable[..., dict[str, float]]] = {
     "floor-fsync": floors.chain_with_fsync,
@@ -40,6 +40,9 @@ PROBES: dict[str, Callable[..., dict[str, float]]] = {
     "job-python": jobs.per_row,
     "job-chain": jobs.chain,
     "job-iterator": jobs.iterator,
+    **fleet_floors.PROBES,
+    **fleet.PROBES,
+    **fleet_peers.PROBES,
 }
 
 

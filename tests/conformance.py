@@ -66,7 +66,7 @@ def main() -> int:
         for test in tests:
             if test not in green:
                 print(f"            {evidence.results.get(test, 'did not run')}: {test}")
-    unknown = sorted(name for name in set(by_clause) - set(wanted) if name.startswith("P"))
+    unknown = sorted(name for name in set(by_clause) - set(wanted) if name.startswith(("P", "F")))
     if unknown:
         print(f"marks that name no clause: {', '.join(unknown)}")
     print(f"{len(wanted) - len(lacking)} of {len(wanted)} clauses have green evidence")

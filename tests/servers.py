@@ -5,24 +5,31 @@ A test module takes a server by importing its fixture:
     from tests.servers import postgres_url        # a PostgreSQL URL with a schema of the test's own
     from tests.servers import postgres_server     # the server's URL, once per session
 
+    from tests.servers import nats_url            # the URL of a NATS server with JetStream, once per session
+    from tests.servers import nats_server         # start one of the test's own, to kill and to start again
+
     from tests.servers import MARIADBD, mariadb_url   # a MariaDB URL with a database of the test's own, if MariaDB is installed
 
-PENSTOCK_TEST_POSTGRES_URL names a server that is there already, and none is started.
-Under pytest-xdist all workers share one cluster; the last to leave stops it and removes its files.
+PENSTOCK_TEST_POSTGRES_URL and PENSTOCK_TEST_NATS_URL name servers that are there already, and none is started.
+Under pytest-xdist all workers share one PostgreSQL and one NATS; the last to leave stops them and removes their files.
 """
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
 import warnings
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -78,6 +85,109 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute("SET client_min_messages = warning")
         connection.execute(f"DROP SCHEMA {schema} CASCADE")
+
+
+NATS_URL = "PENSTOCK_TEST_NATS_URL"
+
+
+def _program(name: str) -> str:
+    """A server from PyPI lies beside the Python it was installed for."""
+    found = shutil.which(name, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+    assert found, f"`{name}` is not installed"
+    return found
+
+
+@dataclass
+class Nats:
+    """A NATS server with JetStream. Started again, it has the port that it had."""
+
+    folder: Path
+    config: str = ""
+    has_jetstream: bool = True
+    port: int = -1
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"nats://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        ports = self.folder / "ports"
+        shutil.rmtree(ports, ignore_errors=True)
+        ports.mkdir(parents=True)
+        (self.folder / "config").write_text(self.config)
+        storage = ["--config", str(self.folder / "config")]
+        if self.has_jetstream:
+            storage += ["--jetstream", "--store_dir", str(self.folder / "data")]
+        where = ("--addr", "127.0.0.1", "--port", str(self.port), "--ports_file_dir", str(ports))
+        with (self.folder / "log").open("wb") as log:
+            command = [_program("nats-server"), *storage, *where]
+            # Signals to the tests are none to the server: those who share it outlive each other.
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        for _ in range(1_000):
+            with suppress(OSError, ValueError, IndexError):
+                said = json.loads(next(iter(ports.iterdir()), Path("nowhere")).read_text())
+                self.port = int(said["nats"][0].rpartition(":")[2])
+                return
+            assert self.process.poll() is None, (self.folder / "log").read_text()
+            time.sleep(0.01)
+        raise RuntimeError("NATS does not answer")
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def wipe(self) -> None:
+        """It has lost everything, once it is started again."""
+        shutil.rmtree(self.folder / "data", ignore_errors=True)
+
+
+@contextmanager
+def nats_server(folder: Path, config: str = "", *, has_jetstream: bool = True) -> Iterator[Nats]:
+    server = Nats(folder, config, has_jetstream)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture(scope="session")
+def nats_url() -> Iterator[str]:
+    given = os.environ.get(NATS_URL)
+    if given:
+        yield given
+        return
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}")
+    folder = Path(tempfile.gettempdir()) / f"penstock-nats-{run[:12]}"
+    users, mine = folder / "users", uuid.uuid4().hex
+    server = Nats(folder)
+    with _locked(folder):
+        users.mkdir(parents=True, exist_ok=True)
+        (users / mine).touch()
+        if (folder / "running").exists():
+            server.port = int((folder / "running").read_text().split()[0])
+        else:
+            server.start()
+            assert server.process is not None
+            (folder / "running").write_text(f"{server.port} {server.process.pid}")
+    yield server.url
+    with _locked(folder):
+        (users / mine).unlink()
+        if not any(users.iterdir()):
+            os.kill(int((folder / "running").read_text().split()[1]), signal.SIGKILL)
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.with_suffix(".lock").unlink()
+    if server.process is not None:
+        server.process.returncode = server.process.poll() or 0  # Others may still use it.
 
 
 MARIADBD = shutil.which("mariadbd") or shutil.which("mariadbd", path="/usr/sbin:/usr/local/sbin")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from penstock.adapters.file_blobs import FileBlobs
 from penstock.adapters.sqlite_log import SqliteLog
-from penstock.dialects.playbook.inline_secrets import restored
+from penstock.dialects.inline_secrets import restored
 from penstock.expr.scope import Names
 from penstock.expr.template import render_lenient
 from penstock.kernel.net import Net
@@ -36,6 +36,7 @@ from penstock.worker.workforce import LocalWorkforce
 
 if TYPE_CHECKING:
     from penstock.components.registry import ComponentRegistry
+    from penstock.previewing import Preview
     from penstock.server.replay import Difference
 
 
@@ -70,6 +71,8 @@ class Embedded:
     progress_observers: list[Callable[[str, str, int], None]] = field(default_factory=list)
     """Told of `(component, port, rows so far)` while a component of a job works; from any thread."""
     components: ComponentRegistry = field(default_factory=lambda: cast("ComponentRegistry", _LazyRegistry()))
+    scratch: Path | None = None
+    """Where runs keep what they print and work on, if not in the state folder."""
     _lines: dict[int, LineLog] = field(default_factory=dict)
 
     def run(self, execution_id: str) -> RunUnderWay:
@@ -84,18 +87,17 @@ class Embedded:
     async def preview(
         self,
         path: Path,
-        component: str,
-        port: str | None = None,
+        wanted: str,
         rows: int = 20,
         *,
         context: Mapping[str, Any] | None = None,
         group: str | None = None,
-    ) -> tuple[list[str], list[dict[str, Any]], int]:
-        """The first rows of one port of a job: its columns, the rows, and how many there are in all. Only what rows come from
-        is run, in memory; nothing is left in the log."""
+    ) -> Preview:
+        """The first rows of one port of a job, named `COMPONENT[.PORT]`. Only what rows come from is run, in memory; nothing is
+        left in the log."""
         from penstock.previewing import preview  # Only a preview needs its machinery.
 
-        return await preview(self, path, component, port, rows, dict(context or {}), group)
+        return await preview(self, path, wanted, rows, context or {}, group)
 
     async def close(self) -> None:
         self.threads.close()
@@ -129,7 +131,8 @@ class Embedded:
         )
 
     def _employ(self, execution_id: str, hide: Any) -> LocalForce:
-        lines = LineLog(self.home / "logs" / f"{execution_id}.ndjson", self.clock, hide, self.line_observers)
+        place = self.scratch or self.home
+        lines = LineLog(place / "logs" / f"{execution_id}.ndjson", self.clock, hide, self.line_observers)
         desk = Desk(
             self.tools,
             self.clock,
@@ -139,7 +142,7 @@ class Embedded:
             self.settings,
             lines.say,
             components=self.components,
-            work=self.home / "work",
+            work=place / "work",
             progress=self._progress,
         )
         force = LocalWorkforce(desk)
@@ -151,7 +154,7 @@ class Embedded:
             observer(component, port, rows)
 
     def _sweep(self, execution_id: str) -> None:
-        folder = self.home / "work" / execution_id
+        folder = (self.scratch or self.home) / "work" / execution_id
         if folder.exists():
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -166,3 +169,11 @@ class Embedded:
 
 def embedded(home: Path, **more: Any) -> Embedded:
     return Embedded(home, SqliteLog(home), FileBlobs(home), Registry(), **more)
+
+
+def in_memory(home: Path) -> Embedded:
+    """For looking only: the secrets of a state folder, and no log that outlives the process."""
+    from penstock.adapters.memory_blobs import MemoryBlobs
+    from penstock.adapters.memory_log import MemoryLog
+
+    return Embedded(home, MemoryLog(), MemoryBlobs(), Registry())

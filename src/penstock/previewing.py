@@ -3,36 +3,55 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from penstock.adapters.memory_blobs import MemoryBlobs
 from penstock.adapters.memory_log import MemoryLog
 from penstock.kernel.errors import Refused
-from penstock.kernel.net import Net, On
+from penstock.kernel.net import Node
+from penstock.kernel.values import Json
 from penstock.server.documents import Documents
-from penstock.server.preview import previewed
+from penstock.server.preview import Make, PreviewFailed, component_and_port, cut_off, previewed
+from penstock.server.runs import context_group
+
+if TYPE_CHECKING:
+    from penstock.dialects.source_map import SourceMap
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The first rows of one port, and how many there are in all. `made_by` is the output they stem from, `COMPONENT.PORT`:
+    another one when the component is a joblet call, or acts on rows that others have made."""
+
+    component: str
+    port: str
+    made_by: str
+    columns: list[str]
+    rows: list[dict[str, Any]]
+    total: int
 
 
 async def preview(
-    engine: Any,
-    path: Path,
-    component: str,
-    port: str | None,
-    rows: int,
-    context: dict[str, Any],
-    group: str | None,
-) -> tuple[list[str], list[dict[str, Any]], int]:
+    engine: Any, path: Path, wanted: str, rows: int, context: Mapping[str, Any], group: str | None
+) -> Preview:
+    """`wanted` is `COMPONENT[.PORT]`."""
     documents = Documents(engine.tools, engine.components, strict=engine.strict)
     document = documents.open(path, context, group)
     net, compiled = documents.compile(document)
     if net.kind != "job":
-        raise Refused("a playbook has no rows to preview", hint="`penstock preview` is for jobs")
-    part, name, from_port = previewed(net, component, port, lambda type: _family(engine, type))
+        raise Refused(f"`{path}` is a playbook, which has no rows to preview", "give a job: a file with `components`")
+    context_group(net, group)  # Refused before anything runs, with the names there are.
+    component, port = component_and_port(wanted, net)
+    part, end, port = previewed(
+        net, getattr(compiled, "gives_out", {}), component, port, lambda node: _make(engine, node)
+    )
+    made_by = ".".join(end)
     documents.hold(document, part, compiled)
     with tempfile.TemporaryDirectory(prefix="penstock-preview-") as folder:
-        alone = replace(engine, home=Path(folder), log=MemoryLog(), blobs=MemoryBlobs())
+        alone = replace(engine, scratch=Path(folder), log=MemoryLog(), blobs=MemoryBlobs())
         run = alone.run("preview")
         run.world.documents = documents
         summary = await run.start(
@@ -41,28 +60,31 @@ async def preview(
             label=None,
             trace_id="preview",
             context=group,
-            outputs=(f"{name}.{from_port}", *_cut_off(net, part)),
+            outputs=(made_by, *cut_off(net, part)),
             sample=rows,
         )
     if summary.status != "completed":
-        error = summary.error if isinstance(summary.error, dict) else {}
-        raise Refused(f"the rows cannot be shown: {error.get('message', summary.status)}")
+        raise _failed(summary.error, summary.status, compiled.places)
     outputs = cast("dict[str, Any]", run.job_result()["outputs"])
-    found = outputs.get(f"{name}.{from_port}")
+    found = outputs.get(made_by)
     if found is None:
-        raise Refused(f"`{name}` put no rows on its port `{from_port}`")
-    return found["columns"], found["rows"], found["row_count"]
+        raise Refused(f"`{component}` put nothing on its port `{port}`", "it has rows only in some runs")
+    return Preview(component, port, made_by, found["columns"], found["rows"], found["row_count"])
 
 
-def _cut_off(net: Net, part: Net) -> list[str]:
-    """Ports whose readers were left out. They count as read all the same: with nobody at `reject` a bad row is a failure."""
-    return [
-        f"{link.source}.{link.port}"
-        for link in net.links
-        if link.on is On.DATA and link.source in part.nodes and link.target not in part.nodes
-    ]
-
-
-def _family(engine: Any, type: str) -> str | None:
+def _make(engine: Any, node: Node) -> Make:
+    type, params = node.tasks[0].kind, node.tasks[0].params
     description = engine.components.describe(type)
-    return None if description is None else str(description.family)
+    return Make("" if description is None else description.family, engine.components.ports(type, params))
+
+
+def _failed(error: Json, status: str, places: SourceMap) -> PreviewFailed:
+    known = error if isinstance(error, dict) else {}
+    component = str(known.get("component") or "")
+    place = places.steps.get(component)
+    return PreviewFailed(
+        component,
+        str(known.get("kind") or "error"),
+        str(known.get("message") or status),
+        (place.file, place.line, place.column) if place is not None and place.line else None,
+    )

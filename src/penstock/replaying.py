@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from penstock.components.registry import ComponentRegistry
 from penstock.kernel.errors import Refused
 from penstock.kernel.net import Net
 from penstock.kernel.places import LogicalClock
+from penstock.kernel.values import JsonMap
 from penstock.keychain import resolve
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Keys
@@ -19,7 +21,8 @@ from penstock.ports.results import decode, loader
 from penstock.ports.wire import to_clock, to_fact
 from penstock.projections.canonical import canonical
 from penstock.server.documents import Documents, Pinned
-from penstock.server.replay import Difference, Record, ReplayHost, decide_again, first_difference
+from penstock.server.record import Record
+from penstock.server.replay import Difference, ReplayHost, decide_again, first_difference
 from penstock.server.stream import Stream
 from penstock.tools.base import Settings
 from penstock.tools.registry import Registry
@@ -27,6 +30,8 @@ from penstock.worker.desk import Desk
 from penstock.worker.resources import SharedResources
 from penstock.worker.threads import DaemonThreads
 from penstock.worker.workforce import LocalWorkforce
+
+_WORDS = frozenset({"cause", "upstream", "link"})
 
 
 async def replay(
@@ -44,6 +49,7 @@ async def replay(
     entries, record = list(source.read(execution_id)), Record()
     for entry in entries:
         record.add(to_fact(entry, load), entry.ts)
+    record.close()
     if not record.opened(""):
         raise Refused(f"run `{execution_id}` was registered and never started")
     document = Pinned.from_bytes(source.document(execution_id))
@@ -62,7 +68,18 @@ async def replay(
     again = await _decide_again(desk, Documents(tools, components), execution_id, document)
     if not _has_ended(entries):
         again = _as_far_as(entries, again)
-    return first_difference(canonical(entries, execution_id), canonical(again, execution_id))
+    return first_difference(_decided(entries, execution_id), _decided(again, execution_id))
+
+
+def _decided(entries: list[Entry], execution_id: str) -> Iterator[JsonMap]:
+    """That something was skipped is a decision; in which words it is told why, and by which of several links, is not."""
+    for event in canonical(entries, execution_id):
+        payload = event["payload"]
+        if event["event_type"] == "component.skipped" and isinstance(payload, dict):
+            told = {key: payload[key] for key in payload if key not in _WORDS}
+            yield {**event, "cause": None, "payload": told}
+        else:
+            yield event
 
 
 def _has_ended(entries: list[Entry]) -> bool:

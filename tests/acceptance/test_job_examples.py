@@ -97,7 +97,7 @@ def test_daily_orders_take_the_sample_unless_told_and_tolerate_more_there(tmp_pa
     assert job.states["too_many"] == "SKIPPED"
     assert (here.folder / "out" / "dev" / "orders.parquet").exists()
     told = here.penstock("explain", "@last", "too_many").out
-    assert "the condition of its `if` link from `summary` was not true" in told
+    assert "the condition `global.rejected > context.tolerated` of the `if` link from `summary` was not true" in told
 
 
 def test_daily_orders_can_be_looked_into_before_and_after_the_run(tmp_path: Path) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
 from penstock.adapters.memory_blobs import MemoryBlobs
-from penstock.ports.results import LazySequence, decode, materialised
-from penstock.worker import loop_results
-from penstock.worker.loop_results import LoopResults
+from penstock.ports import loop_results
+from penstock.ports.loop_results import LoopResults
+from penstock.ports.results import LazySequence, decode, encode, materialised
 
 
 def value(results: LoopResults, limit: int = 1_000_000) -> object:
@@ -43,6 +44,27 @@ def test_results_stand_in_the_order_of_the_index_and_late_ones_replace_failures(
             results.fail(index)
         results.add(index, wanted[index])
     assert value(results) == wanted
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ranges_of_results_find_their_places_also_after_somebody_asked_for_what_there_was(seed: int) -> None:
+    chance = random.Random(seed)
+    wanted: list[Any] = [chance.choice([None, index, [index, index], "a,b"]) for index in range(40)]
+    bounds = sorted(chance.sample(range(1, 40), 8))
+    ranges = list(zip([0, *bounds], [*bounds, 40], strict=True))
+    chance.shuffle(ranges)
+    results = LoopResults()
+    for lo, hi in ranges:
+        if chance.random() < 0.3:
+            value(results)
+        same = wanted[lo]
+        if chance.random() < 0.3:
+            wanted[lo:hi] = [same] * (hi - lo)
+            results.extend(lo, encode(same), hi - lo, is_same=True)
+        else:
+            results.extend(lo, encode(wanted[lo:hi])[1:-1], hi - lo)
+    assert value(results) == wanted
+    assert value(LoopResults.restored(b"".join(results.dumped()))) == wanted
 
 
 def test_whether_they_go_by_reference_depends_on_their_size_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from tests.chaos.engines import RUN, Deed, MemoryHome, Told, resumed, virtually
 from tests.chaos.test_cancel import UnhurriedLog
 from tests.chaos_jobs import jobs
 from tests.chaos_jobs.homes import DecisionLog, leftovers, really, started
+from tests.chaos_jobs.nest import write_nest
 from tests.chaos_jobs.processes import command, has_started, lengthy, until
 from tests.cli.support import ended, process
 from tests.replaying import assert_engine_replays
@@ -170,6 +171,7 @@ def test_a_job_that_was_cut_off_anywhere_can_be_cancelled_without_running_anythi
 
         async def body(engine: Embedded) -> list[Entry]:
             await engine.run(RUN).cancel_idle("enough")
+            await assert_engine_replays(engine)
             return list(engine.log.read(RUN))
 
         entries: list[Entry] = virtually(cut.open, body)
@@ -222,4 +224,51 @@ def test_a_job_that_was_killed_can_be_cancelled_from_another_process(folder: Pat
     assert process("cancel", "@last").code == 0
     shown = process("show", "@last", "--json").json
     assert shown["status"] == "cancelled"
-    assert {name: one["state"] for name, one in shown["components"].items()} == {"a": "SKIPPED", "b": "SKIPPED"}
+    assert {name: one["state"] for name, one in shown["components"].items()} == {"a": "ERROR", "b": "SKIPPED"}
+    assert process("replay", "@last").code == 0
+
+
+@pytest.mark.parametrize("file", ["nest.yaml", "book.yaml"])
+def test_whatever_runs_inside_a_run_that_was_cut_off_is_cancelled_with_it(folder: Path, file: str) -> None:
+    write_nest(folder)
+    home = MemoryHome.at(folder / ".penstock")
+    log = DecisionLog(MemoryLog(home.store), "a", "it", "a.__call", "a.__call/x")
+    virtually(lambda: home.open(log), lambda engine: started(engine, folder / file))
+    for at in sorted(log.appended)[:-1]:
+        cut = home.cut(at)
+
+        async def body(engine: Embedded) -> list[Entry]:
+            await engine.run(RUN).cancel_idle("enough")
+            await assert_engine_replays(engine)
+            return list(engine.log.read(RUN))
+
+        entries: list[Entry] = virtually(cut.open, body)
+        all_closed(entries)
+        marks = [(entry.scope, *entry.type.split(".")) for entry in entries if entry.type.startswith(("job.", "playb"))]
+        begun = {(scope, kind) for scope, kind, mark in marks if mark == "started"}
+        assert begun == {(scope, kind) for scope, kind, mark in marks if mark in ("completed", "cancelled")}, at
+        assert entries[-1].type.endswith(".cancelled")
+
+
+def test_a_job_that_was_interrupted_while_a_subjob_closed_replays_after_its_cancel(folder: Path) -> None:
+    text = job("a (subjob_ok) b", "it (iterate) body", a=sleeps(2), it=each(1, 2, 3), body=sleeps(0.9))
+    (folder / "job.yaml").write_text(text)
+    home = MemoryHome.at(folder / ".penstock")
+
+    async def interrupt(run: RunUnderWay) -> None:
+        await asyncio.sleep(1.5)
+        run.interrupt("SIGTERM", 1.0)
+
+    told: Told = virtually(home.open, lambda engine: started(engine, folder / "job.yaml", None, interrupt))
+    assert told.status == "interrupted"
+    assert "subjob.ok" in [entry.type for entry in told.entries]
+    assert state_of(told, "b") == []
+
+    async def body(engine: Embedded) -> list[Entry]:
+        await engine.run(RUN).cancel_idle("enough")
+        await assert_engine_replays(engine)
+        return list(engine.log.read(RUN))
+
+    entries: list[Entry] = virtually(home.open, body)
+    ends = {entry.scope: entry.type for entry in entries if entry.type.startswith("component.")}
+    assert (ends["a"], ends["b"], ends["it"]) == ("component.ok", "component.skipped", "component.error")

@@ -13,7 +13,8 @@ from penstock.app import Embedded
 from penstock.ports.log import Entry
 from tests.chaos.engines import MemoryHome, Told, resumed, virtually
 from tests.chaos_jobs import jobs
-from tests.chaos_jobs.homes import DecisionLog, leftovers, started
+from tests.chaos_jobs.homes import DecisionLog, leftovers, started, timeline
+from tests.chaos_jobs.nest import write_nest
 from tests.replaying import assert_engine_replays
 
 CHUNKS = 4
@@ -91,3 +92,29 @@ def test_a_job_that_loses_its_power_again_and_again_ends_as_if_nothing_had_happe
         told: Told = virtually(partial(home.open, log), resumed)
         assert told.outcome == unbroken.outcome
         assert leftovers(home.folder) == []
+
+
+@pytest.mark.clause("J7.2")
+@pytest.mark.parametrize("file", ["outer.yaml", "nest.yaml", "book.yaml"])
+def test_what_runs_inside_a_run_that_lost_its_power_stands_once_in_its_timeline(folder: Path, file: str) -> None:
+    write_nest(folder)
+    home = MemoryHome.at(folder / ".penstock")
+    log = DecisionLog(MemoryLog(home.store))
+    unbroken: Told = virtually(lambda: home.open(log), lambda engine: started(engine, folder / file))
+    wanted = timeline(unbroken.entries)
+
+    async def body(engine: Embedded) -> Told:
+        told = await resumed(engine)
+        await assert_engine_replays(engine)
+        return told
+
+    for at in sorted(log.appended)[:-1]:
+        cut = home.cut(at)
+        second = DecisionLog(MemoryLog(cut.store))
+        again: Told = virtually(partial(cut.open, second), body)
+        assert timeline(again.entries) == wanted, at
+        later = sorted(second.appended)[(len(second.appended) - 1) // 2]
+        if later == len(again.entries):
+            continue
+        twice: Told = virtually(cut.cut(later).open, body)
+        assert timeline(twice.entries) == wanted, (at, later)

@@ -101,7 +101,7 @@ def test_plain_lines_name_starts_ends_skips_failures_and_what_was_said(capsys: C
     assert "a: started (t_a)" in said
     assert "a: OK in 2 ms, rows out 3" in said
     assert "b: started (t_b), rows in 3" in said
-    assert "c: SKIPPED: `b` ended in OK, so its `error` link did not fire" in said
+    assert "c: SKIPPED: `b` ended OK, so its `error` link did not fire" in said
     assert "it[#1]: ERROR: two lines" in said
     assert "it: OK in 2 ms, 2 of 2 iterations, 1 failed" in said
     assert "sub-job a: OK" in said

@@ -80,6 +80,29 @@ def test_context_groups_and_settings_lie_over_the_defaults(capsys: Capture) -> N
     assert rows == [3, 1, 2, 4]
 
 
+def test_a_setting_that_the_job_neither_declares_nor_reads_is_refused_before_anything_runs(capsys: Capture) -> None:
+    told = call(capsys, "run", write_job("orders.yaml", ORDERS), "--set", "leest=20")
+    assert told.code == 2
+    assert "the context has no `leest`, and nothing in the job reads it" in told.err
+    assert "did you mean `least`?" in told.err
+    assert call(capsys, "preview", "orders.yaml", "large", "--set", "leest=20").err == told.err
+    far = call(capsys, "run", "orders.yaml", "--set", "colour.of=red")
+    assert (far.code, "the context has no `colour`" in far.err, "the context has `least`" in far.err) == (2, True, True)
+    assert not Path(".penstock").exists()
+
+
+def test_a_setting_may_bring_what_the_job_reads_without_declaring_it(capsys: Capture) -> None:
+    tell = "components: [{name: tell, type: set_global, params: {values: {said: '{{ context.word }} {{ other }}'}}}]\n"
+    for head in ("", "context: {other: x}\n"):
+        ran = call(capsys, "run", write_job("tell.yaml", head + tell), "--json", "--set", "word=a", "--set", "other=b")
+        assert ran.json["globals"] == {"said": "a b"}
+    whole = tell.replace("{{ context.word }} {{ other }}", "{{ context }}")
+    ran = call(capsys, "run", write_job("whole.yaml", "context: {other: x}\n" + whole), "--json", "--set", "word=a")
+    assert ran.json["globals"] == {"said": {"other": "x", "word": "a"}}
+    bare = write_job("bare.yaml", "components: [{name: tell, type: warn, params: {message: hello}}]\n")
+    assert call(capsys, "run", bare, "--set", "unread=1").code == 0
+
+
 def test_an_unknown_context_group_names_those_there_are(capsys: Capture) -> None:
     told = call(capsys, "run", write_job("orders.yaml", ORDERS), "--context", "strikt")
     assert told.code == 2

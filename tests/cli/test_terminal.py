@@ -38,14 +38,14 @@ LOOP = """
 
 
 class Terminal:
-    """A program on a terminal of its own, 24 lines of 100 columns."""
+    """A program on a terminal of its own, 24 lines of 100 columns unless told otherwise."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, columns: int = 100, **environ: str) -> None:
         self.shown = b""
         self.pid, self.handle = pty.fork()
         if self.pid == 0:
-            os.execve(sys.executable, [sys.executable, "-m", "penstock", *arguments], environment())
-        fcntl.ioctl(self.handle, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+            os.execve(sys.executable, [sys.executable, "-m", "penstock", *arguments], {**environment(), **environ})
+        fcntl.ioctl(self.handle, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 
     def until(self, text: str) -> None:
         deadline = time.monotonic() + PATIENCE_S

@@ -7,4 +7,6 @@ pytest.register_assert_rewrite(
     "tests.contracts.blobs_contract",
     "tests.contracts.log_entries_contract",
     "tests.contracts.log_executions_contract",
+    "tests.contracts.log_keeping_contract",
+    "tests.contracts.partitions_contract",
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.contracts.log_entries_contract import LogEntriesContract
 from tests.contracts.log_executions_contract import LogExecutionsContract
+from tests.contracts.log_keeping_contract import LogKeepingContract
 
 
-class LogContract(LogEntriesContract, LogExecutionsContract):
+class LogContract(LogEntriesContract, LogExecutionsContract, LogKeepingContract):
     pass

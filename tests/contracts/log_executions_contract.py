@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -164,6 +165,38 @@ class LogExecutionsContract(LogScenes):
                 await log.create(header(name, started_at=1.0), b"")
             assert [found.execution_id for found in log.headers()] == ["run-c", "run-a", "run-b"]
             assert [found.execution_id for found in log.headers(2)] == ["run-c", "run-a"]
+
+        self.play(scene)
+
+    def test_headers_are_chosen_by_status_and_name_and_shown_page_by_page(self) -> None:
+        async def scene(log: EventLog) -> None:
+            for number in range(6):
+                await log.create(header(f"run-{number}", name="even" if number % 2 == 0 else "odd"), b"")
+            for name in ("run-2", "run-3"):
+                epoch = await log.claim(name, "me")
+                await log.durable(log.append(name, epoch, [], "failed"))
+
+            def names(**wanted: Any) -> list[str]:
+                return [found.execution_id for found in log.headers(**wanted)]
+
+            assert names(limit=2) == ["run-5", "run-4"]
+            assert names(limit=2, after="run-4") == ["run-3", "run-2"]
+            assert names(limit=9, after="run-0") == []
+            assert names(after="nobody") == []
+            assert names(name="even") == ["run-4", "run-2", "run-0"]
+            assert names(status="failed") == ["run-3", "run-2"]
+            assert names(status="running", name="even", after="run-4") == ["run-0"]
+
+        self.play(scene)
+
+    def test_a_label_and_the_beginning_of_an_id_name_executions(self) -> None:
+        async def scene(log: EventLog) -> None:
+            await log.create(header("abc1"), b"")
+            await log.create(header("abd2", label="abc"), b"")
+            await log.create(header("x-abc"), b"")
+            assert [found.execution_id for found in log.named("abc")] == ["abd2", "abc1"]
+            assert [found.execution_id for found in log.named("ab", 1)] == ["abd2"]
+            assert log.named("abc2") == []
 
         self.play(scene)
 

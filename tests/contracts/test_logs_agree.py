@@ -1,24 +1,33 @@
-"""Random stories told to the memory log and to the SQLite log at once: both must answer alike at every step."""
+"""Random stories told to all logs at once, in memory, in SQLite and in PostgreSQL: they must answer alike at every step."""
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
-from pathlib import Path
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from urllib.parse import quote
 
+import psycopg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.adapters.memory_log import MemoryLog, MemoryStore
+from penstock.adapters.postgres_log import PostgresLog
 from penstock.adapters.sqlite_log import SqliteLog
 from penstock.kernel.errors import Refused
 from penstock.ports.log import EventLog
 from tests.contracts.entries import entry, header
+from tests.servers import postgres_server
+
+__all__ = ["postgres_server"]
 
 NAMES = st.sampled_from(["a", "b"])
 STATUSES = st.sampled_from([None, "running", "completed", "failed"])
 STEPS = st.one_of(
-    st.tuples(st.just("create"), NAMES),
+    st.tuples(st.just("create"), NAMES, st.sampled_from([None, None, "k"])),
+    st.tuples(st.just("prune"), NAMES, st.integers(0, 3)),
     st.tuples(st.just("claim"), NAMES),
     st.tuples(st.just("release"), NAMES),
     st.tuples(st.just("forget"), NAMES),
@@ -35,14 +44,10 @@ STEPS = st.one_of(
 class Teller:
     """Tells one log the story and notes what it answers."""
 
-    def __init__(self, home: Path | None) -> None:
-        self.home = home
-        self.store = MemoryStore()
-        self.log = self.open()
+    def __init__(self, open_log: Callable[[], EventLog]) -> None:
+        self.open = open_log
+        self.log = open_log()
         self.epochs: dict[str, int] = {}
-
-    def open(self) -> EventLog:
-        return SqliteLog(self.home) if self.home else MemoryLog(self.store)
 
     async def tell(self, step: tuple[object, ...]) -> object:
         try:
@@ -54,7 +59,9 @@ class Teller:
     async def act(self, what: str, name: str, *more: object) -> object:
         match what:
             case "create":
-                await self.log.create(header(name), name.encode())
+                return await self.log.create(header(name), name.encode(), *more)  # type: ignore[arg-type]
+            case "prune":
+                return await self.log.prune(1000.0 + more[0])  # type: ignore[operator]
             case "claim":
                 self.epochs[name] = await self.log.claim(name, "me")
             case "release":
@@ -80,24 +87,52 @@ class Teller:
         given = [entry(first + index) for index in range(count)]
         await self.log.durable(self.log.append(name, epoch, given, status))  # type: ignore[arg-type]
 
-    def view(self) -> list[object]:
-        return [
-            (found, list(self.log.read(found.execution_id)), self.log.has_owner(found.execution_id))
-            for found in self.log.headers()
-        ]
+    def view(self) -> object:
+        found = self.log.headers()
+        entries = [(list(self.log.read(one.execution_id)), self.log.has_owner(one.execution_id)) for one in found]
+        asked = [(request.execution_id, request.what) for request in self.log.asked()]
+        return found, entries, asked, self.log.unfinished()
+
+
+@contextmanager
+def new_schema(server: str) -> Iterator[str]:
+    schema = f"story_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {schema}")
+        mark = "&" if "?" in server else "?"
+        try:
+            yield f"{server}{mark}options={quote(f'-csearch_path={schema}')}"
+        finally:
+            connection.execute("SET client_min_messages = warning")
+            connection.execute(f"DROP SCHEMA {schema} CASCADE")
+
+
+def agree(story: list[tuple[object, ...]], open_log: Callable[[], EventLog]) -> None:
+    async def tell() -> None:
+        store = MemoryStore()
+        memory, other = Teller(lambda: MemoryLog(store)), Teller(open_log)
+        try:
+            for step in [("create", "a"), ("claim", "a"), *story]:
+                assert await other.tell(step) == await memory.tell(step), step
+                assert other.view() == memory.view(), step
+        finally:
+            await other.log.close()
+
+    asyncio.run(tell())
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.lists(STEPS, max_size=30))
 def test_the_memory_log_and_the_sqlite_log_answer_alike(story: list[tuple[object, ...]]) -> None:
-    async def tell(folder: Path) -> None:
-        memory, sqlite = Teller(None), Teller(folder)
-        try:
-            for step in [("create", "a"), ("claim", "a"), *story]:
-                assert await sqlite.tell(step) == await memory.tell(step), step
-                assert sqlite.view() == memory.view(), step
-        finally:
-            await sqlite.log.close()
-
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(tell(Path(folder)))
+        agree(story, lambda: SqliteLog(folder))
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(story=st.lists(STEPS, max_size=30))
+def test_the_memory_log_and_the_postgres_log_answer_alike(
+    postgres_server: str,
+    story: list[tuple[object, ...]],
+) -> None:
+    with new_schema(postgres_server) as url:
+        agree(story, lambda: PostgresLog(url, name="a server"))

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.arguments import COMMANDS, parser_for
-from penstock.dialects.playbook.words import KEYCHAIN_KINDS, SCOPES
+from penstock.dialects.keychain_words import KEYCHAIN_KINDS
+from penstock.dialects.playbook.words import SCOPES
 from penstock.docs.__main__ import main
 from penstock.docs.check import dead_links, differences, unknown_codes
 from penstock.docs.diagnostics_page import codes

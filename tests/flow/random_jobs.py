@@ -47,13 +47,26 @@ def _bodies(chance: random.Random, names: list[str], links: list[str]) -> list[s
                 links.append(f"{name}_x (ok) {name}_y")
             if chance.random() < 0.3:
                 links.append(f"{name}_x (error) {name}_h")
+            links += _handlers(chance, name)
             if chance.random() < 0.3:
-                links.append(f"{name} (iteration_ok) {name}_good")
-            if chance.random() < 0.3:
-                links.append(f"{name} (iteration_error) {name}_bad")
+                found.append(f"{name}_in")
+                links.append(f"{name}_x (ok) {name}_in")
+                links.append(f"{name}_in (iterate) {name}_in_x")
+                links += _handlers(chance, f"{name}_in")
             if chance.random() < 0.3:
                 links.append(f"{name} (iterator_complete) {name}_end")
     return found
+
+
+def _handlers(chance: random.Random, name: str) -> list[str]:
+    """What the ends of its iterations lead to: nothing, one component or two after each other, or two beside each other."""
+    links = []
+    for on, target in (("iteration_ok", "good"), ("iteration_ok", "also"), ("iteration_error", "bad")):
+        if chance.random() < 0.35:
+            links.append(f"{name} ({on}) {name}_{target}")
+            if chance.random() < 0.4:
+                links.append(f"{name}_{target} (ok) {name}_{target}_more")
+    return links
 
 
 def _forks(chance: random.Random, names: list[str]) -> list[str]:

@@ -6,11 +6,12 @@ import asyncio
 from pathlib import Path
 
 from penstock.app import embedded
-from penstock.cli.book import PinnedBook
 from penstock.ports.log import Entry
 from penstock.ports.results import loader
 from penstock.projections.explain import Explanation, Log, explain
 from penstock.projections.history import History, history
+from penstock.server.book import RunBook
+from penstock.server.documents import Documents
 
 
 def entries(home: Path, execution_id: str = "run-1") -> list[Entry]:
@@ -33,7 +34,9 @@ def explained(
     try:
         known = list(engine.log.read(execution_id))[:upto]
         log = Log(lambda: known, loader(engine.blobs), is_live)
-        return explain(node, history(known), PinnedBook(engine, execution_id), log)
+        documents = Documents(engine.tools, engine.components)
+        book = RunBook(engine.log, engine.blobs, documents, execution_id)
+        return explain(node, history(known), book, log)
     finally:
         asyncio.run(engine.close())
 

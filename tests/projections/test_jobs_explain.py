@@ -57,13 +57,12 @@ def test_it_says_what_a_component_was_given_and_what_followed_from_it() -> None:
 def test_a_skip_is_followed_back_to_what_was_not_one() -> None:
     net = job("a (ok) b", 'b (if 1: "n > 1") c', "c (ok) d", "d (ok) e")
     text = explained(play(net), "e")
-    assert lines(text)[:7] == [
+    assert lines(text)[:6] == [
         "`e` was SKIPPED  (job.yaml:1)",
         "why it was skipped",
         "`e` was skipped: `d` was skipped",
         "`d` was skipped: `c` was skipped",
-        "`c` was skipped: the condition of its `if` link from `b` was not true",
-        "`n > 1` was not true when `b` had ended",
+        "`c` was skipped: the condition `n > 1` of the `if` link from `b` was not true",
         "its ways in",
     ]
 
@@ -80,8 +79,7 @@ def test_a_dead_data_port_names_the_component_that_failed() -> None:
 def test_a_join_names_the_branch_that_failed() -> None:
     net = job("a (parallelise) b, c", "b, c (synchronise) d")
     text = explained(play(net, {"c": ValueError("no luck")}), "d")
-    assert "a branch that it joins ended in ERROR" in text
-    assert "sub-job `c` ended in ERROR" in text
+    assert "`d` was skipped: of the branches that it joins, sub-job `c` ended in ERROR at `c`" in text
     assert "`c` ended in ERROR: exception: no luck" in text
     assert "`synchronise` from `b`: did not fire: sub-job `b` ended OK, and not all of the branches did" in text
 

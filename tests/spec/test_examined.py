@@ -249,7 +249,9 @@ def test_the_task_run_limit_ends_a_pipeline_whose_policies_go_on_after_every_err
 
 def test_of_playbooks_within_playbooks_the_innermost_failure_is_told_once(tmp_path: Path) -> None:
     run = play("- step: start\n  tool: {kind: playbook, path: playbook.yaml}", tmp_path)
-    assert run.error["message"] == "playbook `playbook.yaml` failed: executions are nested deeper than 32"
+    said, _, chain = run.error["message"].partition(" (called through ")
+    assert said == "playbook `playbook.yaml` failed: executions are nested deeper than 32"
+    assert chain == "`playbook.yaml` -> `playbook.yaml` -> `playbook.yaml` -> … -> `playbook.yaml`, 32 deep)"
     assert run.error["cause"]["kind"] == "refused"
 
 

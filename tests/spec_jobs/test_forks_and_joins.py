@@ -95,6 +95,8 @@ def test_a_join_all_of_whose_branches_were_skipped_is_skipped(tmp_path: Path) ->
     run = run_job(job("a (error) fork", *FORK, "met (ok) after"), tmp_path)
     assert run.subjobs() == {"a": "OK", "left": "SKIPPED", "right": "SKIPPED", "met": "SKIPPED"}
     assert run.component("met")["state"] == run.component("after")["state"] == "SKIPPED"
+    why = "all of the branches that it joins were skipped: sub-job `left` and sub-job `right`"
+    assert run.component("met")["cause"] == why
     assert run.fired() == []
 
 
@@ -102,7 +104,7 @@ def test_a_join_all_of_whose_branches_were_skipped_is_skipped(tmp_path: Path) ->
 def test_a_join_with_a_branch_in_error_is_skipped_and_so_is_what_follows(tmp_path: Path) -> None:
     run = run_job(job(*FORK, "met (ok) after", left=FAILS), tmp_path)
     assert run.states() == {"left": "ERROR", "fork": "OK", "right": "OK", "met": "SKIPPED", "after": "SKIPPED"}
-    assert "a branch that it joins ended in ERROR" in run.component("met")["cause"]
+    assert run.component("met")["cause"] == "of the branches that it joins, sub-job `left` ended in ERROR at `left`"
     assert (run.status, run.exit_code) == ("failed", 1)
 
 

@@ -144,6 +144,25 @@ def test_a_joblet_that_calls_itself_is_refused_with_the_chain(tmp_path: Path, ch
     assert " -> ".join(f"`{name}`" for name in [*chain, chain[0]]) in found[0].message
 
 
+def test_a_job_that_runs_itself_is_told_so_in_one_line_with_the_chain(tmp_path: Path) -> None:
+    run = run_job(job(again={"type": "run_job", "params": {"path": "job.yaml"}}), tmp_path)
+    assert run.error["message"] == (
+        "job `job.yaml` failed: executions are nested deeper than 32; does this document call itself? "
+        "(called through `job.yaml` -> `job.yaml` -> `job.yaml` -> … -> `job.yaml`, 32 deep)"
+    )
+    assert run.error["cause"]["kind"] == "refused"
+    assert "cause" not in run.error["cause"]
+
+
+def test_a_failure_in_a_job_of_a_job_is_told_with_the_way_to_it(tmp_path: Path) -> None:
+    (tmp_path / "inner.yaml").write_text(job(bad=FAILS))
+    (tmp_path / "outer.yaml").write_text(job(down={"type": "run_job", "params": {"path": "inner.yaml"}}))
+    run = run_job(job(down={"type": "run_job", "params": {"path": "outer.yaml"}}), tmp_path)
+    said = run.error["message"]
+    assert said.startswith("job `outer.yaml` failed: ValueError: broken")
+    assert said.endswith(" (called through `outer.yaml` -> `inner.yaml`)")
+
+
 @pytest.mark.clause("J11.4")
 def test_an_inner_error_without_a_handler_fires_subjob_error_outside(tmp_path: Path) -> None:
     joblet(tmp_path, "work", job("good (ok) bad", "bad (ok) after", bad=FAILS))

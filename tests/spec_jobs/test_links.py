@@ -160,7 +160,7 @@ def test_a_skipped_component_fires_nothing_and_the_log_says_why(tmp_path: Path) 
     skipped = {one["component"]: one for one in run.payloads("component.skipped")}
     assert set(skipped) == {"b", "c", "d", "e", "f", "g"}
     assert (skipped["b"]["upstream"], skipped["b"]["link"]) == ("a", "error")
-    assert "`a` ended in OK" in skipped["b"]["cause"]
+    assert "`a` ended OK, so its `error` link did not fire" in skipped["b"]["cause"]
     assert {one["upstream"] for name, one in skipped.items() if name != "b"} == {"b"}
     assert all("`b` was skipped" in one["cause"] for name, one in skipped.items() if name != "b")
     causes = {

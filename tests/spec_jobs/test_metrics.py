@@ -71,3 +71,22 @@ def test_every_component_has_its_after_variables(tmp_path: Path) -> None:
     for one in after.values():
         assert one["ERROR_MESSAGE"] is None
         assert one["DURATION_MS"] >= 0
+
+
+def test_a_job_inside_another_measures_itself_by_the_names_of_its_own_document(tmp_path: Path) -> None:
+    inner = job(
+        "sink (subjob_ok) flow",
+        "seen (subjob_ok) stats",
+        data=("source.main -> sink.input", "flow.main -> seen.input", "stats.main -> told.input"),
+        source=rows(1, 2),
+        sink=python("result = 1"),
+        flow={"type": "flow_meter"},
+        seen=python("globals['ends'] = [list(row.values()) for row in inputs['input']][:1]"),
+        stats={"type": "stats"},
+        told=python("globals['names'] = sorted(row['component'] for row in inputs['input'])"),
+    )
+    (tmp_path / "inner.yaml").write_text(inner)
+    outer = job(alone="call", call={"type": "run_job", "params": {"path": "inner.yaml"}})
+    ended = run_job(outer, tmp_path).payloads("component.ok")
+    found = next(one["result"]["globals"] for one in ended if one["component"] == "call")
+    assert found == {"ends": [["source.main", "sink.input", 2]], "names": ["flow", "seen", "sink", "source"]}

@@ -117,6 +117,22 @@ def test_rows_that_cannot_come_skip_a_component_whatever_else_fires(tmp_path: Pa
     assert run.states() == {"feeder": "ERROR", "go": "OK", "target": "SKIPPED", "after": "SKIPPED"}
 
 
+@pytest.mark.clause("J1.7", "J10.2")
+@pytest.mark.parametrize("ports", [("input_1", "input_2"), ("input_1", "input_1")])
+def test_some_of_the_rows_are_not_enough_on_one_port_or_on_several(tmp_path: Path, ports: tuple[str, str]) -> None:
+    """One source of a union failed: whether the two share a port or not, half of the rows are not passed off as all."""
+    text = job(
+        data=(f"good.main -> both.{ports[0]}", f"bad.main -> both.{ports[1]}", "both.main -> after.input"),
+        good={"type": "fixed_rows", "params": {"columns": ["id"], "rows": [[1]]}},
+        bad={"type": "python", "params": {"code": "1 / 0"}},
+        both={"type": "union"},
+        after={"type": "log_rows"},
+    )
+    run = run_job(text, tmp_path)
+    assert run.states() == {"good": "OK", "bad": "ERROR", "both": "SKIPPED", "after": "SKIPPED"}
+    assert f"its input `{ports[1]}` cannot be fed" in run.component("both")["cause"]
+
+
 @pytest.mark.clause("J6.2")
 @pytest.mark.clause("J1.7")
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -83,11 +84,37 @@ def test_a_request_has_one_body(tmp_path: Path, bodies: dict[str, Any]) -> None:
     assert "cannot stand together" in failure.message
 
 
+@pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize(
     ("key", "header"), [(True, "key-1"), ("mine", "mine"), (False, None)], ids=["of the task", "given", "none"]
 )
-def test_the_idempotency_key_is_sent_when_asked_for(tmp_path: Path, key: bool | str, header: str | None) -> None:
-    assert sent(tmp_path, {"method": "POST", "idempotency_key": key}).headers.get("idempotency-key") == header
+def test_the_idempotency_key_is_sent_when_asked_for(
+    tmp_path: Path, method: str, key: bool | str, header: str | None
+) -> None:
+    assert sent(tmp_path, {"method": method, "idempotency_key": key}).headers.get("idempotency-key") == header
+
+
+@pytest.mark.clause("F7.2")
+def test_requests_that_change_something_carry_the_name_of_their_effect(tmp_path: Path) -> None:
+    def key(method: str, **params: Any) -> str | None:
+        return sent(tmp_path, {"method": method, **params}).headers.get("idempotency-key")
+
+    assert {method: key(method) for method in ("GET", "HEAD", "OPTIONS")} == {
+        "GET": None,
+        "HEAD": None,
+        "OPTIONS": None,
+    }
+    assert [key(method) for method in ("POST", "PUT", "PATCH", "DELETE", "post ")] == ["key-1"] * 5
+    assert key("POST", headers={"Idempotency-Key": "of my own"}) == "of my own"
+    assert key("POST", headers={"Idempotency-Key": None}) == "key-1"
+
+
+@pytest.mark.parametrize("name", ["run-1/übertragen@0/post#1", "x" * 256, "line\nbreak", " "])
+def test_a_name_that_cannot_be_a_header_is_sent_as_its_digest(tmp_path: Path, name: str) -> None:
+    keys = {
+        sent(tmp_path, {"method": "POST"}, idempotency_key=one).headers["idempotency-key"] for one in (name, name, "a")
+    }
+    assert keys == {hashlib.sha256(name.encode()).hexdigest(), "a"}
 
 
 @pytest.mark.parametrize("headers", [{"X-A": "one\r\nX-B: two"}, {"bad name": "x"}, {"X-A": "ключ"}])

@@ -23,8 +23,9 @@ def refusal(execution_id: str, standing: Standing | None, epoch: int, entries: S
     if standing is None:
         return unknown(execution_id)
     if epoch != standing.epoch:
+        who = "somebody who has let go of it since" if standing.owner is None else f"`{standing.owner}`"
         return Refused(
-            f"`{execution_id}` has been taken over by `{standing.owner}` (epoch {standing.epoch}, this append has {epoch})",
+            f"`{execution_id}` has been taken over by {who} (epoch {standing.epoch}, this append has {epoch})",
             "another process resumed the run: leave it to that one",
         )
     if standing.owner is None:

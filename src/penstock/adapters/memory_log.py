@@ -6,13 +6,13 @@ Several `MemoryLog`s on one store stand for several processes: each has its own 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import dropwhile, islice
 
 from penstock.adapters.admission import Standing, refusal, unknown
 from penstock.kernel.errors import Bug, Refused
-from penstock.ports.log import Entry, Header, Request, Status
+from penstock.ports.log import ENDED, Entry, Header, Request, Status, partition_of
 
 
 @dataclass(slots=True)
@@ -29,6 +29,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self.executions: dict[str, Execution] = {}
+        self.submissions: dict[str, str] = {}
         self.requests: dict[int, Request] = {}
         self.requests_made = 0
 
@@ -41,12 +42,17 @@ class MemoryLog:
         self._broken: dict[tuple[str, int], Refused] = {}
         self._closed = False
 
-    async def create(self, header: Header, document: bytes) -> None:
+    async def create(self, header: Header, document: bytes, key: str | None = None) -> str:
         self._check_open()
+        if key is not None and (made := self._store.submissions.get(key)):
+            return made
         if header.execution_id in self._store.executions:
             raise Refused(f"there is already an execution `{header.execution_id}`", "choose another id")
         new = Execution(replace(header, last_seq=0), document, Standing(epoch=0, owner=None, last_seq=0))
         self._store.executions[header.execution_id] = new
+        if key is not None:
+            self._store.submissions[key] = header.execution_id
+        return header.execution_id
 
     async def claim(self, execution_id: str, owner: str) -> int:
         self._check_open()
@@ -67,9 +73,20 @@ class MemoryLog:
     async def forget(self, execution_id: str) -> None:
         self._check_open()
         self._check_free(self._find(execution_id))
-        del self._store.executions[execution_id]
-        for request in self.asked(execution_id):
-            self.answered(request.number)
+        self._delete(execution_id)
+
+    async def prune(self, before: float, limit: int = 1000) -> list[str]:
+        self._check_open()
+        ended = [
+            (execution.header.ended_at, name)
+            for name, execution in self._store.executions.items()
+            if execution.header.status in ENDED and execution.header.ended_at is not None and not execution.holder
+        ]
+        early = sorted((one for one in ended if one[0] < before), key=lambda one: one[0])
+        pruned = [name for _, name in early[: max(limit, 0)]]
+        for name in pruned:
+            self._delete(name)
+        return pruned
 
     def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], status: Status | None = None) -> int:
         self._check_open()
@@ -105,9 +122,30 @@ class MemoryLog:
         execution = self._store.executions.get(execution_id)
         return replace(execution.header, last_seq=execution.standing.last_seq) if execution else None
 
-    def headers(self, limit: int = 100) -> list[Header]:
-        newest = islice(reversed(self._store.executions.values()), limit)
-        return [replace(execution.header, last_seq=execution.standing.last_seq) for execution in newest]
+    def headers(
+        self, limit: int = 100, *, after: str | None = None, status: Status | None = None, name: str | None = None
+    ) -> list[Header]:
+        newest = self._newest()
+        if after is not None:
+            older = dropwhile(lambda header: header.execution_id != after, newest)
+            newest = islice(older, 1, None)
+        wanted = (one for one in newest if status in (None, one.status) and name in (None, one.name))
+        return list(islice(wanted, max(limit, 0)))
+
+    def named(self, name: str, limit: int = 10) -> list[Header]:
+        meant = (one for one in self._newest() if one.label == name or one.execution_id.startswith(name))
+        return list(islice(meant, max(limit, 0)))
+
+    def _newest(self) -> Iterator[Header]:
+        for one in list(self._store.executions.values())[::-1]:
+            yield replace(one.header, last_seq=one.standing.last_seq)
+
+    def unfinished(self, partitions: Collection[int] | None = None) -> list[str]:
+        return [
+            name
+            for name, execution in list(self._store.executions.items())
+            if execution.header.status == "running" and (partitions is None or partition_of(name) in partitions)
+        ]
 
     def document(self, execution_id: str) -> bytes:
         return self._find(execution_id).document
@@ -118,8 +156,9 @@ class MemoryLog:
         number = self._store.requests_made
         self._store.requests[number] = Request(number, execution_id, what, payload)
 
-    def asked(self, execution_id: str) -> list[Request]:
-        return [request for request in self._store.requests.values() if request.execution_id == execution_id]
+    def asked(self, execution_id: str | None = None) -> list[Request]:
+        requests = list(self._store.requests.values())
+        return [request for request in requests if execution_id in (None, request.execution_id)]
 
     def answered(self, number: int) -> None:
         self._store.requests.pop(number, None)
@@ -133,6 +172,14 @@ class MemoryLog:
         for execution in self._store.executions.values():
             if execution.holder is self:
                 execution.holder = None
+                execution.standing.owner = None
+
+    def _delete(self, execution_id: str) -> None:
+        del self._store.executions[execution_id]
+        for request in self.asked(execution_id):
+            self.answered(request.number)
+        for key in [key for key, made in self._store.submissions.items() if made == execution_id]:
+            del self._store.submissions[key]
 
     def _find(self, execution_id: str) -> Execution:
         execution = self._store.executions.get(execution_id)

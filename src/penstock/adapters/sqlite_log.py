@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -19,7 +20,7 @@ from penstock.adapters.sqlite_batch import PLACE_BITS, find_place
 from penstock.adapters.sqlite_database import BUSY_SECONDS, SQL, Database
 from penstock.adapters.sqlite_writer import SqliteWriter
 from penstock.kernel.errors import Refused, Unavailable
-from penstock.ports.log import Entry, Header, Request, Status
+from penstock.ports.log import Entry, Header, Request, Status, partition_of
 
 FILE_NAME = "penstock.db"
 # Read in pages: a read that stayed open would keep the write-ahead log from being cut back.
@@ -50,14 +51,19 @@ class SqliteLog:
     def path(self) -> Path:
         return self._database.path
 
-    async def create(self, header: Header, document: bytes) -> None:
-        def job(connection: sqlite3.Connection) -> None:
+    async def create(self, header: Header, document: bytes, key: str | None = None) -> str:
+        def job(connection: sqlite3.Connection) -> str:
+            if key is not None and (made := connection.execute(SQL["submitted"], (key,)).fetchone()):
+                return str(made[0])
             if connection.execute(SQL["standing"], (header.execution_id,)).fetchone():
                 raise Refused(f"there is already an execution `{header.execution_id}`", "choose another id")
-            (key,) = connection.execute(SQL["create_execution"], _header_values(header)).fetchone()
-            connection.execute(SQL["create_document"], (key, document))
+            (place,) = connection.execute(SQL["create_execution"], _header_values(header)).fetchone()
+            connection.execute(SQL["create_document"], (place, document))
+            if key is not None:
+                connection.execute(SQL["submit"], (key, place))
+            return header.execution_id
 
-        await self._writer.transact(job)
+        return await self._writer.transact(job)
 
     async def claim(self, execution_id: str, owner: str) -> int:
         def job(connection: sqlite3.Connection) -> int:
@@ -93,6 +99,9 @@ class SqliteLog:
     async def forget(self, execution_id: str) -> None:
         await asyncio.to_thread(self._forget, execution_id)
 
+    async def prune(self, before: float, limit: int = 1000) -> list[str]:
+        return await asyncio.to_thread(self._prune, before, max(limit, 0))
+
     def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], status: Status | None = None) -> int:
         return self._writer.append(execution_id, epoch, entries, status)
 
@@ -115,10 +124,23 @@ class SqliteLog:
             row = connection.execute(SQL["header"], (execution_id,)).fetchone()
         return Header(*row) if row else None
 
-    def headers(self, limit: int = 100) -> list[Header]:
+    def headers(
+        self, limit: int = 100, *, after: str | None = None, status: Status | None = None, name: str | None = None
+    ) -> list[Header]:
+        values = {"limit": limit, "after": after, "status": status, "name": name}
         with self._database.reading() as connection:
-            rows = connection.execute(SQL["headers"], (limit,)).fetchall()
+            rows = connection.execute(SQL["headers"], values).fetchall()
         return [Header(*row) for row in rows]
+
+    def named(self, name: str, limit: int = 10) -> list[Header]:
+        with self._database.reading() as connection:
+            rows = connection.execute(SQL["named"], {"name": name, "limit": limit}).fetchall()
+        return [Header(*row) for row in rows]
+
+    def unfinished(self, partitions: Collection[int] | None = None) -> list[str]:
+        with self._database.reading() as connection:
+            names = [name for (name,) in connection.execute(SQL["unfinished"])]
+        return [name for name in names if partitions is None or partition_of(name) in partitions]
 
     def document(self, execution_id: str) -> bytes:
         with self._database.reading() as connection:
@@ -134,9 +156,12 @@ class SqliteLog:
         if not self._writer.transact_now(job):
             raise unknown(execution_id)
 
-    def asked(self, execution_id: str) -> list[Request]:
+    def asked(self, execution_id: str | None = None) -> list[Request]:
         with self._database.reading() as connection:
-            rows = connection.execute(SQL["asked"], (execution_id,)).fetchall()
+            if execution_id is None:
+                rows = connection.execute(SQL["asked_of_all"]).fetchall()
+            else:
+                rows = connection.execute(SQL["asked"], (execution_id,)).fetchall()
         return [Request(*row) for row in rows]
 
     def answered(self, number: int) -> None:
@@ -146,6 +171,13 @@ class SqliteLog:
         return self._locks.is_held(execution_id)
 
     async def close(self) -> None:
+        try:
+            for execution_id in list(self._epochs):
+                await self.release(execution_id)
+        finally:
+            await self._let_go()
+
+    async def _let_go(self) -> None:
         try:
             await self._writer.close()
         finally:
@@ -166,15 +198,42 @@ class SqliteLog:
             after += len(rows)
 
     def _forget(self, execution_id: str) -> None:
-        def mark(connection: sqlite3.Connection) -> object:
-            return connection.execute(SQL["mark_forgotten"], (execution_id,)).fetchone()
+        if not self._mark(execution_id):
+            raise unknown(execution_id)
+        self._sweep()
+
+    def _prune(self, before: float, limit: int) -> list[str]:
+        with self._database.reading() as connection:
+            rows = connection.execute(SQL["ended_before"], (before, limit)).fetchall()
+        pruned: list[str] = []
+        for (execution_id,) in rows:
+            # Refused: it has ended, and its owner has not let go of it yet, or has begun to resume it.
+            with suppress(Refused):
+                if self._mark(execution_id, before):
+                    pruned.append(execution_id)
+        if pruned:
+            self._sweep()
+        return pruned
+
+    def _mark(self, execution_id: str, before: float | None = None) -> bool:
+        """From here on nobody sees the execution. False when there is none, or none that ended `before`."""
+
+        def mark(connection: sqlite3.Connection) -> bool:
+            # Asked again now that nobody else can own it: it may have been resumed in the meantime.
+            if before is not None and not connection.execute(SQL["is_ended"], (execution_id, before)).fetchone():
+                return False
+            row = connection.execute(SQL["mark_forgotten"], (execution_id,)).fetchone()
+            if row:
+                connection.execute(SQL["forget_submissions"], row)
+            return row is not None
 
         self._locks.take(execution_id, "forget")
         try:
-            if not self._writer.transact_now(mark):
-                raise unknown(execution_id)
+            return self._writer.transact_now(mark)
         finally:
             self._locks.give_back(execution_id)
+
+    def _sweep(self) -> None:
         with self._database.reading() as connection:
             rows = connection.execute(SQL["forgotten"]).fetchall()
         for key, last in rows:

@@ -17,12 +17,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from penstock.adapters.folders import SAFE
 from penstock.adapters.sqlite_batch import UNFIT, Append, Broken, write_batch, write_each
 from penstock.adapters.sqlite_database import Database, patiently
 from penstock.adapters.sqlite_errors import is_busy, unavailable
+from penstock.adapters.waiters import Waiters
 from penstock.kernel.errors import Bug, Refused, Unavailable
 from penstock.ports.log import Entry, Status
 
@@ -44,11 +45,6 @@ DETOUR_COMMITS = 64
 ALONE_TURNS = 8
 
 
-class Waiter(NamedTuple):
-    ticket: int
-    future: asyncio.Future[None]
-
-
 class SqliteWriter:
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -67,8 +63,7 @@ class SqliteWriter:
         self._broken: Broken = {}
         self._fault: Unavailable | None = None
         self._fault_is_told = False
-        self._waiters: list[Waiter] = []
-        self._waiters_lock = threading.Lock()
+        self._waiters = Waiters()
         self._was_slow = False
         self._detour = 0
         self._alone = 0
@@ -188,32 +183,14 @@ class SqliteWriter:
 
     async def _wait(self, ticket: int) -> None:
         """Until the writer's thread has settled `ticket`, or can settle nothing more."""
-        waiter = Waiter(ticket, asyncio.get_running_loop().create_future())
-        with self._waiters_lock:
-            self._waiters.append(waiter)
-        # Asked again after joining the waiters, as the thread looks at the waiters after settling: one sees the other.
+        settled = self._waiters.join(ticket)
         if ticket > self._settled and not self._fault:
             if not self._rung:
                 self._ring()
-            await waiter.future
+            await settled
 
     def _wake_waiters(self) -> None:
-        """Those whose ticket is settled, with one call into each loop."""
-        if not self._waiters:
-            return
-        ready: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
-        still: list[Waiter] = []
-        with self._waiters_lock:
-            for waiter in self._waiters:
-                if waiter.ticket <= self._settled or self._fault:
-                    ready.setdefault(waiter.future.get_loop(), []).append(waiter.future)
-                else:
-                    still.append(waiter)
-            self._waiters = still
-        for loop, futures in ready.items():
-            # A loop that was closed under its waiters has nobody left to tell.
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(_resolve, futures)
+        self._waiters.wake(None if self._fault else self._settled)
 
     # -- the writer's thread ------------------------------------------------------------------------------------------
 
@@ -344,9 +321,3 @@ class SqliteWriter:
     def _check_open(self) -> None:
         if self._closed:
             raise Refused("the log is closed", "open it again first")
-
-
-def _resolve(futures: list[asyncio.Future[None]]) -> None:
-    for future in futures:
-        if not future.done():
-            future.set_result(None)

@@ -5,102 +5,31 @@ Only the parser of the command that was typed is built; the commands' own code i
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import NoReturn
+from penstock.cli.fleet_arguments import FLEET_COMMANDS
+from penstock.cli.parsing import (
+    BESIDE,
+    RUN,
+    Command,
+    CommandLineError,
+    Parser,
+    as_json,
+    count,
+    label,
+    meant,
+    one_run,
+    seconds,
+    server,
+    store,
+)
 
 DOCUMENT = "a playbook or a job"
-RUN = "the id of a run, a unique beginning of it, its label, or `@last`"
-
-
-class CommandLineError(Exception):
-    """The command line is wrong: exit 2."""
-
-    def __init__(self, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-
-
-class Parser(argparse.ArgumentParser):
-    """Raises instead of exiting, and says what was probably meant."""
-
-    def parsed(self, arguments: list[str]) -> argparse.Namespace:
-        """An argument that may be left out may also stand after the options, which `parse_args` alone does not see."""
-        may_be_left_out = any(action.nargs == "?" and not action.option_strings for action in self._actions)
-        if may_be_left_out and "--" not in arguments:
-            return self.parse_intermixed_args(arguments)
-        return self.parse_args(arguments)
-
-    def error(self, message: str) -> NoReturn:
-        hint = f"`{self.prog} --help` shows what it takes"
-        word = message.rpartition(": ")[2].split(" ")[0]
-        if message.startswith("unrecognized arguments") and word.startswith("-"):
-            known = [option for action in self._actions for option in action.option_strings]
-            if word.partition("=")[0] in known:
-                raise CommandLineError(f"`{word}` stands after `--`, where options end", "put the options before `--`")
-            message = f"`{self.prog}` has no option `{word.partition('=')[0]}`{_meant(word.partition('=')[0], known)}"
-        elif message.startswith("the following arguments are required"):
-            message = f"`{self.prog}` needs {message.rpartition(': ')[2]}"
-            if "FILE" in message:
-                hint += "; a name that begins with `-` is written as `./-name`"
-        raise CommandLineError(message, hint)
-
-
-def _seconds(text: str) -> float:
-    with suppress(ValueError):
-        if 0 <= float(text) < float("inf"):
-            return float(text)
-    raise argparse.ArgumentTypeError(f"`{text}` is not a number of seconds from 0 on")
-
-
-def _count(text: str) -> int:
-    with suppress(ValueError):
-        if int(text) >= 1:
-            return int(text)
-    raise argparse.ArgumentTypeError(f"`{text}` is not a whole number from 1 on")
-
-
-def _label(text: str) -> str:
-    if not text.strip() or text.startswith("@"):
-        raise argparse.ArgumentTypeError("a label is a word of your own, and does not begin with `@`")
-    return text
-
-
-Add = Callable[[Parser], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    summary: str
-    module: str
-    add: Add
-    function: str = "main"
-    more: str = ""
-
-
-def _store(parser: Parser) -> None:
-    parser.add_argument(
-        "--store", metavar="PATH", help="the state folder (default: PENSTOCK_HOME, else `.penstock/` beside the file)"
-    )
-
-
-def _json(parser: Parser, what: str = "print exactly one JSON object") -> None:
-    parser.add_argument("--json", action="store_true", help=what)
-
-
-def _one_run(parser: Parser) -> None:
-    parser.add_argument("run", metavar="RUN", help=RUN)
-    _store(parser)
 
 
 def _running(parser: Parser) -> None:
     parser.add_argument(
         "--grace",
         metavar="SECONDS",
-        type=_seconds,
+        type=seconds,
         default=1.0,
         help="when interrupted, how long tasks may go on to their end (default 1)",
     )
@@ -125,29 +54,35 @@ def _run(parser: Parser) -> None:
     parser.add_argument("file", metavar="FILE", help=DOCUMENT)
     _values(parser)
     parser.add_argument(
-        "--name", metavar="LABEL", type=_label, help="a label for this run, by which it can be called later"
+        "--name", metavar="LABEL", type=label, help="a label for this run, by which it can be called later"
     )
     parser.add_argument("--strict", action="store_true", help="warnings are errors")
     _running(parser)
-    _store(parser)
-    _json(parser)
+    parser.add_argument(
+        "--detach", "-d", action="store_true", help="with a server: start the run, print its id and leave it"
+    )
+    store(parser, BESIDE)
+    server(parser)
+    as_json(parser)
 
 
 def _resume(parser: Parser) -> None:
-    _one_run(parser)
+    one_run(parser)
     _running(parser)
-    _json(parser)
+    as_json(parser)
 
 
 def _files(parser: Parser) -> None:
     parser.add_argument("files", metavar="FILE", nargs="+", help="a playbook, a job or a joblet")
     parser.add_argument("--strict", action="store_true", help="warnings are errors")
-    _json(parser)
+    server(parser)
+    as_json(parser)
 
 
 def _plan(parser: Parser) -> None:
     parser.add_argument("file", metavar="FILE", help=DOCUMENT)
-    _json(parser)
+    server(parser)
+    as_json(parser)
 
 
 def _graph(parser: Parser) -> None:
@@ -156,21 +91,23 @@ def _graph(parser: Parser) -> None:
         "--format", choices=("mermaid", "dot", "svg", "json"), default=None, help="default: mermaid, or what -o ends in"
     )
     parser.add_argument("-o", "--output", metavar="PATH", help="write to a file instead of stdout")
+    server(parser)
 
 
 def _runs(parser: Parser) -> None:
-    parser.add_argument("--limit", metavar="N", type=_count, default=20, help="the newest N (default 20)")
-    _store(parser)
-    _json(parser, "print one JSON object with a list of runs")
+    parser.add_argument("--limit", metavar="N", type=count, default=20, help="the newest N (default 20)")
+    store(parser)
+    server(parser)
+    as_json(parser, "print one JSON object with a list of runs")
 
 
 def _show(parser: Parser) -> None:
-    _one_run(parser)
-    _json(parser)
+    one_run(parser)
+    as_json(parser)
 
 
 def _events(parser: Parser) -> None:
-    _one_run(parser)
+    one_run(parser)
     parser.add_argument("--json", action="store_true", help="one event envelope a line")
     parser.add_argument(
         "--canonical",
@@ -182,7 +119,7 @@ def _events(parser: Parser) -> None:
 
 
 def _logs(parser: Parser) -> None:
-    _one_run(parser)
+    one_run(parser)
     parser.add_argument("--follow", "-f", action="store_true", help="go on until the run is over")
     parser.add_argument(
         "--step", "--component", metavar="NAME", dest="step", help="only lines of this step, step run or component"
@@ -198,29 +135,30 @@ def _explain(parser: Parser) -> None:
         help="a step, step run, task or iteration: fetch, fetch@2, fetch/save, fetch[5]; of a job a component, iteration "
         "or sub-job: load, each[#5], each[#5].load, '<load>'",
     )
-    _store(parser)
-    _json(parser)
+    store(parser)
+    server(parser)
+    as_json(parser)
 
 
 def _cancel(parser: Parser) -> None:
-    _one_run(parser)
+    one_run(parser)
     parser.add_argument("--reason", metavar="TEXT", default="cancelled on request", help="kept in the log")
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=_seconds, default=30.0, help="how long to wait for its end (default 30)"
+        "--timeout", metavar="SECONDS", type=seconds, default=30.0, help="how long to wait for its end (default 30)"
     )
-    _json(parser)
+    as_json(parser)
 
 
 def _tools(parser: Parser) -> None:
     parser.add_argument("kind", metavar="KIND", nargs="?", help="one kind of tool, with its parameters and an example")
-    _json(parser)
+    as_json(parser)
 
 
 def _components(parser: Parser) -> None:
     parser.add_argument(
         "type", metavar="NAME", nargs="?", help="one type of component, with its ports, parameters and an example"
     )
-    _json(parser)
+    as_json(parser)
 
 
 def _lineage(parser: Parser) -> None:
@@ -228,19 +166,21 @@ def _lineage(parser: Parser) -> None:
     parser.add_argument(
         "column", metavar="COMPONENT[.COLUMN]", nargs="?", help="only what this component, or column of it, is made of"
     )
-    _json(parser)
+    as_json(parser)
     parser.add_argument("--mermaid", action="store_true", help="as a Mermaid graph")
 
 
 def _preview(parser: Parser) -> None:
     parser.add_argument("file", metavar="FILE", help="a job")
     parser.add_argument(
-        "component", metavar="COMPONENT[.PORT]", help="whose rows to show; without a port, its main one"
+        "component",
+        metavar="COMPONENT[.PORT]",
+        help="whose rows to show: orders, orders.reject, in a joblet call.__member; without a port, its main one",
     )
-    parser.add_argument("--rows", metavar="N", type=_count, default=20, help="how many rows (default 20)")
+    parser.add_argument("--rows", metavar="N", type=count, default=20, help="how many rows (default 20)")
     _values(parser)
-    _store(parser)
-    _json(parser)
+    store(parser, BESIDE)
+    as_json(parser)
 
 
 KINDS = ("playbook", "job", "joblet")
@@ -268,13 +208,13 @@ def _keychain(parser: Parser) -> None:
     remove = actions.add_parser("remove", help="forget a secret", allow_abbrev=False)
     remove.add_argument("name", metavar="NAME")
     for one in (put, every, remove):
-        _store(one)
-        _json(one)
+        store(one)
+        as_json(one)
 
 
 def _doctor(parser: Parser) -> None:
-    _store(parser)
-    _json(parser)
+    store(parser)
+    as_json(parser)
 
 
 COMMANDS: dict[str, Command] = {
@@ -299,6 +239,7 @@ COMMANDS: dict[str, Command] = {
     "schema": Command("the JSON Schema of a playbook, job or joblet, for editors", "schema", _schema),
     "keychain": Command("store, list and remove secrets of this machine", "keychain", _keychain),
     "doctor": Command("check this machine and the state folder", "doctor", _doctor),
+    **FLEET_COMMANDS,
 }
 
 
@@ -330,19 +271,14 @@ def top_help() -> str:
 def unknown_command(name: str) -> CommandLineError:
     if name.startswith("-"):
         return CommandLineError(f"`penstock` has no option `{name}`", "`penstock --help` lists the commands")
-    meant = _meant(name, list(COMMANDS))
-    if not meant and name.endswith((".yaml", ".yml")):
-        meant = f"; to run that file, write `penstock run {name}`"
-    return CommandLineError(f"there is no command `{name}`{meant}", "`penstock --help` lists the commands")
-
-
-def _meant(word: str, known: list[str]) -> str:
-    from difflib import get_close_matches
-
-    bare = {each.lstrip("-"): each for each in known}  # The dashes alone would make all options look alike.
-    close = [bare[each] for each in get_close_matches(word.lstrip("-"), bare, 1, 0.5)]
-    return f"; did you mean `{close[0]}`?" if close else ""
+    close = meant(name, list(COMMANDS))
+    if not close and name.endswith((".yaml", ".yml")):
+        close = f"; to run that file, write `penstock run {name}`"
+    return CommandLineError(f"there is no command `{name}`{close}", "`penstock --help` lists the commands")
 
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + "."
+
+
+__all__ = ["COMMANDS", "Command", "CommandLineError", "Parser", "parser_for", "top_help", "unknown_command"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,14 @@ from penstock.dialects.sniff import kind_of, kind_of_file
 if TYPE_CHECKING:
     from penstock.dialects.job import CompiledJob
     from penstock.dialects.playbook import Compiled
+
+
+class _WhenAsked:
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._make(), name)
 
 
 class Library:
@@ -38,6 +46,11 @@ class Library:
             self._components = ComponentRegistry()
         return self._components
 
+    @property
+    def components_when_asked(self) -> Any:
+        """A playbook asks only if one of its tasks runs a job."""
+        return _WhenAsked(lambda: self.components)
+
     def compiled(self, path: Path) -> Compiled | CompiledJob:
         """With its problems, whatever they are."""
         if kind_of_file(path) == "playbook":
@@ -48,27 +61,28 @@ class Library:
                 return compiled
             from penstock.dialects.job import compile_text  # It came through a pipe, which is read once.
 
-            return compile_text(compiled.text, compiled.file, self.components, tools=self.tools, strict=self._strict)
-        return self._job(path, None)
+            return compile_text(compiled.text, compiled.file, self.components, strict=self._strict)
+        return self._job(path)
 
-    def _job(self, path: Path, context: Mapping[str, Any] | None) -> CompiledJob:
+    def _job(self, path: Path) -> CompiledJob:
         from penstock.dialects.job import compile_file
 
-        return compile_file(path, self.components, tools=self.tools, strict=self._strict, context=context)
+        return compile_file(path, self.components, strict=self._strict)
 
     def valid(self, path: Path) -> Compiled | CompiledJob:
         """Raises DocumentInvalid, which tells all problems."""
         return _checked(self.compiled(path))
 
-    def valid_job(self, path: Path, what: str, context: Mapping[str, Any] | None = None) -> CompiledJob:
+    def valid_job(self, path: Path, what: str) -> CompiledJob:
         """`what` a playbook has none of, such as "lineage"."""
-        if kind_of_file(path) == "playbook" and path.is_file():
+        from penstock.dialects.job import CompiledJob
+
+        found = self.valid(path)
+        if not isinstance(found, CompiledJob):
             raise CommandLineError(
                 f"`{path}` is a playbook, which has no {what}", "give a job: a file with `components`"
             )
-        job = self._job(path, context)
-        _checked(job)
-        return job
+        return found
 
 
 def sources_of(compiled: Compiled | CompiledJob) -> dict[str, str]:

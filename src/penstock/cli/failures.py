@@ -77,5 +77,5 @@ def tell_problems(problems: Sequence[Problem], sources: Mapping[str, str], *, as
         body: dict[str, Any] = {"status": "invalid", "exit_code": 2, "problems": flat(problems)}
         put_json(body)
     else:
-        sys.stderr.write(render(problems, sources, color=has_colour(sys.stderr)))
+        say(render(problems, sources, color=has_colour(sys.stderr)).rstrip("\n"))
     return 2

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.cli.arguments import CommandLineError
-
-if TYPE_CHECKING:
-    from penstock.kernel.net import Net
 
 _DOT = re.compile(r"(?<!\\)\.")
 MOST_BYTES = 256 * 1024 * 1024
@@ -88,31 +85,3 @@ def _yaml(key: str, text: str) -> Any:
 
 def _kind(value: object) -> str:
     return {list: "a list", str: "a text", bool: "a truth value", type(None): "null"}.get(type(value), "a number")
-
-
-def component_and_port(text: str, net: Net) -> tuple[str, str | None]:
-    """`COMPONENT[.PORT]`. A component inside a joblet has dots in its name, so names are tried before ports."""
-    if text in net.nodes:
-        return text, None
-    component, dot, port = text.rpartition(".")
-    if dot and component in net.nodes:
-        return component, port
-    from difflib import get_close_matches
-
-    close = get_close_matches(text, net.nodes, 1, 0.6) or get_close_matches(text.partition(".")[0], net.nodes, 1, 0.6)
-    meant = f"; did you mean `{close[0]}`?" if close else ""
-    some = ", ".join(f"`{name}`" for name in list(net.nodes)[:20])
-    raise CommandLineError(f"the job has no component `{text}`{meant}", f"the components are {some}")
-
-
-def context_group(name: str, net: Net) -> dict[str, Any]:
-    """The values of one context group of a job."""
-    if net.kind != "job":
-        raise CommandLineError(
-            "`--context` is for jobs: a playbook has no context groups", "use `--payload` or `--set`"
-        )
-    if name not in net.contexts:
-        known = ", ".join(f"`{one}`" for one in net.contexts)
-        hint = f"its groups are {known}" if known else "it has no groups: `context: {groups: {NAME: {…}}}` makes one"
-        raise CommandLineError(f"the job has no context group `{name}`", hint)
-    return dict(net.contexts[name])

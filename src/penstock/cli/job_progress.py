@@ -1,7 +1,6 @@
 """A job as it goes, for whoever shows it: folded from the entries while they are made.
 
-Law: it may cost the run almost nothing. Entries are put aside as they come and folded later, a batch at a time; of what happens
-inside iterations only the counts are kept, and one name to show.
+Law: it may cost the run almost nothing. Of what happens inside iterations only the counts are kept, and one name to show.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.cli.inbox import Heard, Inbox, latest
 from penstock.kernel.evolve import Execution
 from penstock.kernel.net import Link, Net, On
 from penstock.kernel.values import Json
@@ -18,7 +18,6 @@ from penstock.ports.log import Entry
 from penstock.projections import jobs_payloads as payloads
 from penstock.projections.jobs_names import node_of, subjob_name
 
-KEPT_NEWS = 10_000
 STATES = {"ok": "OK", "error": "ERROR", "skipped": "SKIPPED"}
 
 
@@ -59,12 +58,6 @@ class News:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    scope: str
-    line: str
-
-
-@dataclass(frozen=True, slots=True)
 class Rows:
     """So many rows so far, on a port of a component that is at work."""
 
@@ -89,18 +82,16 @@ class Flowing:
 
 
 @dataclass(slots=True)
-class JobProgress:
+class JobProgress(Inbox[News]):
     net: Net | None = None
     parts: dict[str, Part] = field(default_factory=dict)
     """By the component's name in the document."""
     subjobs: dict[str, str] = field(default_factory=dict)
     """Name of a sub-job outside iterations -> its state."""
-    news: deque[News] = field(default_factory=lambda: deque(maxlen=KEPT_NEWS))
-    heard: deque[News] = field(default_factory=lambda: deque(maxlen=KEPT_NEWS))
+    heard: deque[News] = field(default_factory=latest)
     """Lines that components said, in the order in which they did."""
     flowing: dict[tuple[str, str], Flowing] = field(default_factory=dict)
     _begun: bool = False
-    _waiting: deque[Entry | Heard | Rows] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
         for name, node in self.net.nodes.items() if self.net is not None else ():
@@ -108,17 +99,6 @@ class JobProgress:
 
     def has_begun(self) -> bool:
         return self._begun or bool(self._waiting)
-
-    def observer(self) -> Callable[[Entry], None]:
-        return self._waiting.append
-
-    def line_observer(self) -> Callable[[str, str | None, str], None]:
-        waiting = self._waiting
-
-        def heard(scope: str, task_run_id: str | None, line: str) -> None:
-            waiting.append(Heard(scope, line))
-
-        return heard
 
     def rows_observer(self) -> Callable[[str, str, int], None]:
         """May be called from any thread."""
@@ -129,20 +109,12 @@ class JobProgress:
 
         return counted
 
-    def fold(self, now: float) -> None:
-        """Take up all that has come since the last time."""
-        waiting = self._waiting
-        while waiting:
-            item = waiting.popleft()
-            if isinstance(item, Heard):
-                self._hear(item, now)
-            elif isinstance(item, Rows):
-                self._count(item, now)
-            elif "/" not in item.scope:  # Else it lies in an execution that one of the components runs.
-                self._begun = True
-                handler = _HANDLERS.get(item.type)
-                if handler is not None:
-                    handler(self, item)
+    def _take(self, entry: Entry) -> None:
+        if "/" not in entry.scope:  # Else it lies in an execution that one of the components runs.
+            self._begun = True
+            handler = _HANDLERS.get(entry.type)
+            if handler is not None:
+                handler(self, entry)
 
     def look_at(self, tree: Execution) -> None:
         """Nothing: a job's state has no more to say than its entries."""
@@ -154,7 +126,8 @@ class JobProgress:
         self.news.append(news)
         self.heard.append(news)
 
-    def _count(self, counted: Rows, now: float) -> None:
+    def _count(self, counted: object, now: float) -> None:
+        assert isinstance(counted, Rows)
         if "[#" in counted.component or "/" in counted.component:  # Of those in a body the sum is kept.
             return
         part = self.part(counted.component)
@@ -196,11 +169,6 @@ class JobProgress:
         group = node.part.group if node is not None and node.part is not None else None
         members = self.net.groups.get(group, ()) if self.net is not None and group is not None else ()
         return max([part.ms, *(self.parts[name].ms for name in members)])
-
-    def take_news(self) -> list[News]:
-        news = list(self.news)
-        self.news.clear()
-        return news
 
     # ---- events
 

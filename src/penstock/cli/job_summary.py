@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
+from penstock.cli.layout import table, wrapped
 from penstock.cli.naming import next_command
-from penstock.cli.output import BOLD, GREEN, RED, YELLOW, one_line, painted, safe, say, table
+from penstock.cli.output import BOLD, GREEN, RED, YELLOW, one_line, painted, safe, say
 from penstock.kernel.values import JsonMap
 from penstock.projections.jobs import JobStanding, JobSummary
 from penstock.projections.jobs_names import counted_ports, node_of
@@ -15,18 +16,19 @@ from penstock.projections.wording import counted, error_line, seconds
 
 MOST_COMPONENTS = 60
 MOST_ITERATIONS = 10
+RAN = frozenset({"OK", "ERROR", "RUNNING"})
 PAINTS = {"OK": GREEN, "ERROR": RED}
 _WORTH = {"ERROR": 0, "RUNNING": 1, "OK": 2, "SKIPPED": 3, "WAIT": 4}
 
 
 def tell_job(
-    summary: JobSummary, standing: JobStanding, execution_id: str, home: Path, where: Any, *, is_quiet: bool
+    summary: JobSummary, standing: JobStanding, execution_id: str, home: Path | str, where: Any, *, is_quiet: bool
 ) -> None:
     """`where(component, None)` gives `file:line`."""
     if not is_quiet:
         say()
         say(components_table(standing, sys.stderr))
-        for line in (*subjob_lines(standing, sys.stderr), *iteration_lines(standing)):
+        for line in (*subjob_lines(standing, sys.stderr), *iteration_lines(standing, sys.stderr)):
             say(line)
         say()
     _headline(summary, standing, execution_id)
@@ -36,8 +38,10 @@ def tell_job(
 
 
 def figures(standing: JobStanding) -> str:
+    """Components count once, whatever ran in iterations: those are counted by themselves."""
     counts: Any = standing.counts
-    found = [counted(counts["components"], "component"), counted(counts["subjobs"], "sub-job")]
+    ran = sum(one["state"] in RAN for name, one in standing.components.items() if "[#" not in name)
+    found = [counted(ran, "component"), counted(counts["subjobs"], "sub-job")]
     if counts["iterations"]:
         failed = f" ({counts['failed_iterations']:,} failed)" if counts["failed_iterations"] else ""
         found.append(counted(counts["iterations"], "iteration") + failed)
@@ -47,7 +51,8 @@ def figures(standing: JobStanding) -> str:
 def _headline(summary: JobSummary, standing: JobStanding, execution_id: str) -> None:
     paint = {"completed": GREEN, "failed": RED}.get(summary.status, YELLOW)
     took = seconds(summary.duration_ms / 1000)
-    say(f"{painted(summary.status, BOLD + paint)} after {took}: {figures(standing)}  (run {execution_id})")
+    status = painted(summary.status, BOLD + paint)
+    say(wrapped(f"{status} after {took}: {figures(standing)}  (run {execution_id})", sys.stderr))
 
 
 def components_table(standing: JobStanding, stream: IO[str]) -> str:
@@ -60,9 +65,10 @@ def components_table(standing: JobStanding, stream: IO[str]) -> str:
     else:
         shown = rows
     titles = ("COMPONENT", "TYPE", "STATE", "ROWS IN", "ROWS OUT", "TIME", "")
-    text = table(titles, (_row(name, one, standing) for name, one in shown), stream)
+    cells = (_row(name, one, standing) for name, one in shown)
+    text = table(titles, cells, stream, spare=("TYPE", "ROWS IN", "TIME"), cuttable="COMPONENT")
     left = len(rows) - len(shown)
-    return f"{text}\n… and {left:,} more components" if left else text
+    return f"{text}\n… and {counted(left, 'more component')}" if left else text
 
 
 def _row(name: str, one: Any, standing: JobStanding) -> tuple[str, ...]:
@@ -98,12 +104,17 @@ def subjob_lines(standing: JobStanding, stream: IO[str]) -> list[str]:
         state = painted(str(one["state"]), PAINTS.get(str(one["state"]), YELLOW), stream)
         kept = " (kept)" if one.get("kept") else ""
         members: Any = one["members"]
-        some = ", ".join(node_of(name) for name in members[:8]) + (" …" if len(members) > 8 else "")
-        lines.append(f"sub-job {safe(str(one['name']))}: {state}{kept}  {safe(some)}")
+        some = ", ".join(_own_name(node_of(name)) for name in members[:8]) + (" …" if len(members) > 8 else "")
+        lines.append(wrapped(f"sub-job {safe(str(one['name']))}: {state}{kept}  {safe(some)}", stream))
     return ["", *lines]
 
 
-def iteration_lines(standing: JobStanding) -> list[str]:
+def _own_name(name: str) -> str:
+    """Of one in a joblet, what follows the name of the call: the sub-job is named in full."""
+    return name[name.rindex(".__") + 1 :] if ".__" in name else name
+
+
+def iteration_lines(standing: JobStanding, stream: IO[str]) -> list[str]:
     """The iterations that failed, which a job under `continue` would not speak of otherwise (D37)."""
     failed = [one for one in standing.subjobs if str(one["name"]).endswith("]") and one["state"] == "ERROR"]
     if not failed:
@@ -112,7 +123,7 @@ def iteration_lines(standing: JobStanding) -> list[str]:
     lines = [f"{counted(total, 'iteration')} failed:"]
     for one in failed[:MOST_ITERATIONS]:
         error: Any = one.get("error")
-        lines.append(f"  {safe(str(one['name']))}: {one_line(error_line(error))}")
+        lines.append(wrapped(f"  {safe(str(one['name']))}: {one_line(error_line(error))}", stream, indent=4))
     left = total - min(len(failed), MOST_ITERATIONS)
     return ["", *lines, *([f"  … and {left:,} more"] if left > 0 else [])]
 
@@ -132,7 +143,7 @@ def _failure(summary: JobSummary, where: Any) -> None:
         say(f"  and {counted(int(str(error['others'])), 'more failed sub-job')}")
 
 
-def _next(summary: JobSummary, execution_id: str, home: Path) -> None:
+def _next(summary: JobSummary, execution_id: str, home: Path | str) -> None:
     import shlex
 
     error = summary.error if isinstance(summary.error, dict) else {}

@@ -2,56 +2,36 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 
 from penstock.cli.job_progress import JobProgress, News, Part
-from penstock.cli.output import one_line, safe, say
+from penstock.cli.output import one_line, safe
+from penstock.cli.watching import Lines, clock
 from penstock.projections.jobs_names import counted_ports
 from penstock.projections.wording import error_line, seconds
 
-ITERATIONS_EVERY_S = 3.0
 
-
-class JobLines:
+class JobLines(Lines[JobProgress]):
     """One line per component start and end, sub-job end, failed iteration and log line; of iterations the count now and then."""
 
-    def __init__(self, title: str) -> None:
-        say(title)
-        self._counted_at = time.monotonic()
-        self._counted: dict[str, int] = {}
-
-    def show(self, progress: JobProgress) -> None:
+    def news(self, progress: JobProgress) -> list[str]:
         progress.heard.clear()
-        lines = [_line(news) for news in progress.take_news()]
-        if time.monotonic() - self._counted_at >= ITERATIONS_EVERY_S:
-            self._counted_at = time.monotonic()
-            lines += self._iterations(progress)
-        if lines:
-            say("\n".join(lines))
+        return [_line(news) for news in progress.take_news()]
 
-    def note(self, text: str) -> None:
-        say(text)
-
-    def close(self, progress: JobProgress) -> None:
-        self.show(progress)
-
-    def _iterations(self, progress: JobProgress) -> list[str]:
-        lines = []
+    def loops(self, progress: JobProgress) -> Iterator[tuple[str, int, str]]:
         for part in progress.parts.values():
             settled = part.done + part.failed
-            if part.state == "RUNNING" and settled and self._counted.get(part.name) != settled:
-                self._counted[part.name] = settled
-                lines.append(f"{_clock(time.time())} {part.name}: {iterations(part)}")
-        return lines
+            if part.state == "RUNNING" and settled:
+                yield part.name, settled, f"{part.name}: {iterations(part)}"
 
 
 def _line(news: News) -> str:
-    start = f"{_clock(news.at)} {news.name}"
+    start = f"{clock(news.at)} {news.name}"
     part = news.part
     if news.what == "line":
         return f"{news.name} | {safe(news.text)}"
     if news.what == "subjob":
-        return f"{_clock(news.at)} sub-job {news.name}: {news.text}"
+        return f"{clock(news.at)} sub-job {news.name}: {news.text}"
     if news.what == "iteration":
         return f"{start}: ERROR: {one_line(news.text)}"
     assert part is not None
@@ -86,7 +66,3 @@ def pace(rate: float) -> str:
         if rate >= size:
             return f"{rate / size:.3g}{word} rows/s"
     return f"{rate:.3g} rows/s"
-
-
-def _clock(at: float) -> str:
-    return time.strftime("%H:%M:%S", time.localtime(at))

@@ -77,8 +77,10 @@ class Lineage:
                 return [end for end in every if end[0] == component] or self._fed(component, every)
             if wanted.startswith(f"{component}."):
                 return self._column(component, wanted.removeprefix(f"{component}."), every)
+        name = wanted.partition(".")[0]
+        known = ", ".join(f"`{one}`" for one in self.net.nodes if "." not in one)
         raise CommandLineError(
-            f"the job has no component `{wanted.partition('.')[0]}`{_meant(wanted.partition('.')[0], self.net.nodes)}"
+            f"the job has no component `{name}`{_meant(name, self.net.nodes)}", f"the components are {known}"
         )
 
     def _fed(self, component: str, every: list[End]) -> list[End]:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from penstock.cli.arguments import COMMANDS, CommandLineError, parser_for, top_help, unknown_command
+from penstock.cli.output import open_streams, silence
 
 DEBUG = "PENSTOCK_DEBUG"
 
@@ -18,7 +19,7 @@ DEBUG = "PENSTOCK_DEBUG"
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     as_json = "--json" in arguments
-    _open_streams()
+    open_streams()
     try:
         return _flushed(_dispatched(arguments))
     except SystemExit as stop:  # argparse, after it has printed a help text
@@ -33,16 +34,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             import traceback
 
             traceback.print_exc()
-        from penstock.cli.failures import told
+        return _told(error, as_json=as_json)
 
+
+def _told(error: Exception, *, as_json: bool) -> int:
+    from penstock.cli.failures import told
+
+    try:
         return told(error, as_json=as_json)
-
-
-def _open_streams() -> None:
-    """A stream that was closed before the start (`>&-`) is None; what would be written to it goes nowhere."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  open as long as the process
+    except OSError:  # Nothing can be written to stdout, which may be what is being told of.
+        silence(sys.stdout)
+        return told(error, as_json=False)
 
 
 def _dispatched(arguments: list[str]) -> int:
@@ -51,7 +53,7 @@ def _dispatched(arguments: list[str]) -> int:
             shown = argument.encode("utf-8", "replace").decode()
             raise CommandLineError(f"`{shown}` is not UTF-8", "rename the file, or write the argument in UTF-8")
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        if len(arguments) > 1 and arguments[0] == "help" and arguments[1] in COMMANDS:
+        if len(arguments) > 1 and arguments[0] == "help":
             return _dispatched([arguments[1], "--help"])
         sys.stdout.write(top_help())
         return 0 if arguments else 2
@@ -73,14 +75,16 @@ def _dispatched(arguments: list[str]) -> int:
 
 
 def _flushed(code: int) -> int:
-    """A reader that left early, such as `head`, changes nothing about the exit code."""
+    """A reader that left early, such as `head`, changes nothing about the exit code; data that could not be written does."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except OSError:
-            from penstock.cli.output import silence
-
+        except BrokenPipeError:
             silence(stream)
+        except OSError as error:
+            silence(stream)
+            if stream is sys.stdout:
+                code = _told(error, as_json=False)
     return code
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.cli.arguments import CommandLineError
+from penstock.cli.remote import SERVER
 from penstock.homes import known_home
 from penstock.kernel.errors import Refused
 
@@ -54,10 +55,16 @@ def new_id() -> str:
     return os.urandom(6).hex()
 
 
-def next_command(words: str, home: Path) -> str:
-    """A command line to try next, with `--store` only where the state folder would not be found without."""
+def next_command(words: str, home: Path | str) -> str:
+    """A command line to try next, with `--store` only where the state folder would not be found without. `home` may be the URL
+    of a server."""
+    import os
     import shlex
 
+    if isinstance(home, str):
+        return (
+            f"penstock {words}" if os.environ.get(SERVER) == home else f"penstock {words} --server {shlex.quote(home)}"
+        )
     try:
         found: Path | None = known_home()
     except Refused:

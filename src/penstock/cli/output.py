@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+import unicodedata
 from contextlib import suppress
 from typing import IO, Any
 
@@ -32,14 +34,25 @@ def painted(text: str, paint: str, stream: IO[str] | None = None) -> str:
     return f"{paint}{text}{RESET}" if has_colour(stream or sys.stderr) else text
 
 
+def unpainted(text: str) -> str:
+    return _ANSI.sub("", text) if "\x1b" in text else text
+
+
 def safe(text: str) -> str:
     """Text of others, without escape sequences, control characters and bidirectional marks; line breaks stay."""
-    return _UNSAFE.sub("�", _ANSI.sub("", text))
+    return _UNSAFE.sub("�", unpainted(text))
 
 
 def one_line(text: str, widest: int = 200) -> str:
     line = safe(" ".join(text.split()))
     return line if len(line) <= widest else line[: widest - 1] + "…"
+
+
+def cells_of(character: str) -> int:
+    """How many columns of a terminal it takes."""
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 
 
 def say(text: str = "") -> None:
@@ -77,15 +90,30 @@ def _write(stream: IO[str], text: str) -> None:
         stream.write(text)
     except UnicodeEncodeError:
         encoding = getattr(stream, "encoding", None) or "ascii"
-        stream.write(text.encode(encoding, "replace").decode(encoding))
+        stream.write(text.encode(encoding, PLAIN).decode(encoding))
 
 
-def table(titles: Sequence[str], rows: Iterable[Sequence[str]], stream: IO[str] | None = None) -> str:
-    """Columns as wide as their widest cell; the last one is left ragged. `stream`: where it will be written, else stdout."""
-    lines = [list(titles), *([safe(cell) for cell in row] for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(titles))]
-    out = []
-    for number, line in enumerate(lines):
-        text = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        out.append(painted(text, BOLD, stream or sys.stdout) if number == 0 else text)
-    return "\n".join(out)
+_PLAIN_SIGNS = {"…": ".", "→": ">", "←": "<", "·": ".", "✓": "+", "✗": "x", "⊘": "-", "│": "|", "━": "#", "─": "-"}
+PLAIN = "penstock-plain"
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """For each sign that a terminal does not have, as many as it takes cells: more or fewer would break what is drawn."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    signs = error.object[error.start : error.end]
+    return "".join(_PLAIN_SIGNS.get(sign, "?" * cells_of(sign)) for sign in signs), error.end
+
+
+codecs.register_error(PLAIN, _plain)
+
+
+def open_streams() -> None:
+    """A stream that was closed before the start (`>&-`) is None; what would be written to it goes nowhere. One that cannot take
+    every character takes something like it."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  open as long as the process
+        elif isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
+            stream.reconfigure(errors=PLAIN)

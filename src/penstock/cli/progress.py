@@ -1,7 +1,7 @@
 """A run as it goes, for whoever shows it: folded from the entries while they are made.
 
-Law: it may cost the run almost nothing. Entries are put aside as they come and folded later, a batch at a time; how far a loop
-is, is asked of the state; and a payload is decoded only when something in it is shown.
+Law: it may cost the run almost nothing. How far a loop is, is asked of the state; and a payload is decoded only when something in
+it is shown.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.cli.inbox import Heard, Inbox
 from penstock.kernel.evolve import Execution
 from penstock.kernel.values import Json
 from penstock.ports.log import Entry
 from penstock.ports.results import decode
 from penstock.ports.wire import step_of, step_run_of
+from penstock.projections.wording import elements
 
-KEPT_NEWS = 10_000
 KEPT_RUNS = 200
+MOST_TOLD = 20
 
 _RETRY = b'"do":"retry"'
 _FAIL = b'"do":"fail"'
@@ -39,9 +41,15 @@ class Shown:
     task: str = ""
     attempt: int = 1
     retry_at: float | None = None
+    is_loop: bool = False
     total: int | None = None
+    """Of a loop: how many elements; None while nobody knows."""
     done: int = 0
     failed: int = 0
+    out: int = 0
+    """Of a fanned-out loop: how many ranges are out."""
+    told: int = 0
+    """So many of its elements and ranges that come again were news."""
     line: str = ""
     failed_task: str = ""
     failed_index: int | None = None
@@ -57,57 +65,37 @@ class News:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """A line that a tool said."""
-
-    scope: str
-    line: str
-
-
 @dataclass(slots=True)
-class Progress:
+class Progress(Inbox[News]):
     runs: dict[str, Shown] = field(default_factory=dict)
     open: dict[str, Shown] = field(default_factory=dict)
-    news: deque[News] = field(default_factory=lambda: deque(maxlen=KEPT_NEWS))
     failures: list[Shown] = field(default_factory=list)
     before: deque[Shown] = field(default_factory=lambda: deque(maxlen=20))
     """The last step runs that were done."""
     ended: int = 0
-    _waiting: deque[Entry | Heard] = field(default_factory=deque)
 
     def has_begun(self) -> bool:
         """Whether anything was written down yet."""
         return bool(self.runs or self.ended or self._waiting)
 
-    def observer(self) -> Callable[[Entry], None]:
-        return self._waiting.append
-
-    def line_observer(self) -> Callable[[str, str | None, str], None]:
-        waiting = self._waiting
-
-        def heard(scope: str, task_run_id: str | None, line: str) -> None:
-            waiting.append(Heard(scope, line))
-
-        return heard
-
-    def fold(self, now: float) -> None:
-        """Take up all that has come since the last time."""
-        waiting = self._waiting
-        while waiting:
-            item = waiting.popleft()
-            if isinstance(item, Heard):
-                self._hear(item, now)
-                continue
-            handler = _HANDLERS.get(item.type)
-            if handler is not None:
-                handler(self, item)
+    def _take(self, entry: Entry) -> None:
+        handler = _HANDLERS.get(entry.type)
+        if handler is not None:
+            handler(self, entry)
 
     def _hear(self, heard: Heard, now: float) -> None:
         run = self.runs.get(step_run_of(heard.scope) or "")
         if run is not None:
             run.line = heard.line
             self.news.append(News("line", run, now, heard.line))
+            return
+        around, _, component = heard.scope.rpartition("/")  # A component of a job that a task runs.
+        while around and run is None:
+            run = self.runs.get(step_run_of(around) or "")
+            around = around.rpartition("/")[0]
+        if run is not None:
+            run.line = f"{component} | {heard.line}"
+            self.news.append(News("line", run, now, run.line))
 
     def look_at(self, tree: Execution) -> None:
         """The state knows how far loops are, and which runs were under way before this process took the execution up."""
@@ -116,13 +104,11 @@ class Progress:
             if shown is None:
                 shown = _shown(run.place.id, run.scheduled_at, run.visit)
                 self.runs[shown.id] = self.open[shown.id] = shown
-            if run.loop is not None:
-                shown.total, shown.done, shown.failed = run.loop.total, run.loop.done, run.loop.failed
-
-    def take_news(self) -> list[News]:
-        news = list(self.news)
-        self.news.clear()
-        return news
+            loop = run.loop or run.fanout
+            if loop is not None:
+                shown.is_loop, shown.total, shown.done, shown.failed = True, loop.total, loop.done, loop.failed
+            if run.fanout is not None:
+                shown.out = len(run.fanout.out)
 
     def _drop_old(self) -> None:
         if len(self.runs) <= KEPT_RUNS:
@@ -158,6 +144,7 @@ def _ended(seen: Progress, entry: Entry) -> None:
     is_looped = b'"looped":true' in entry.payload
     data = _data(entry) if is_looped or entry.type == "step.failed" else {}
     if is_looped and isinstance(data["result"], dict):
+        run.is_loop, run.out = True, 0
         run.total, run.done, run.failed = (data["result"][name] for name in ("total", "done", "failed"))
     if entry.type == "step.failed":
         run.status, run.error = "failed", data.get("error")
@@ -212,6 +199,34 @@ def _retried(seen: Progress, entry: Entry) -> None:
     seen.news.append(News("retry", run, entry.ts, text))
 
 
+def _shard_failed(seen: Progress, entry: Entry) -> None:
+    run = seen.open.get(entry.scope[: entry.scope.rfind("[")])
+    if run is None:
+        return
+    data = _data(entry)
+    if data["again"]:
+        text = f"element [{data['iter_index']}] failed: {(data['error'] or {}).get('message', 'error')}; it comes again"
+        _comes_again(seen, run, entry.ts, text)
+    elif run.failed_index is None:
+        run.failed_index = data["iter_index"]
+
+
+def _shards_returned(seen: Progress, entry: Entry) -> None:
+    run = seen.open.get(entry.scope)
+    if run is not None and b'"reason":"lost"' in entry.payload:
+        data = _data(entry)
+        whose = f" {data['worker']}" if data["worker"] else ""
+        text = f"worker{whose} was lost with range {data['range']}; {elements(data['lo'], data['hi'])} again"
+        _comes_again(seen, run, entry.ts, text)
+
+
+def _comes_again(seen: Progress, run: Shown, at: float, text: str) -> None:
+    """Of thousands the first few are enough: `show` has the count."""
+    run.told += 1
+    if run.told <= MOST_TOLD:
+        seen.news.append(News("retry", run, at, text))
+
+
 _HANDLERS: dict[str, Callable[[Progress, Entry], None]] = {
     "step.scheduled": _scheduled,
     "step.done": _ended,
@@ -220,4 +235,6 @@ _HANDLERS: dict[str, Callable[[Progress, Entry], None]] = {
     "token.refused": _refused,
     "task.started": _task_started,
     "task.done": _task_done,
+    "loop.shard.failed": _shard_failed,
+    "loop.shard.returned": _shards_returned,
 }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from penstock.cli.output import is_terminal
 from penstock.cli.progress import Progress
-from penstock.cli.watching import TICK_S, F, Nobody, PlainLines, Watcher
+from penstock.cli.watching import TICK_S, F, Nobody, Watcher
 from penstock.server.runs import RunUnderWay
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ def watcher_for(title: str, *, is_silent: bool) -> Watcher[Progress]:
         from penstock.cli.live import LiveTree
 
         return LiveTree(title)
-    return PlainLines(title)
+    from penstock.cli.lines import StepLines
+
+    return StepLines(title)
 
 
 def job_watcher_for(title: str, *, is_silent: bool) -> Watcher[JobProgress]:

@@ -24,7 +24,7 @@ Where = Callable[[str, "str | None"], str]
 """`where(step, task)` gives `file:line`, or nothing when that is not known."""
 
 
-def tell(summary: RunSummary, progress: Progress, home: Path, where: Where) -> None:
+def tell(summary: RunSummary, progress: Progress, home: Path | str, where: Where) -> None:
     _headline(summary)
     if summary.status == "completed":
         result(summary.result, summary.execution_id)
@@ -102,7 +102,7 @@ def _others(error: JsonMap, progress: Progress, failed: Shown | None) -> None:
             say(f"    {run.step}: {one_line(error_line(run.error))}")
 
 
-def _next(summary: RunSummary, progress: Progress, home: Path) -> None:
+def _next(summary: RunSummary, progress: Progress, home: Path | str) -> None:
     name = summary.execution_id
     error = summary.error if isinstance(summary.error, dict) else {}
     say()

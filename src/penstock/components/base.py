@@ -177,6 +177,8 @@ class Relational(Component[P]):
 
     keeps_count: ClassVar[bool] = False
     """Every output has exactly as many rows as its first input."""
+    refuses: ClassVar[bool] = False
+    """A row that it cannot take is an error unless somebody reads `reject`: it counts such rows itself (`NB_LINE_REJECTED`)."""
 
     def is_fusable(self, params: P, connected: frozenset[str]) -> bool:
         """Can this use be a stage of a larger query? If not, `run` is called when it is defined, else each SELECT by itself."""

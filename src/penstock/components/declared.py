@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from penstock.components.base import Call, ComponentFailure
+from penstock.data.untyped import is_open
 from penstock.ports.rows import Relation, Schema
 
 if TYPE_CHECKING:
@@ -43,15 +44,24 @@ def _shaped(call: Call, port: str, rows: Relation, schema: Schema) -> Relation:
 
     known = {column.name.casefold(): column.name for column in rows.schema}
     missing = [f"`{column.name}`" for column in schema if column.name.casefold() not in known]
-    if missing:
+    if missing and not is_open(rows.schema):
         there = ", ".join(f"`{column.name}`" for column in rows.schema)
         raise ComponentFailure(
             "schema", f"`{port}` lacks {', '.join(missing)}, which its schema declares; it has {there}"
         )
     taken = [
-        called(select.cast(select.column(known[column.name.casefold()]), column.type), column.name) for column in schema
+        called(select.cast(_column(known.get(column.name.casefold())), column.type), column.name) for column in schema
     ]
     return call.engine.select(select.sql(picked(taken, "rows")), {"rows": rows})
+
+
+def _column(name: str | None) -> exp.Expr:
+    """The column, or its absence from rows that never came."""
+    from sqlglot import exp
+
+    from penstock.data import select
+
+    return exp.null() if name is None else select.column(name)
 
 
 def _count(call: Call, port: str, rows: Relation, schema: Schema) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Union, get_args, get_origin
 
 from penstock.components.base import Call, ComponentFailure, Port
 from penstock.components.running import ERRORS, gathered
+from penstock.data.untyped import UNKNOWN_COLUMNS
 from penstock.ports.rows import Relation, Schema
 
 BATCH = 10_000
@@ -132,10 +133,7 @@ def _batches(rows: Iterable[Any], port: str) -> Iterator[list[Mapping[str, Any]]
 def _guess(call: Call, port: Port) -> Schema:
     """No rows and no declaration: most probably the columns that came in."""
     first = next((rows[0].schema for rows in call.inputs.values() if rows), ())
-    if not first and not port.reject:
-        message = f"port `{port.name}` has no rows, and its columns are not known"
-        raise ComponentFailure("output", f"{message}; declare them under `schema`")
-    return (*first, *ERRORS) if port.reject else first
+    return (*first, *ERRORS) if port.reject else first or UNKNOWN_COLUMNS
 
 
 def _frame(call: Call, relation: Relation, form: Form) -> Any:

@@ -16,7 +16,8 @@ import msgspec
 from penstock.components import bound
 from penstock.components.base import Component, ComponentFailure, PlanCall, Relational, Sink, UserSql
 from penstock.data import lineage, select
-from penstock.ports.components import Inferred, Mistake, Port, Unknown
+from penstock.data.untyped import is_open
+from penstock.ports.components import NO_SCHEMAS, Inferred, Mistake, Port, Unknown
 from penstock.ports.rows import RowsFailed, Schema, SqlText
 from penstock.tools.base import ToolFailure
 from penstock.tools.parameters import convert
@@ -35,6 +36,7 @@ def infer(
     inputs: Known,
     outputs: tuple[str, ...],
     folder: Path,
+    declared: Mapping[str, Schema] = NO_SCHEMAS,
     *,
     with_lineage: bool = True,
 ) -> Inferred:
@@ -43,7 +45,7 @@ def infer(
     mistakes, model = _converted(component, params, unknown)
     if model is None:
         return Inferred(dict.fromkeys(outputs), tuple(mistakes))
-    call = PlanCall(folder, frozenset(outputs))
+    call = PlanCall(folder, frozenset(outputs), declared)
     pieces = list(_pieces(component, model))
     mistakes += [*_unbound(pieces, inputs, unknown), *_checked(component, model, inputs, call, unknown)]
     conditions = {piece.path for piece in pieces if piece.form == "condition"}
@@ -90,7 +92,8 @@ def _shapes(
     try:
         queries = component.selects(params, known, call)
         for port, query in queries.items():
-            found.outputs[port] = found.outputs.get(port) or bound.schema(query, known)
+            shape = found.outputs.get(port) or bound.schema(query, known)
+            found.outputs[port] = None if is_open(shape) else shape
     except (ComponentFailure, RowsFailed, select.SqlMistake) as problem:
         # The pieces are right and the whole is not; a message about the whole has no place of its own.
         return Inferred(dict.fromkeys(outputs), (Mistake((), problem.message),)), {}

@@ -18,7 +18,7 @@ from msgspec import inspect as types
 
 from penstock.components.base import Action, Component, ComponentFailure, Iterator, Port, Ports, Relational, Sink
 from penstock.kernel.errors import Refused
-from penstock.ports.components import ComponentDescription, Inferred
+from penstock.ports.components import NO_SCHEMAS, ComponentDescription, Inferred
 from penstock.ports.rows import Schema
 from penstock.tools import loading
 from penstock.tools import registry as tools
@@ -102,10 +102,11 @@ class ComponentRegistry:
         inputs: Mapping[str, Schema | None],
         outputs: tuple[str, ...],
         folder: Path,
+        declared: Mapping[str, Schema] = NO_SCHEMAS,
     ) -> Inferred:
         from penstock.components.inferring import infer
 
-        return infer(self.get(type), params, inputs, outputs, folder, with_lineage=self._with_lineage)
+        return infer(self.get(type), params, inputs, outputs, folder, declared, with_lineage=self._with_lineage)
 
     def _find(self, type: str) -> type[Component[Any]] | None:
         if type in built_in():

@@ -7,14 +7,15 @@ nothing of it touches the engine afterwards. Whatever goes wrong inside a compon
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from penstock.components import declared
+from penstock.components import declared, nothing
 from penstock.components.base import Action, Call, Component, ComponentFailure, Iterator, PlanCall, Relational, Sink
 from penstock.components.failing import failure_of
 from penstock.components.patience import PatientThreads
+from penstock.kernel.values import Json, JsonMap
 from penstock.ports.rows import Column, Relation, RowsFailed, Schema, Stage
 
 ERRORS: Schema = (Column("error_code", "VARCHAR"), Column("error_message", "VARCHAR"))
@@ -32,25 +33,62 @@ async def run(component: Component[Any], params: Any, call: Call) -> Any:
     Raises ComponentFailure, or CancelledError when the run was cancelled.
     """
     call = replace(call, threads=PatientThreads(call.threads, call.engine))
+    while True:
+        try:
+            return await _run(component, params, call)
+        except Exception as error:  # the component's own code, and that of its author's, may raise anything
+            call = await _wider(error, component, params, call)
+
+
+async def _wider(error: Exception, component: Component[Any], params: Any, call: Call) -> Call:
+    """The call once more, with a column that was missing from rows that never came. For anything else raises ComponentFailure."""
+    failure = failure_of(error, component, params, call)
+    wider: Call | None = await call.threads.run(nothing.widened, call, failure)
+    if wider is None:
+        raise failure from error
+    return wider
+
+
+def countable(component: Component[Any]) -> frozenset[str]:
+    """The output ports whose rows may be made only to count them."""
+    if not isinstance(component, Relational) or component.refuses:
+        return frozenset()
+    return frozenset(port.name for port in component.outputs if not port.is_wild)
+
+
+def uncounted(component: Component[Any], connected: Collection[str], rejected: Json = 0) -> JsonMap:
+    """The row counts of the ports that nothing went out of, because nobody reads them: of those on `reject`, how many there
+    would have been when that is known."""
+    unread = (port for port in component.outputs if not port.is_wild and port.name not in connected)
+    return {f"NB_LINE_OUT_{port.name}": rejected if port.name == "reject" else 0 for port in unread}
+
+
+async def _run(component: Component[Any], params: Any, call: Call) -> Any:
     try:
         result = await _perform(component, params, call)
-        missing = sorted(call.connected - {*call.outputs})
-        if missing:
-            await call.threads.run(_fill, component, missing, call)
-        if call.declared:
-            await call.threads.run(declared.hold, call)
-    except Exception as error:  # the component's own code, and that of its author's, may raise anything
-        raise failure_of(error, component, params, call) from error
+    finally:
+        known = uncounted(component, {*call.outputs} & call.connected, call.after.get("NB_LINE_REJECTED", 0))
+        call.after.update({name: count for name, count in known.items() if name not in call.after})
+    missing = sorted(call.connected - {*call.outputs})
+    if missing:
+        await call.threads.run(_fill, component, missing, call)
+    if call.declared:
+        await call.threads.run(declared.hold, call)
     return result
 
 
 async def elements(iterator: Iterator[Any], params: Any, call: Call) -> list[Any]:
     """What an iterator's body is to run over. Raises ComponentFailure, as `run` does."""
-    try:
-        found: list[Any] = await call.threads.run(lambda: list(iterator.elements(params, call).items))
-    except Exception as error:  # as in `run`
-        raise failure_of(error, iterator, params, call) from error
-    return found
+    while True:
+        try:
+            found: list[Any] = await call.threads.run(_elements, iterator, params, call)
+            return found
+        except Exception as error:  # as in `run`
+            call = await _wider(error, iterator, params, call)
+
+
+def _elements(iterator: Iterator[Any], params: Any, call: Call) -> list[Any]:
+    return list(iterator.elements(params, call).items)
 
 
 def wants_fusion(component: Component[Any], params: Any, connected: Iterable[str]) -> bool:
@@ -100,7 +138,9 @@ async def _perform(component: Component[Any], params: Any, call: Call) -> Any:
         component.is_fusable(params, call.connected) or not hasattr(component, "run")
     ):
         try:
-            return await call.threads.run(_select, component, params, call)
+            is_done = await call.threads.run(_select, component, params, call)
+            if is_done or not hasattr(component, "run"):
+                return None
         except RowsFailed as failed:
             # A reader that can also run by itself knows which line of which file it was, and what may still be done.
             if failed.kind not in _OF_THE_ROWS or not hasattr(component, "run"):
@@ -117,7 +157,8 @@ async def _act(component: Any, params: Any, call: Call) -> Any:
     return await result if inspect.isawaitable(result) else result
 
 
-def _select(component: Relational[Any], params: Any, call: Call) -> None:
+def _select(component: Relational[Any], params: Any, call: Call) -> bool:
+    """False when the component has no query to say of what it reads."""
     plan = PlanCall(call.folder, call.connected, call.declared)
     component.prepare(params, plan)
     inputs = {port: gathered(call, port) for port in call.inputs}
@@ -125,6 +166,7 @@ def _select(component: Relational[Any], params: Any, call: Call) -> None:
     for port in sorted(call.connected):
         if port in selects:
             call.put(port, call.engine.select(selects[port], inputs))
+    return bool(selects) or not call.connected
 
 
 def _write(component: Sink[Any], params: Any, call: Call) -> None:

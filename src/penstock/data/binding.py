@@ -18,9 +18,10 @@ from sqlglot import exp
 
 from penstock.data.bound_mistakes import mistake_of
 from penstock.data.composing import columns, over, quoted, stored
-from penstock.data.failures import columns_of, placed_in, rows_failed
+from penstock.data.failures import columns_of, placed_in, rows_failed, type_trouble_at
 from penstock.data.select import SqlMistake, cast, expression, query, sql
 from penstock.data.sql_rules import place
+from penstock.data.untyped import NOTHING, Bound, Stuck, bound_under_some_types, has_untyped
 from penstock.ports.rows import Column, Schema, SqlText
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.In)
@@ -77,29 +78,55 @@ class Binder:
     def check(self, piece: str, form: str, inputs: Mapping[str, Schema]) -> BoundSql:
         """`form` is `value`, `condition`, `aggregate` or `query`, as in UserSql."""
         with self._lock:
-            try:
-                if form == "query":
-                    self._bind_query(piece, inputs)
-                    return BoundSql()
-                return BoundSql(self._bind_expression(piece, form, inputs))
-            except SqlMistake as mistake:
-                return BoundSql(mistake=mistake)
-            except duckdb.Error as error:
-                # Not the author's SQL but the columns it is bound to, such as a type that DuckDB does not know.
-                return BoundSql(
-                    mistake=SqlMistake(f"the columns of the input: {rows_failed(error).message}", kind="type")
-                )
+            found = self._check(piece, form, inputs)
+            if found.mistake is None or not has_untyped(inputs):
+                return found
+
+            def bind(typed: Mapping[str, Schema]) -> Bound[BoundSql] | Stuck:
+                tried = self._check(piece, form, typed)
+                if tried.mistake is None or tried.mistake.kind != "type":
+                    return Bound(tried)
+                return Stuck(tried.mistake.offset or 0)
+
+            return bound_under_some_types(piece, inputs, bind) or found
+
+    def _check(self, piece: str, form: str, inputs: Mapping[str, Schema]) -> BoundSql:
+        try:
+            if form == "query":
+                self._bind_query(piece, inputs)
+                return BoundSql()
+            return BoundSql(self._bind_expression(piece, form, inputs))
+        except SqlMistake as mistake:
+            return BoundSql(mistake=mistake)
+        except duckdb.Error as error:
+            # Not the author's SQL but the columns it is bound to, such as a type that DuckDB does not know.
+            return BoundSql(mistake=SqlMistake(f"the columns of the input: {rows_failed(error).message}", kind="type"))
 
     def schema(self, query: SqlText, inputs: Mapping[str, Schema]) -> Schema:
         """The columns of a query of a component's own. It may read files, as far as it takes to know their columns."""
         with self._lock:
             statement = over(query, self._sources(inputs))
             try:
-                found = columns_of(self._connection, statement)
-                return tuple(Column(name, type) for name, type in found)
+                return self._columns(statement)
             except duckdb.Error as error:
+                found = self._columns_under_some_types(query, inputs) if has_untyped(inputs) else None
+                if found is not None:
+                    return found
                 with placed_in(query, statement):
                     raise rows_failed(error) from error
+
+    def _columns(self, statement: str) -> Schema:
+        return tuple(Column(name, type) for name, type in columns_of(self._connection, statement))
+
+    def _columns_under_some_types(self, query: SqlText, inputs: Mapping[str, Schema]) -> Schema | None:
+        def bind(typed: Mapping[str, Schema]) -> Bound[Schema] | Stuck:
+            statement = over(query, self._sources(typed))
+            try:
+                return Bound(self._columns(statement))
+            except duckdb.Error as error:
+                return Stuck(type_trouble_at(error, statement))
+
+        return bound_under_some_types(query, inputs, bind)
 
     def close(self) -> None:
         with self._lock:
@@ -131,7 +158,7 @@ class Binder:
         if len(types) != 1:
             raise SqlMistake(f"one value is needed here, and this is {len(types)} columns", 0, len(text), kind="type")
         self._refuse_unreadable_texts(text, tree, frame)
-        if form == "condition" and types[0] not in ("BOOLEAN", '"NULL"', "NULL"):
+        if form == "condition" and types[0] not in ("BOOLEAN", NOTHING, "NULL"):
             raise SqlMistake(f"a condition is true or false, and this is {types[0]}", 0, len(text), kind="type")
         return types[0]
 

@@ -7,6 +7,7 @@ it away.
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 from penstock.data.duckdb_database import Database, Limits, failing_plainly, settle
@@ -68,27 +69,21 @@ class DuckDbEngine:
         """The hash of the rows themselves, also where the relation has one of its plan."""
         if relation.hash.startswith("rows:"):
             return relation.hash
-        cursor = self._database.cursor()
-        with failing_plainly():
+        with failing_plainly(), closing(self._database.cursor()) as cursor:
             added = cursor.execute(content_query(relation.name, relation.schema)).fetchall()[0][0]
-        cursor.close()
         return content_hash(relation.schema, relation.rows, added)
 
     def close(self) -> None:
         self._database.close()
 
     def _write(self, relation: Relation, path: Path) -> None:
-        cursor = self._database.cursor()
-        with failing_plainly():
+        with failing_plainly(), closing(self._database.cursor()) as cursor:
             cursor.execute(export_statement(relation.name, relation.schema, path))
-        cursor.close()
         if not path.is_file():
             raise RowsFailed("io", f"`{path}` was not written")
 
     def _view(self, path: Path, schema: Schema, rows: int, hash: str, *, is_ours: bool) -> Relation:
         name = self._database.name_file(path, is_ours=is_ours)
-        cursor = self._database.cursor()
-        with failing_plainly():
+        with failing_plainly(), closing(self._database.cursor()) as cursor:
             cursor.execute(view_statement(name, schema, path))
-        cursor.close()
         return Relation(name, schema, rows, hash, path.stat().st_size, spilled=True)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 
 import duckdb
 
 from penstock.data.composing import columns, copy_statement, over, quoted, stored
 from penstock.data.duckdb_database import Database, Limits, close_cursor, interrupt
-from penstock.data.failures import bound, columns_of, placed_in, rows_failed
+from penstock.data.failures import bound, columns_of, placed_in, rows_failed, type_trouble_at
 from penstock.data.feeding import Feed
 from penstock.data.fused_run import run_fused
 from penstock.data.hashing import (
@@ -29,6 +29,7 @@ from penstock.data.hashing import (
 from penstock.data.landing import Landing
 from penstock.data.loading import MappingWriter, TableWriter
 from penstock.data.python_rows import Conversion, batches
+from penstock.data.untyped import Bound, Stuck, bound_under_some_types, has_untyped
 from penstock.ports.rows import Column, Copy, Relation, RowsFailed, Schema, SqlText, Stage, Staged
 
 T = TypeVar("T")
@@ -179,7 +180,25 @@ class DuckDbSession:
 
     def _over(self, query: SqlText, inputs: Mapping[str, Relation]) -> str:
         self._database.one_query(query)
-        return over(query, {name: stored(relation.name) for name, relation in inputs.items()})
+        asked = over(query, {name: stored(relation.name) for name, relation in inputs.items()})
+        schemas = {name: relation.schema for name, relation in inputs.items()}
+        return (self._over_some_types(query, inputs, schemas) or asked) if has_untyped(schemas) else asked
+
+    def _over_some_types(
+        self, query: SqlText, inputs: Mapping[str, Relation], schemas: Mapping[str, Schema]
+    ) -> str | None:
+        def bind(typed: Mapping[str, Schema]) -> Bound[str] | Stuck:
+            asked = over(query, {name: _retyped(inputs[name], typed[name]) for name in inputs})
+            try:
+                bound(cursor, asked)
+            except duckdb.Error as error:
+                at = type_trouble_at(error, asked)
+                # With anything else that is wrong the types are as good as they get, and it is what the author should hear of.
+                return Bound(asked) if at is None else Stuck(at)
+            return Bound(asked)
+
+        with self.own() as cursor:
+            return bound_under_some_types(query, schemas, bind)
 
     # Rows that stay
 
@@ -234,8 +253,7 @@ class DuckDbSession:
             raise RowsFailed(
                 "value", f"a `{type(stream).__name__}` is no table of Arrow: it has no `__arrow_c_stream__`"
             )
-        cursor = self._database.cursor()
-        with self.making() as name, self.using(cursor):
+        with self.making() as name, closing(self._database.cursor()) as cursor, self.using(cursor):
             source = f"arrow {name}"
             bare = _ArrowStream(stream)
             chosen = "*" if schema is None else _cast_to(schema)
@@ -247,8 +265,6 @@ class DuckDbSession:
                 if bare.failed is not None:
                     raise bare.failed from None
                 raise
-            finally:
-                cursor.close()
 
     def relation(
         self,
@@ -342,6 +358,15 @@ def _in_order(schema: Schema, batches: Iterable[Sequence[Mapping[str, Any]]]) ->
             if not isinstance(row, Mapping):
                 raise RowsFailed("data", f"a row is a `{type(row).__name__}`, not a mapping of columns to values")
         yield [tuple(row.get(name) for name in names) for row in batch]
+
+
+def _retyped(relation: Relation, schema: Schema) -> str:
+    """The relation, as a source whose columns have the types of the schema."""
+    changed = [new for new, old in zip(schema, relation.schema, strict=True) if new.type != old.type]
+    if not changed:
+        return stored(relation.name)
+    casts = ", ".join(f"CAST({quoted(one.name)} AS {one.type}) AS {quoted(one.name)}" for one in changed)
+    return f"(SELECT * REPLACE ({casts}) FROM {stored(relation.name)})"
 
 
 def _cast_to(schema: Schema) -> str:

@@ -41,6 +41,10 @@ _BAD_DATE = re.compile(
 _MISSING = re.compile(
     r"(?P<what>Table|Type|View|(?:Scalar|Aggregate|Table) Function) with name (?P<name>\S+) does not exist"
 )
+_MISSING_COLUMN = re.compile(
+    r"Referenced column \"(?P<name>.+?)\" (?:was )?not found|"
+    r"(?:Table|[Vv]alues list) \"(?P<table>.+?)\" does not have a column named \"(?P<column>.+?)\""
+)
 _FILE = re.compile(r"\"([^\"]+)\"")
 _IN_QUOTES = re.compile(r"\"([\w.$ /:-]+)\"")
 
@@ -109,6 +113,14 @@ def rows_failed(error: duckdb.Error) -> RowsFailed:
     message = _unburied(told.message)
     kind = _kind(told.type, message)
     return RowsFailed(kind, plain(kind, message), position=told.offset, retryable=kind == "network")
+
+
+def type_trouble_at(error: duckdb.Error, statement: str) -> int | None:
+    """How far the statement was bound when a type did not fit, counted from its end; None when it is something else."""
+    told = trouble(error)
+    if _kind(told.type, told.message) != "sql" or told.type == "Parser" or _MISSING_COLUMN.search(told.message):
+        return None
+    return (told.offset or 0) - len(statement.encode())
 
 
 @contextmanager
@@ -200,6 +212,9 @@ def plain(kind: str, message: str) -> str:
         said = _conversion(said)
     if kind == "missing_file" and (named := _FILE.search(said)):
         return f"there is no file `{named.group(1)}`"
+    if found := _MISSING_COLUMN.search(said):
+        where = f" in `{found['table']}`" if found["table"] else ""
+        return f"there is no column `{found['name'] or found['column']}`{where}"
     if found := _MISSING.match(said):
         return f"there is no {found['what'].lower()} `{found['name']}`"
     lines = [line.strip() for line in said.splitlines() if line.strip()]

@@ -17,6 +17,8 @@ from pathlib import Path
 from penstock.ports.rows import RowsFailed
 
 _numbers = count(1)
+_under_way: set[Path] = set()
+"""What this process itself is writing: a file under its number that is not among them is of an earlier process."""
 
 
 class Landing:
@@ -34,9 +36,15 @@ class Landing:
         self.written = self.path.with_name(unfinished) if is_plain else self.path
         if is_plain:
             _sweep(self.path)
+            _under_way.add(self.written)
+
+    @property
+    def is_beside(self) -> bool:
+        """Is it an ordinary file, written under another name until it is whole?"""
+        return self.written != self.path
 
     def land(self) -> None:
-        if self.written == self.path:
+        if not self.is_beside:
             return
         try:
             if self.path.exists():
@@ -46,8 +54,9 @@ class Landing:
             raise RowsFailed("io", f"`{self.path}` cannot be written: {error.strerror}") from error
 
     def discard(self) -> None:
-        if self.written != self.path:
+        if self.is_beside:
             self.written.unlink(missing_ok=True)
+            _under_way.discard(self.written)
 
 
 def _sweep(path: Path) -> None:
@@ -55,12 +64,15 @@ def _sweep(path: Path) -> None:
     name = re.compile(rf"\.{re.escape(path.name)}\.{re.escape(socket.gethostname())}-(\d+)-\d+\.part")
     for one in os.listdir(path.parent):
         found = name.fullmatch(one)
-        if found is not None and not _is_alive(int(found[1])):
+        if found is not None and not _is_written(path.with_name(one), int(found[1])):
             with suppress(OSError):
                 path.with_name(one).unlink()
 
 
-def _is_alive(process: int) -> bool:
+def _is_written(unfinished: Path, process: int) -> bool:
+    # In a container the numbers begin anew, and the process that was killed often had this one's.
+    if process == os.getpid():
+        return unfinished in _under_way
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -16,6 +16,7 @@ import duckdb
 from penstock.data.composing import columns, quoted, stored
 from penstock.data.failures import rows_failed
 from penstock.data.inference import NATIVE, NULL, TEXT, Kind, json_text, kind_of_column, native, unify
+from penstock.data.untyped import UNKNOWN_COLUMNS
 from penstock.ports.rows import Column, RowsFailed, Schema
 
 Row: TypeAlias = Sequence[Any]
@@ -233,7 +234,7 @@ class MappingWriter:
 
     def _schema(self) -> Schema:
         # A table needs a column, and of rows that never came none is known.
-        return tuple(Column(name, kind.type) for name, kind in self._kinds.items()) or (Column("_", "VARCHAR"),)
+        return tuple(Column(name, kind.type) for name, kind in self._kinds.items()) or UNKNOWN_COLUMNS
 
 
 def _encoding(kind: Kind, types: set[type]) -> Callable[[Any], Any] | None:

@@ -141,7 +141,7 @@ MEANING = {
     ),
     "Y0203": CodeDoc(
         "a key is not text",
-        "Keys are names. A list, a mapping, null, a truth value or a fraction cannot be one.",
+        "Keys are names. A list, a mapping, nothing, a truth value or a fraction cannot be one.",
         "Quote the key.",
         "true: 1\n",
         '"true": 1\n',

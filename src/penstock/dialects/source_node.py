@@ -58,6 +58,15 @@ class SourceNode:
             return f"`{str(self.value).lower()}`"
         return "text" if isinstance(self.value, str) else "a number"
 
+    @property
+    def shown(self) -> str:
+        """The value itself, where it is short enough to be said: a number or a text; else what it is."""
+        return (
+            f"`{self.value}`"
+            if isinstance(self.value, str | int | float) and not isinstance(self.value, bool)
+            else self.noun
+        )
+
 
 def to_json(node: SourceNode) -> Json:
     """The value without its places. Aliased values are copied, so changing one never changes another."""

@@ -79,7 +79,9 @@ def tagged(tag: str, text: str) -> Json:
 
 
 def names_something(text: str) -> bool:
-    """Integers are names too (`404:`), and keep the spelling they have in the file."""
+    """Integers are names too (`404:`), and keep the spelling they have in the file. So is `null:`, a parameter of CSV files."""
+    if text == "null":
+        return True
     try:
         value = resolve(text)
     except NotJson:

@@ -41,6 +41,18 @@ def command_line_page() -> str:
                     "`PENSTOCK_HOME`",
                     "The state folder, unless `--store` names one. Otherwise `.penstock/` beside the file.",
                 ),
+                ("`PENSTOCK_SERVER`", "The server that commands ask, unless `--server` or `--store` says otherwise."),
+                ("`PENSTOCK_TOKEN`", "The token that they show it. On the command line others could see it."),
+                (
+                    "`PENSTOCK_DATABASE`",
+                    "The PostgreSQL that servers and workers share, unless `--database` names one.",
+                ),
+                ("`PENSTOCK_RESULTS`", "Where large results go, unless `--results` says."),
+                (
+                    "`PENSTOCK_DISPATCH`",
+                    "The NATS server over which servers and workers speak, unless `--dispatch` names one.",
+                ),
+                ("`PENSTOCK_POOL`, `PENSTOCK_SLOTS`", "The pool of a worker, and how much it does at a time."),
                 ("`PENSTOCK_KEY`", "The passphrase of the local keychain. Otherwise its key lies in the state folder."),
                 ("`PENSTOCK_DEBUG`", "When set, a mistake in Penstock prints its traceback as well."),
                 ("`NO_COLOR`", "When set, nothing is printed in colour."),

@@ -15,7 +15,8 @@ from penstock.ports.components import ComponentDescription, Port
 
 AFTER = {
     "NB_LINE": "Rows that came in; of a component without inputs, rows that went out.",
-    "NB_LINE_OUT_<port>": "Rows that went out of a port that somebody reads.",
+    "NB_LINE_OUT_<port>": "Rows that went out of a port. Without a data link there, they are counted if the document asks; "
+    "else it is 0.",
     "ERROR_MESSAGE": "Why it failed; null when it did not.",
     "DURATION_MS": "How long it ran, in milliseconds.",
     "RESULT": "What it gave back, of components that give something back.",

@@ -22,6 +22,7 @@ _TYPES = {
     "list[str]": "list of text",
     "list[int]": "list of whole numbers",
     "list[list[int]]": "list of places",
+    "list[Json]": "list",
 }
 
 

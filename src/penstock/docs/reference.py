@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from penstock.docs.api_page import api_page
+from penstock.docs.collections_page import collections_page
 from penstock.docs.command_pages import command_line_page, exit_codes_page
 from penstock.docs.component_pages import component_pages
 from penstock.docs.diagnostics_page import diagnostics_page
@@ -18,12 +20,14 @@ from penstock.docs.tool_pages import tool_pages
 TITLES = {
     "playbook.md": "Keys of a playbook",
     "job.md": "Keys of a job and a joblet",
+    "collections.md": "Collections that a loop can run over",
     "tools/index.md": "Tools and their parameters",
     "components/index.md": "Components and their parameters",
     "expressions.md": "Expressions: filters, tests, functions",
     "keychain.md": "Keychain entries",
     "command-line.md": "Command line",
     "exit-codes.md": "Exit codes",
+    "api.md": "HTTP API",
     "diagnostics.md": "Diagnostics",
     "events.md": "Events",
 }
@@ -35,12 +39,14 @@ def reference() -> dict[str, str]:
         "index.md": page("Reference", "\n".join(f"- [{title}]({path})" for path, title in TITLES.items())),
         "playbook.md": playbook_page(),
         "job.md": job_page(),
+        "collections.md": collections_page(),
         **tool_pages(),
         **component_pages(),
         "expressions.md": expressions_page(),
         "keychain.md": keychain_page(),
         "command-line.md": command_line_page(),
         "exit-codes.md": exit_codes_page(),
+        "api.md": api_page(),
         "diagnostics.md": diagnostics_page(),
         "events.md": events_page(),
     }

@@ -6,12 +6,27 @@ Globals have dotted names inside joblets (`caller.__inner__NAME`), and component
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from penstock.expr.scope import MISSING
 from penstock.kernel.flow.views import View, Written
 from penstock.kernel.values import Json, JsonMap
+
+_NAME = re.compile(r"(?!__)[^\W\d][\w-]*\Z")
+
+
+def why_not_a_global(name: str) -> str | None:
+    """What is wrong with the name that an author gives to a global; None for a good one."""
+    if _NAME.match(name):
+        return None
+    rule = "a name begins with a letter and goes on with letters, digits, `_` or `-`"
+    if name.startswith("__"):
+        rule = "`__` in front is kept for joblets"
+    elif "." in name:
+        rule = "a dot stands between a component and its own variables"
+    return f"`{name}` cannot be the name of a global: {rule}"
 
 
 class GlobalsView(Mapping[str, Any]):

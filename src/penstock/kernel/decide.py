@@ -60,10 +60,12 @@ def opening(
     parent: str | None = None,
     document: Json = None,
     continues: str | None = None,
+    kept: list[str] | None = None,
 ) -> Fact:
-    """The first fact of an execution scope. `continues` names a failed child of an earlier task run, whose place this takes."""
+    """The first fact of an execution scope. `continues` names a failed child of an earlier task run, whose place this takes;
+    where that is a job, `kept` names the sub-jobs that stay as they ended there."""
     body = facts.ExecutionStarted(
-        net.name, net.digest, workload, net.entry, trace_id, parent, document, continues, net.kind
+        net.name, net.digest, workload, net.entry, trace_id, parent, document, continues, net.kind, kept=kept or []
     )
     return Fact(place.id, (*place.clock, (), 0), body)
 

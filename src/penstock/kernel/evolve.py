@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.kernel import facts, progress
+from penstock.kernel import fanout as fanouts
 from penstock.kernel.errors import Bug
 from penstock.kernel.facts import Fact
-from penstock.kernel.flow import evolve as flows
+from penstock.kernel.flow.index import FlowIndex
 from penstock.kernel.places import Place, child_place, run_place
 from penstock.kernel.state import (
     ExecutionState,
@@ -31,8 +32,10 @@ class Execution:
     """Run place id -> the execution state it belongs to."""
     runs: dict[str, RunState] = field(default_factory=dict)
     iterations: dict[str, tuple[RunState, PipelineState]] = field(default_factory=dict)
-    flow: flows.FlowIndex = field(default_factory=flows.FlowIndex)
+    flow: FlowIndex = field(default_factory=FlowIndex)
     on_iteration_closed: Callable[[RunState, facts.IterationEnded, PipelineState], None] | None = None
+    on_shards: Callable[[RunState, facts.Body], None] | None = None
+    """Told of every fact of a fanned-out loop, once it is in the state."""
 
     def __post_init__(self) -> None:
         self.executions.setdefault("", self.root)
@@ -42,7 +45,10 @@ def evolve(tree: Execution, fact: Fact, ts: float) -> None:
     handler = _HANDLERS.get(type(fact.body))
     if handler is not None:
         handler(tree, fact, fact.body, ts)
-    elif not flows.evolve(tree.flow, fact, ts):
+        return
+    from penstock.kernel.flow import evolve as flows  # A playbook without jobs starts without them.
+
+    if not flows.evolve(tree.flow, fact, ts):
         raise Bug(f"no transition for {type(fact.body).__name__}")
 
 
@@ -61,9 +67,14 @@ def _started(tree: Execution, fact: Fact, body: facts.ExecutionStarted, ts: floa
     if state is None:
         state = _open_child(tree, fact, body.continues)
     if body.resumed and state.flow is not None:
+        from penstock.kernel.flow import evolve as flows
+
         state.status, state.error, state.ended_at, state.exit_code = "running", None, None, None
         _bump(state)
         flows.restart(tree.flow, state.flow, frozenset(body.kept))
+        if body.lost is not None:  # Nobody stopped the others, so nothing was kept of them.
+            for region in state.flow.regions.values():
+                region.kept = False
         return
     if state.status != "new":
         raise Bug(f"scope `{fact.scope}` starts twice")
@@ -72,8 +83,14 @@ def _started(tree: Execution, fact: Fact, body: facts.ExecutionStarted, ts: floa
     state.started_at, state.counter = ts, 1
     state.document, state.trace_id = body.document, body.trace_id
     state.kind = body.kind
+    state.continues = body.continues
     if body.kind == "job":
+        from penstock.kernel.flow import evolve as flows
+
+        before = state.flow
         state.flow = flows.open_root(tree.flow, state.place)
+        if before is not None:
+            flows.continue_in(tree.flow, before, state.flow, body.kept)
 
 
 def _open_child(tree: Execution, fact: Fact, continues: str | None) -> ExecutionState:
@@ -84,7 +101,10 @@ def _open_child(tree: Execution, fact: Fact, continues: str | None) -> Execution
     )
     child = ExecutionState(place=child_place(task_run_id, fact.clock[:-2]))
     if continues is not None:
-        _carry_over(children.pop(continues), child)
+        before = children.pop(continues, None) or tree.executions.get(f"{continues}/")
+        if before is None:
+            raise Bug(f"`{fact.scope}` continues `{continues}`, which never ran")
+        _carry_over(before, child)
     children[task_run_id] = child
     tree.executions[fact.scope] = child
     return child
@@ -95,6 +115,7 @@ def _carry_over(old: ExecutionState, child: ExecutionState) -> None:
     child.ctx, child.results, child.visits = old.ctx, old.results, old.visits
     child.result, child.result_path = old.result, old.result_path
     child.tokens, child.unhandled, child.top = old.tokens, old.unhandled, old.top
+    child.flow = old.flow
 
 
 def _bump(state: ExecutionState) -> None:
@@ -181,18 +202,20 @@ def _inherit(state: ExecutionState, run: RunState, continued: str) -> None:
             break
     else:
         raise Bug(f"`{run.place.id}` continues `{continued}`, which did not fail")
-    run.ctx, run.continued = failed.ctx, failed.path
+    run.ctx, run.continued, run.loop_id = failed.ctx, failed.path, failed.loop_name
     if failed.pipeline is not None:
         run.pipeline = progress.reopened(failed.pipeline, run)
     if failed.loop is not None:
         progress.reopen_loop(failed.loop, run)
+    if failed.fanout is not None:
+        fanouts.reopen(failed.fanout, run)
 
 
 def _run_started(tree: Execution, fact: Fact, body: facts.RunStarted, ts: float) -> None:
     run = tree.runs[fact.scope]
     run.counter += 1
     run.started_at = ts
-    if run.loop is not None:
+    if run.loop is not None or run.fanout is not None:
         return
     if run.pipeline is None:
         run.pipeline = PipelineState(place=run.place, ctx=run.ctx)
@@ -270,17 +293,22 @@ def _task_started(tree: Execution, fact: Fact, body: facts.TaskStarted, ts: floa
 def _task_ended(tree: Execution, fact: Fact, body: facts.TaskEnded, ts: float) -> None:
     pipeline = pipeline_of(tree, fact.scope)
     if pipeline.children:
+        # Of a failed pipeline the child's state is kept, and that of its own, so that a resume can go on in them.
+        is_over = body.do != "fail"
         for child in list(pipeline.children):
-            _close_child(tree, child)
-        if body.do != "fail":  # Of a failed pipeline the child's state is kept, so that a resume can go on in it.
+            _close_child(tree, child, is_over=is_over)
+        if is_over:
             pipeline.children.clear()
     progress.task_ended(pipeline, body, ts)
 
 
-def _close_child(tree: Execution, task_run_id: str) -> None:
+def _close_child(tree: Execution, task_run_id: str, *, is_over: bool) -> None:
     """Nothing is recorded under a child any more: its task has said what came of it."""
     scope = f"{task_run_id}/"
-    indexes: list[dict[str, Any]] = [tree.executions, tree.owners, tree.runs, tree.iterations]
+    indexes: list[dict[str, Any]] = [tree.owners, tree.runs, tree.iterations]
+    if is_over:
+        flow = tree.flow
+        indexes += [tree.executions, flow.containers, flow.regions, flow.components, flow.counters]
     for index in indexes:
         for key in [key for key in index if key.startswith(scope)]:
             del index[key]
@@ -305,6 +333,20 @@ def _iteration_ended(tree: Execution, fact: Fact, body: facts.IterationEnded, ts
     pipeline = progress.iteration_ended(run, body)
     if tree.on_iteration_closed is not None:
         tree.on_iteration_closed(run, body, pipeline)
+
+
+# ---- fan-outs
+
+
+def _fanout_started(tree: Execution, fact: Fact, body: facts.FanoutStarted, ts: float) -> None:
+    fanouts.started(tree.runs[fact.scope], body, _last(fact))
+
+
+def _fanout_moved(tree: Execution, fact: Fact, body: facts.Body, ts: float) -> None:
+    run = tree.runs.get(fact.scope) or tree.runs[fact.scope.rpartition("[")[0]]
+    fanouts.evolve(run, body)
+    if tree.on_shards is not None:
+        tree.on_shards(run, body)
 
 
 # ---- finding one's way
@@ -340,4 +382,11 @@ _HANDLERS: dict[type[object], Callable[[Execution, Fact, Any, float], None]] = {
     facts.LoopStarted: _loop_started,
     facts.IterationStarted: _iteration_started,
     facts.IterationEnded: _iteration_ended,
+    facts.FanoutStarted: _fanout_started,
+    facts.ShardsEnqueued: _fanout_moved,
+    facts.ShardsStarted: _fanout_moved,
+    facts.ShardsDone: _fanout_moved,
+    facts.ShardFailed: _fanout_moved,
+    facts.ShardsReturned: _fanout_moved,
+    facts.FaninCompleted: _fanout_moved,
 }

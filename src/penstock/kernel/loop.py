@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from penstock.kernel.facts import IterationEnded
 from penstock.kernel.net import FailureMode
-from penstock.kernel.patches import claims
+from penstock.kernel.patches import Staged, claims
 from penstock.kernel.state import LoopState, PipelineState
 from penstock.kernel.values import Json, JsonMap
 
@@ -19,9 +19,9 @@ def may_close(loop: LoopState, index: int, pipeline: PipelineState) -> bool:
 
 def closing(loop: LoopState, index: int, pipeline: PipelineState) -> IterationEnded:
     """The fact that ends an iteration whose pipeline has ended."""
-    conflict = _conflict(loop, index, pipeline)
-    if conflict is not None:
-        return IterationEnded(index, "failed", conflict)
+    clash = conflict(loop, index, pipeline.staged) if loop.parallel else None
+    if clash is not None:
+        return IterationEnded(index, "failed", clash)
     writes = pipeline.staged.as_writes()
     if pipeline.ended == "failed":
         return IterationEnded(index, "failed", pipeline.error, writes)
@@ -35,14 +35,13 @@ def given_up(loop: LoopState, index: int, pipeline: PipelineState, failure: Json
     return IterationEnded(index, "failed", failure, pipeline.staged.as_writes())
 
 
-def _conflict(loop: LoopState, index: int, pipeline: PipelineState) -> JsonMap | None:
-    if not loop.parallel:
-        return None
-    for key, value in pipeline.staged.ctx.items():
+def conflict(loop: LoopState, index: int, staged: Staged) -> JsonMap | None:
+    """Why what iteration `index` wrote cannot stand beside what earlier ones did; None when it can."""
+    for key, value in staged.ctx.items():
         first = loop.writers.get(key, index)
         if first != index and loop.staged.ctx.get(key) != value:
             return _conflicting(first, index, key)
-    for claim, others in claims(pipeline.staged.as_writes()):
+    for claim, others in claims(staged.as_writes()):
         for other in others:
             first = loop.writers.get(other, index)
             if first != index:
@@ -74,3 +73,16 @@ def next_index(loop: LoopState) -> int | None:
 
 def summary(loop: LoopState, results: Json) -> JsonMap:
     return {"total": loop.total, "done": loop.done, "failed": loop.failed, "results": results}
+
+
+def failure_of(step: str, first_failed: int | None, first_error: Json, failed: int) -> JsonMap:
+    """The failure of a loop step: that of its first failed iteration, told as the step's."""
+    first = first_error if isinstance(first_error, dict) else {}
+    return {
+        **first,
+        "kind": first.get("kind", "iteration"),
+        "message": f"iteration {first_failed} of step `{step}` failed: {first.get('message', 'no reason given')}",
+        "retryable": first.get("retryable", False),
+        "iteration": first_failed,
+        "failed": failed,
+    }

@@ -14,8 +14,9 @@ Expressions are carried as text: a judge outside the kernel evaluates them, and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
+from typing import Any
 
 from penstock.kernel.values import Condition, Json, JsonMap, Template
 
@@ -86,9 +87,10 @@ class Writes:
     iter: dict[str, Template] = field(default_factory=dict)
     ctx: dict[str, Template] = field(default_factory=dict)
     append: dict[str, Template] = field(default_factory=dict)
+    shared: dict[str, Template] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.iter or self.ctx or self.append)
+        return bool(self.iter or self.ctx or self.append or self.shared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,47 @@ class Task:
     on_ok: Writes = field(default_factory=Writes)
 
 
+class Emit(str, Enum):
+    """What the log says of the elements of a fanned-out loop: only what ranges came to and what failed; or each one's end."""
+
+    SUMMARY = "summary"
+    PER_ITEM = "per_item"
+
+
+@dataclass(frozen=True, slots=True)
+class Fanout:
+    """How a loop is handed out in ranges to many workers."""
+
+    fail_fast: bool = True
+    allow_partial: bool = False
+    retries: int = 0
+    """So often an element that failed is handed out again."""
+    losses: int = 3
+    """So often elements are handed out again whose worker was lost."""
+    max_shards: int = 1_000_000_000
+    max_concurrent: int | None = None
+    queue_ttl_s: float | None = None
+    lease_s: float | None = None
+    range_size: int | None = None
+    """As many elements to a range; else as many as take a worker some seconds."""
+    emit: Emit = Emit.SUMMARY
+    reducers: dict[str, str] = field(default_factory=dict)
+
+    def as_json(self) -> JsonMap:
+        shown: JsonMap = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if value is not None:
+                shown[one.name] = value.value if isinstance(value, Enum) else value
+        return shown
+
+    @staticmethod
+    def from_json(data: JsonMap) -> Fanout:
+        known = {one.name for one in fields(Fanout)}
+        values: dict[str, Any] = {key: value for key, value in data.items() if key in known}
+        return Fanout(**{**values, "emit": Emit(values.get("emit", "summary"))})
+
+
 @dataclass(frozen=True, slots=True)
 class Fan:
     """One node opened as many child scopes: a loop."""
@@ -140,6 +183,10 @@ class Fan:
     mode: LoopMode = LoopMode.SEQUENTIAL
     max_in_flight: int = 1
     failure: FailureMode = FailureMode.FAIL_FAST
+    reducers: dict[str, str] = field(default_factory=dict)
+    """Key -> how what the iterations say with `set_shared` comes together."""
+    fanout: Fanout | None = None
+    """Set when the loop is handed out in ranges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,8 +372,10 @@ __all__ = [
     "Do",
     "Durability",
     "Edge",
+    "Emit",
     "FailureMode",
     "Fan",
+    "Fanout",
     "Gate",
     "GlobalsMode",
     "Iteration",

@@ -67,6 +67,8 @@ class Staged:
 
     ctx: JsonMap = field(default_factory=dict)
     append: dict[str, list[Json]] = field(default_factory=dict)
+    shared: dict[str, list[Json]] = field(default_factory=dict)
+    """Parts for reducers: they change nothing before the loop has ended, and nothing if the iteration fails."""
 
     def __bool__(self) -> bool:
         return bool(self.ctx or self.append)
@@ -77,6 +79,9 @@ class Staged:
             self.ctx[key] = value
         for key, values in _mapping(writes, "append").items():
             self.append.setdefault(key, []).extend(values if isinstance(values, list) else [values])
+        if "shared" in writes:
+            for key, values in _mapping(writes, "shared").items():
+                self.shared.setdefault(key, []).extend(values if isinstance(values, list) else [values])
 
     def applied_to(self, ctx: JsonMap) -> JsonMap:
         if not self:
@@ -94,6 +99,8 @@ class Staged:
             writes["ctx"] = dict(self.ctx)
         if self.append:
             writes["append"] = {key: list(values) for key, values in self.append.items()}
+        if self.shared:
+            writes["shared"] = {key: list(values) for key, values in self.shared.items()}
         return writes
 
 

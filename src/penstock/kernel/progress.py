@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.kernel import facts
-from penstock.kernel.patches import Staged, assign, claims
+from penstock.kernel.patches import Staged, assign
 from penstock.kernel.places import Place
 from penstock.kernel.state import KEPT_FAILURES, NOT_OPENED, LoopState, PipelineState, RunState
 from penstock.kernel.values import JsonMap
@@ -73,7 +73,7 @@ def _write(pipeline: PipelineState, writes: JsonMap) -> None:
         pipeline.iter = dict(pipeline.iter)
         for key, value in into_iter.items():
             assign(pipeline.iter, key, value)
-    if "ctx" in writes or "append" in writes:
+    if "ctx" in writes or "append" in writes or "shared" in writes:
         pipeline.staged.add(writes)
         patch = Staged()
         patch.add(writes)
@@ -84,6 +84,8 @@ def loop_started(run: RunState, body: facts.LoopStarted, counter: int) -> None:
     run.counter = counter + 1
     if run.loop is None:
         run.loop = LoopState(counter, body.total, body.mode == "parallel", ctx=run.ctx)
+        run.loop.reducers = {key: str(operation) for key, operation in body.reducers.items()}
+        run.loop.collection = body.collection
         run.pipeline = None
     else:  # A reopened loop: its finished iterations stand, the failed ones get another run.
         run.loop.opened_at = counter
@@ -112,6 +114,7 @@ def iteration_ended(run: RunState, body: facts.IterationEnded) -> PipelineState:
     loop.settled.add(body.index)
     if body.status == "done":
         loop.done += 1
+        loop.reduce(body.writes)
     else:
         loop.failed += 1
         if len(loop.failed_open) < KEPT_FAILURES:
@@ -119,10 +122,7 @@ def iteration_ended(run: RunState, body: facts.IterationEnded) -> PipelineState:
         if loop.first_failed is None or body.index < loop.first_failed:
             loop.first_failed, loop.first_error = body.index, body.error
     if body.writes:
-        again = loop.staged.gather(body.index, body.writes)
-        if loop.parallel:
-            for claim, _ in claims(body.writes):
-                loop.writers.setdefault(claim, body.index)
+        again = loop.take(body.index, body.writes)
         if not loop.parallel and again:
             loop.ctx = loop.staged.applied_to(run.ctx)
         elif not loop.parallel:

@@ -1,7 +1,8 @@
 """State: what the facts so far amount to. Only `penstock.kernel.evolve` writes it.
 
     ExecutionState ── RunState ── PipelineState                  a step run
-                              └── LoopState ── PipelineState …   a step run with a loop: one pipeline per open iteration
+                              ├── LoopState ── PipelineState …   a step run with a loop: one pipeline per open iteration
+                              └── FanoutState ── ShardRange …    a step run whose loop is fanned out: the ranges that are out
                    PipelineState ── ExecutionState               a task that runs a playbook of its own
 
 It is mutable and owned by its decider; a closed scope is dropped and lives on in counters only.
@@ -13,11 +14,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from penstock.kernel.facts import RunEnded
-from penstock.kernel.patches import Gathered, SharedContext, Staged
+from penstock.kernel.patches import Gathered, SharedContext, Staged, claims
 from penstock.kernel.places import ROOT, Path, Place
+from penstock.kernel.reducers import merged, with_reduced
 from penstock.kernel.values import Json, JsonMap
 
 if TYPE_CHECKING:
+    from penstock.kernel.fanout import FanoutState
     from penstock.kernel.flow.state import ContainerState
 
 
@@ -75,6 +78,15 @@ class Bitmap:
             self.bits[index >> 3] &= ~(1 << (index & 7))
             self.low = min(self.low, index)
 
+    def without(self, other: Bitmap) -> Bitmap:
+        """A new one, with what is in this one and not in the other."""
+        bits = bytearray(self.bits)
+        for at, byte in enumerate(other.bits[: len(bits)]):
+            bits[at] &= ~byte & 0xFF
+        left = Bitmap(bits, low=-1)
+        left._find_low()
+        return left
+
     def __contains__(self, index: int) -> bool:
         byte = index >> 3
         return byte < len(self.bits) and bool(self.bits[byte] & (1 << (index & 7)))
@@ -100,6 +112,29 @@ class LoopState:
     writers: dict[str, int] = field(default_factory=dict)
     results: object = field(default=None, compare=False, repr=False)
     """What a worker has gathered of the iterations' results. No state of the kernel's: it only lives and moves with the loop."""
+    reducers: dict[str, str] = field(default_factory=dict)
+    shared: JsonMap = field(default_factory=dict)
+    """Key -> what its reducer has made of the iterations so far."""
+    collection: Json = None
+    """What it runs over, where that was read page by page and would not be the same if it were read again."""
+
+    def reduce(self, writes: JsonMap) -> None:
+        parts = writes.get("shared")
+        for key, several in parts.items() if isinstance(parts, dict) else ():
+            for part in several if isinstance(several, list) else ():
+                merged(self.reducers, self.shared, {key: part})
+
+    def as_writes(self) -> JsonMap:
+        """What the iterations wrote together, and what the reducers came to."""
+        return with_reduced(self.staged.as_writes(), self.reducers, self.shared)
+
+    def take(self, index: int, writes: JsonMap) -> bool:
+        """Gather what iteration `index` wrote. True when it takes the place of what a failed run of it had left."""
+        again = self.staged.gather(index, writes)
+        if self.parallel:
+            for claim, _ in claims(writes):
+                self.writers.setdefault(claim, index)
+        return again
 
 
 @dataclass(slots=True)
@@ -115,11 +150,19 @@ class RunState:
     started_at: float | None = None
     pipeline: PipelineState | None = None
     loop: LoopState | None = None
+    fanout: FanoutState | None = None
     ended: RunEnded | None = None
     awaiting: int = 0
     """Fired arcs whose tokens have not been recorded yet."""
     continued: Path | None = None
     """The path of the failed run that this one goes on from: its writes include, and take the place of, what that one wrote."""
+    loop_id: str | None = None
+    """The first of the runs that this one goes on from, whose loop it goes on with."""
+
+    @property
+    def loop_name(self) -> str:
+        """What its loop and the elements of it are called: the same in all runs of that loop, so that effects keep their keys."""
+        return self.loop_id or self.place.id
 
 
 @dataclass(slots=True)
@@ -171,6 +214,8 @@ class ExecutionState:
     exit_code: int | None = None
     flow: ContainerState | None = None
     """The inside of a job."""
+    continues: str | None = None
+    """The task run, or the component, whose failed child this one goes on from."""
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
 from penstock.kernel.values import Json, JsonMap
@@ -102,6 +103,9 @@ class Unknown:
 UNKNOWN = Unknown()
 
 
+NO_SCHEMAS: Mapping[str, Schema] = MappingProxyType({})
+
+
 class ComponentCatalog(Protocol):
     def types(self) -> list[str]: ...
 
@@ -120,9 +124,11 @@ class ComponentCatalog(Protocol):
         inputs: Mapping[str, Schema | None],
         outputs: tuple[str, ...],
         folder: Path,
+        declared: Mapping[str, Schema] = NO_SCHEMAS,
     ) -> Inferred:
         """Check the parameters against what flows in and say what flows out of each of the `outputs` that are connected.
-        Values in `params` are rendered as far as they are known; what is not is `UNKNOWN`."""
+        `declared` are the schemas that the document gives for outputs. Values in `params` are rendered as far as they are
+        known; what is not is `UNKNOWN`."""
         ...
 
 

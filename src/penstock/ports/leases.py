@@ -17,10 +17,12 @@ from penstock.kernel.outcome import Outcome
 from penstock.kernel.places import LogicalClock
 from penstock.kernel.state import ExecutionState, PipelineState, RunState
 from penstock.kernel.values import Json, JsonMap
+from penstock.ports.folders import Base
 
 if TYPE_CHECKING:
     from penstock.kernel.flow.decide import Ended, Flow
     from penstock.kernel.flow.state import ComponentState, RegionState
+    from penstock.ports.ranges import RangeLease, RangeReports
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class Setting:
     """Of these no more than so many rows are wanted."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Component -> the file it is written in, where that is not the job's own: its line numbers are that file's."""
+    bases: Mapping[str, Base] = field(default_factory=dict)
+    """Component -> where its relative paths begin, where that is not `folder`."""
 
 
 class Keys(Protocol):
@@ -101,6 +105,8 @@ class Caller:
     children: dict[str, ExecutionState]
     stop_reason: Callable[[], str | None]
     iteration: Any = None
+    folder: Path | None = None
+    """What the child's path is relative to, when that is not the folder of the setting."""
 
 
 class JobReports(Protocol):
@@ -186,6 +192,14 @@ class Memory(Protocol):
 
     def looped(self, scope: str) -> bool: ...
 
+    def collection(self, scope: str) -> Json:
+        """What the loop at `scope` ran over, where that had been read page by page."""
+        ...
+
+    def unopened_loop(self, scope: str) -> JsonMap | None:
+        """Why the loop at `scope` could not begin, if it could not."""
+        ...
+
     def iterated(self, scope: str) -> bool: ...
 
     def opened(self, scope: str) -> bool:
@@ -233,6 +247,22 @@ class Workforce(Protocol):
 
     async def close_job(self, setting: Setting, *, is_over: bool) -> None:
         """Nobody will read the job's rows any more. `is_over`: nor will a resume."""
+        ...
+
+    def start_range(self, lease: RangeLease, reports: RangeReports) -> None:
+        """Some elements of a fanned-out loop have been handed out: have them run."""
+        ...
+
+    async def stop_range(self, lease: RangeLease, reason: str) -> None:
+        """Make the holder let go. Returns when it has, or once it is certain that nothing more of it will be heard."""
+        ...
+
+    def slots(self, node: Node) -> int:
+        """How many ranges of this node can be worked on at a time, by all who could take one."""
+        ...
+
+    def ahead(self) -> int:
+        """How many ranges per slot are handed out, so that nobody waits for the next one."""
         ...
 
 

@@ -7,15 +7,29 @@ A refusal harms its own execution only: its later appends are refused too, until
 
 Errors, everywhere: `Refused` when the caller asked for what cannot be (an unknown execution, a second owner),
 `Unavailable` when the store cannot do its work. An `Unavailable` of `durable` closes the log: nothing after it is written.
+
+What is not `async`, `append` apart, may be called from any thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
+from zlib import crc32
 
 Status = Literal["running", "completed", "failed", "cancelled", "interrupted"]
+
+ENDED: tuple[Status, ...] = ("completed", "failed", "cancelled")
+"""After these an execution goes on no more; an interrupted one may be resumed."""
+
+PARTITIONS = 256
+"""Executions are dealt out to servers in so many parts."""
+
+
+def partition_of(execution_id: str) -> int:
+    """The same on every machine and in every release: it is stored with the execution."""
+    return crc32(execution_id.encode("utf-8", "surrogatepass")) % PARTITIONS
 
 
 class Entry(NamedTuple):
@@ -61,8 +75,12 @@ class Request:
 
 
 class EventLog(Protocol):
-    async def create(self, header: Header, document: bytes) -> None:
-        """Register an execution with the document it is pinned to. Refused when the id exists."""
+    async def create(self, header: Header, document: bytes, key: str | None = None) -> str:
+        """Register an execution with the document it is pinned to: its id. Refused when the id exists.
+
+        A submission `key` makes an execution once: when it has been used before, nothing is created, and the id is that
+        of the execution made then.
+        """
         ...
 
     async def claim(self, execution_id: str, owner: str) -> int:
@@ -74,7 +92,11 @@ class EventLog(Protocol):
         ...
 
     async def forget(self, execution_id: str) -> None:
-        """Delete an execution with its document, entries and requests. Refused while it has a live owner."""
+        """Delete an execution with its document, entries, requests and submission keys. Refused while it has a live owner."""
+        ...
+
+    async def prune(self, before: float, limit: int = 1000) -> list[str]:
+        """Forget executions that ended (`ENDED`) before that time and have no live owner, the earliest first: their ids."""
         ...
 
     def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], status: Status | None = None) -> int:
@@ -100,8 +122,18 @@ class EventLog(Protocol):
 
     def header(self, execution_id: str) -> Header | None: ...
 
-    def headers(self, limit: int = 100) -> list[Header]:
-        """Newest first."""
+    def headers(
+        self, limit: int = 100, *, after: str | None = None, status: Status | None = None, name: str | None = None
+    ) -> list[Header]:
+        """Newest first; of those that are older than the execution `after`, have this status and run what has this name."""
+        ...
+
+    def named(self, name: str, limit: int = 10) -> list[Header]:
+        """Executions whose label is `name`, or whose id begins with it, newest first."""
+        ...
+
+    def unfinished(self, partitions: Collection[int] | None = None) -> list[str]:
+        """The ids of executions with status `running`, oldest first; with `partitions`, of those only."""
         ...
 
     def document(self, execution_id: str) -> bytes: ...
@@ -110,8 +142,8 @@ class EventLog(Protocol):
         """Leave a request for the owner, whoever that is."""
         ...
 
-    def asked(self, execution_id: str) -> list[Request]:
-        """Requests not yet answered."""
+    def asked(self, execution_id: str | None = None) -> list[Request]:
+        """Requests not yet answered, oldest first: of one execution, or of all."""
         ...
 
     def answered(self, number: int) -> None: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from penstock.kernel.errors import Unavailable
-from penstock.kernel.facts import CLASSES, WORKER_TYPES, Body, Fact, LinkFired, event_type
+from penstock.kernel.facts import CLASSES, WORKER_TYPES, Body, Fact, LinkFired, RunEnded, event_type
 from penstock.kernel.places import LogicalClock, event_name
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.log import Entry, Header
@@ -28,7 +29,7 @@ def to_entry(fact: Fact, seq: int, ts: float, worker: str) -> Entry:
     kind = event_type(body)
     text = encode(clock).decode()
     payload = encode(_link(body)) if isinstance(body, LinkFired) else encode(body)
-    if kind in WORKER_TYPES:
+    if kind in WORKER_TYPES and not (type(body) is RunEnded and body.fanned_out):
         return _entry((seq, ts, kind, scope, task, text, cause, "worker", worker, payload))
     return _entry((seq, ts, kind, scope, task, text, cause, "server", None, payload))
 
@@ -120,6 +121,41 @@ def _parent_of(entry: Entry, execution_id: str) -> str:
     return scope[: scope.rfind("/")] if "/" in scope else execution_id
 
 
+# The innermost iteration that a scope lies in. An iterator of a job numbers with `#`, and is none of a step's loops.
+_ITERATION = re.compile(r"(.*@[\d.]+)\[(\d+)\]")
+_NO_ELEMENT: JsonMap = {"loop_id": None, "shard_id": None, "iter_index": None, "iter_key": None}
+
+
+def element_of(entry: Entry, payload: Json) -> JsonMap:
+    """The names of the element that an event is about, and of its loop; null where it is about none.
+
+    An event of a whole loop, or of a range of its elements, has the loop's name alone.
+    """
+    data: Any = payload if isinstance(payload, dict) else {}
+    found = _ITERATION.match(entry.scope) if "[" in entry.scope else None
+    is_of_loop = entry.type.startswith("loop.")
+    if is_of_loop and (found is None or found.end() < len(entry.scope)):
+        lo, hi = data.get("lo"), data.get("hi")
+        loop_id = str(data.get("loop_id") or entry.scope)
+        if not isinstance(lo, int) or hi != lo + 1:
+            return {**_NO_ELEMENT, "loop_id": loop_id}
+        index = lo
+    elif found is None:
+        return _NO_ELEMENT
+    else:
+        # An element that is tried again after a resume keeps the name it had.
+        loop_id, index = str(data.get("loop_id") or found[1]), int(found[2])
+    key = data.get("iter_key")
+    if key is None and entry.type == "task.done":
+        key = data["outcome"].get("meta", {}).get("iter_key")
+    return {
+        "loop_id": loop_id,
+        "shard_id": f"{loop_id}[{index}]",
+        "iter_index": index,
+        "iter_key": str(index) if key is None else key,
+    }
+
+
 def iso(ts: float) -> str:
     return datetime.fromtimestamp(ts, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
@@ -127,6 +163,7 @@ def iso(ts: float) -> str:
 def envelope(entry: Entry, header: Header) -> JsonMap:
     clock = decode(entry.clock.encode())
     counter = cast("list[int]", clock)[-1]
+    payload = decode(entry.payload)
     return {
         "event_id": f"{header.execution_id}/{event_name(entry.scope, counter)}",
         "event_type": entry.type,
@@ -139,9 +176,10 @@ def envelope(entry: Entry, header: Header) -> JsonMap:
         "step_run_id": (entry.scope or None) if is_of_job(entry.type) else step_run_of(entry.scope),
         "task_run_id": entry.task,
         "scope": entry.scope,
+        **element_of(entry, payload),
         "trace_id": header.trace_id,
         "parent_id": _parent_of(entry, header.execution_id),
         "cause": entry.cause,
         "clock": clock,
-        "payload": decode(entry.payload),
+        "payload": payload,
     }

@@ -22,6 +22,8 @@ from penstock.projections.canonical_jobs import without_restarts
 
 # Wall-clock figures and trace ids that the engine and its tools write, wherever they stand in a payload.
 WALL_CLOCK = frozenset({"started_at", "ended_at", "duration_ms", "elapsed_ms", "trace_id"})
+# Of a reference, which store it lies in: what lies there is the same.
+PLACED = WALL_CLOCK | {"store"}
 STOPS = frozenset({"playbook.interrupted", "playbook.resumed", "job.interrupted"})
 MARKS = frozenset(
     f"{kind}.{mark}"
@@ -29,6 +31,8 @@ MARKS = frozenset(
     for mark in ("started", "cancelling", "completed", "failed", "cancelled")
 )
 TIMED = frozenset({"component.ok", "component.error"})
+# Which elements of a fanned-out loop went to whom, and in what pieces, is chance: what became of each is not.
+DISPATCH = frozenset({"loop.shard.enqueued", "loop.shard.started", "loop.shard.done", "loop.shard.returned"})
 EXECUTION = "EXECUTION"
 # Of a response, what says when it was given.
 CLOCK_HEADERS = frozenset({"date", "age"})
@@ -54,8 +58,14 @@ def canonical(entries: Iterable[Entry], execution_id: str) -> Iterator[JsonMap]:
         elif entry.type in TIMED:
             del payload["ms"]
             payload["after"].pop("DURATION_MS", None)
+        elif entry.type == "loop.shard.failed":
+            del payload["range"], payload["attempt"]
         is_job = is_of_job(entry.type)
-        shown: Any = clock if entry.type not in MARKS else (*clock[:-1], marks[event_name(entry.scope, _last(clock))])
+        shown: Any = clock
+        if entry.type in MARKS:
+            shown = (*clock[:-1], marks[event_name(entry.scope, _last(clock))])
+        elif entry.type == "loop.shard.failed":
+            shown = (*clock[:-1], 0)
         yield {
             "clock": shown,
             "event_type": entry.type,
@@ -82,7 +92,10 @@ def _is_left_out(entry: Entry, resumed_at: dict[str, int]) -> bool:
     """A failure that a later resume took up again is not how the run ended."""
     if entry.type == "playbook.failed":
         return entry.seq < resumed_at.get(entry.scope, 0)
-    return entry.type in STOPS
+    if entry.type == "loop.shard.failed":
+        payload = decode(entry.payload)
+        return isinstance(payload, dict) and bool(payload["again"])
+    return entry.type in STOPS or entry.type in DISPATCH
 
 
 def _clock(entry: Entry) -> LogicalClock:
@@ -123,7 +136,8 @@ def _cause(cause: str | None, marks: dict[str, int]) -> str | None:
 
 def _timeless(value: Json, execution_id: str | None) -> Json:
     if isinstance(value, dict):
-        return {key: _timeless_field(key, inner, execution_id) for key, inner in value.items() if key not in WALL_CLOCK}
+        left_out = PLACED if "checksum" in value and "store" in value else WALL_CLOCK
+        return {key: _timeless_field(key, inner, execution_id) for key, inner in value.items() if key not in left_out}
     if isinstance(value, list):
         return [_timeless(inner, execution_id) for inner in value]
     if execution_id is not None and isinstance(value, str):

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from penstock.kernel.fanout import SETTLED, SHARDS
 from penstock.kernel.values import JsonMap
 from penstock.ports.log import Entry
 from penstock.ports.results import decode
 from penstock.ports.wire import step_run_of
+from penstock.projections.fanouts import FANOUT_HANDLERS, begun
 from penstock.projections.history_seen import (
     KEPT_ATTEMPTS,
     Attempt,
@@ -38,6 +40,7 @@ __all__ = [
     "TaskSeen",
     "Watch",
     "add",
+    "earlier_of",
     "history",
     "job_around",
 ]
@@ -75,6 +78,16 @@ def job_around(node: str, seen: History) -> str | None:
     return nearest if execution is not None and execution.kind == "job" else None
 
 
+def earlier_of(execution: str, seen: History) -> list[str]:
+    """The executions that this one goes on from, the first of them first."""
+    found: list[str] = []
+    one = seen.executions.get(execution)
+    while one is not None and one.continues is not None:
+        found.insert(0, f"{one.continues}/")
+        one = seen.executions.get(found[0])
+    return found
+
+
 Watch = Callable[[Entry], bool]
 
 
@@ -104,9 +117,11 @@ def _payload(entry: Entry) -> Any:
 
 def _started(seen: History, entry: Entry) -> None:
     data = _payload(entry)
-    seen.executions[entry.scope] = ExecutionSeen(
+    execution = ExecutionSeen(
         entry.scope, data["name"], data["entry"], entry.ts, data.get("document"), data.get("parent")
     )
+    execution.continues = data.get("continues")
+    seen.executions[entry.scope] = execution
 
 
 def _job_started(seen: History, entry: Entry) -> None:
@@ -194,6 +209,8 @@ def _run_ended(seen: History, entry: Entry) -> None:
     run.status, run.error = data["status"], data.get("error")
     run.ended_at, run.end_seq = entry.ts, entry.seq
     run.under_way.clear()
+    if run.fanout is not None and run.fanout.status == "running":  # Given up: it never came to its fan-in.
+        run.fanout.status = "failed"
 
 
 def _selected(seen: History, entry: Entry) -> None:
@@ -289,6 +306,28 @@ def _iteration_failed(seen: History, entry: Entry) -> None:
         iterations.failures.append((index, _payload(entry).get("error")))
 
 
+def _fanned_out(seen: History, entry: Entry) -> None:
+    run = seen.runs[entry.scope]
+    before = seen.runs.get(run.continues or "")
+    run.fanout = begun(_payload(entry), before.fanout if before is not None else None)
+    run.iterations = Iterations(run.fanout.size, "fan-out", run.fanout.done)
+
+
+def _shards(seen: History, entry: Entry) -> None:
+    run = seen.runs.get(entry.scope) or seen.runs[entry.scope[: entry.scope.rfind("[")]]
+    fanout, iterations = run.fanout, run.iterations
+    if fanout is None or iterations is None:
+        return
+    data = _payload(entry)
+    FANOUT_HANDLERS[entry.type](fanout, entry, data)
+    if entry.type == "loop.shard.done":
+        seen.counts[SHARDS] += data["done"]
+    elif entry.type == "loop.shard.failed":
+        seen.counts[SHARDS] += not data["again"] and data["range"] != SETTLED
+    iterations.total, iterations.done, iterations.failed = fanout.size, fanout.done, fanout.failed
+    iterations.failures = [(one.index, one.error) for one in fanout.failures] if iterations.failed else []
+
+
 def _iterations(seen: History, entry: Entry) -> Iterations | None:
     return seen.runs[entry.scope[: entry.scope.rfind("[")]].iterations
 
@@ -325,4 +364,6 @@ _HANDLERS: dict[str, Callable[[History, Entry], None]] = {
     "loop.iteration.started": _iteration_started,
     "loop.iteration.done": _iteration_done,
     "loop.iteration.failed": _iteration_failed,
+    "loop.fanout.started": _fanned_out,
+    **dict.fromkeys(FANOUT_HANDLERS, _shards),
 }

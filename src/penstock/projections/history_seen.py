@@ -9,6 +9,7 @@ from penstock.kernel.places import LogicalClock
 from penstock.kernel.values import Json
 from penstock.ports.results import decode
 from penstock.ports.wire import to_clock
+from penstock.projections.fanouts import FanoutSeen
 
 KEPT_ATTEMPTS = 50
 
@@ -102,6 +103,8 @@ class StepRun:
     attempts: deque[Attempt] = field(default_factory=lambda: deque(maxlen=KEPT_ATTEMPTS))
     under_way: dict[str, Attempt] = field(default_factory=dict)
     iterations: Iterations | None = None
+    fanout: FanoutSeen | None = None
+    """Set when its loop is fanned out; `iterations` counts its elements then."""
     selected: Selected | None = None
 
     @property
@@ -128,3 +131,5 @@ class ExecutionSeen:
     stops: list[tuple[float, str]] = field(default_factory=list)
     resumes: list[float] = field(default_factory=list)
     kind: str = "playbook"
+    continues: str | None = None
+    """The task run whose failed child this one goes on from."""

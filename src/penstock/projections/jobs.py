@@ -90,8 +90,13 @@ def standing_of_job(seen: JobSeen, links: Sequence[Link] | Net | None, values: J
 
 
 def _place(one: ComponentSeen | SubjobSeen) -> tuple[object, ...]:
-    """By logical clock: the order of the document, whatever ran faster."""
-    return read_clock(one.clock)
+    """By logical clock: the order of the document, whatever ran faster. Its counters only say which start this was of."""
+    clock = read_clock(one.clock)[:-1]
+    return tuple(
+        part
+        for before, part in zip(((), *clock), clock, strict=False)
+        if isinstance(part, tuple) or isinstance(before, int)
+    )
 
 
 def _component(component: ComponentSeen, causes: Causes, net: Net | None) -> JsonMap:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.kernel.net import On
 from penstock.projections.jobs_names import caller_of, iteration_of
-from penstock.projections.jobs_seen import ERROR, OK, SKIPPED, ComponentSeen, Fire
+from penstock.projections.jobs_seen import ERROR, SKIPPED, ComponentSeen, Fire
 from penstock.projections.jobs_view import OF_SUBJOB, JobView, ended_in
 from penstock.projections.wording import condition, counted, error_line, listed, seconds, shown
 
@@ -111,17 +111,10 @@ def _upstream(view: JobView, component: ComponentSeen, lines: list[str]) -> Comp
         lines += _ending(view)
         return None
     source = view.component(component.upstream, component.name)
-    if component.link in {on.value for on in OF_SUBJOB}:
-        return _telling_member(view, component, source, lines)
-    if source is not None and component.link == On.IF.value and source.state == OK:
-        links = [one for one in view.outbound(source.node) if one.on is On.IF and one.target == component.node]
-        lines += [f"{condition(link.when or '')} was not true when `{source.name}` had ended" for link in links]
-    return source
+    return _telling_member(view, component, source) if component.link in {on.value for on in OF_SUBJOB} else source
 
 
-def _telling_member(
-    view: JobView, component: ComponentSeen, source: ComponentSeen | None, lines: list[str]
-) -> ComponentSeen | None:
+def _telling_member(view: JobView, component: ComponentSeen, source: ComponentSeen | None) -> ComponentSeen | None:
     """Of the sub-job that decided it, the member to go on with: of a join's branches, one that failed."""
     sources = [source]
     if component.link == On.SYNCHRONISE.value:
@@ -134,7 +127,6 @@ def _telling_member(
         subjob = view.subjob_of(one)
         if subjob is None or subjob.state not in (ERROR, SKIPPED):
             continue
-        lines.append(f"sub-job `{subjob.name}` {ended_in(subjob.state)}")
         members = [view.seen.components[name] for name in subjob.members]
         return next((member for member in members if member.state == subjob.state), None)
     return None
@@ -147,4 +139,5 @@ def _ending(view: JobView) -> list[str]:
     dead = next((one for one in view.seen.components.values() if one.dies), None)
     if dead is not None:
         return [f"`{dead.name}` ended in ERROR and the job died with it: {error_line(dead.error)}"]
-    return []
+    failed = next((one for one in view.seen.subjobs.values() if one.state == ERROR and not one.container), None)
+    return [f"sub-job `{failed.name}` ended in ERROR: {error_line(failed.error)}"] if failed is not None else []

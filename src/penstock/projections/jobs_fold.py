@@ -33,9 +33,20 @@ STATES = {"ok": OK, "error": ERROR, "skipped": SKIPPED}
 
 
 class JobFold:
-    """`with_iterations` False: of iterations only the counts and the failed ones are kept, so that memory stays flat."""
+    """`with_iterations` False: of iterations only the counts and the failed ones are kept, so that memory stays flat.
 
-    def __init__(self, execution: str = "", load: Load | None = None, *, with_iterations: bool = True) -> None:
+    `then` names the executions under which a job that failed as `execution` goes on, one after the other.
+    """
+
+    def __init__(
+        self,
+        execution: str = "",
+        load: Load | None = None,
+        *,
+        with_iterations: bool = True,
+        then: Iterable[str] = (),
+    ) -> None:
+        self._then = frozenset(then)
         self.seen = JobSeen(execution, with_iterations)
         self.globals = GlobalsFold(load)
         self._cut = len(execution)
@@ -49,6 +60,8 @@ class JobFold:
     def add(self, entry: Entry) -> None:
         scope = entry.scope
         seen = self.seen
+        if scope in self._then and entry.type == "job.started":
+            self.go_on_as(scope)
         if self._cut and not scope.startswith(seen.execution):
             return
         seen.events += 1
@@ -64,6 +77,9 @@ class JobFold:
         handler(self, name, entry)
         if name and not is_repeated:
             self.globals.add(entry)
+
+    def go_on_as(self, execution: str) -> None:
+        self.seen.execution, self._cut = execution, len(execution)
 
     def local(self, scope: str) -> str:
         return scope[self._cut :]
@@ -102,6 +118,7 @@ class JobFold:
             around = self.seen.subjobs.get(inside[:-1]) if inside.endswith("].") else None
             if around is not None:
                 around.inner.append(name)
+                subjob.handles = bool(around.body)
         return subjob
 
     def _subjob_started(self, name: str, entry: Entry) -> None:
@@ -115,9 +132,13 @@ class JobFold:
         subjob.state, subjob.error, subjob.ended_at = STATES[data.status], data.error, entry.ts
         around = self.seen.subjobs.get(subjob.container[:-1])
         if around is not None and around.handlers:
-            around.handlers -= 1
-            if subjob.state == ERROR and around.state == OK:
-                self._fail_after_all(around, data.error)
+            self._handler_ended(around, subjob.state, data.error)
+
+    def _handler_ended(self, iteration: SubjobSeen, state: str, error: Json) -> None:
+        iteration.handlers -= 1
+        iteration.unwell += state != OK
+        if state == ERROR and iteration.state == OK:
+            self._fail_after_all(iteration, error)
 
     def _checkpoint(self, name: str, entry: Entry) -> None:
         size = payloads.read_checkpoint(entry.payload).bytes
@@ -190,7 +211,7 @@ class JobFold:
         data = payloads.read_element_ended(entry.payload)
         subjob = self.seen.subjobs[name]
         subjob.state, subjob.error, subjob.ended_at = STATES[data.status], data.error, entry.ts
-        subjob.handlers = data.handlers
+        subjob.body, subjob.handlers = subjob.state, data.handlers
         assert subjob.iterator is not None
         iterator = self._iterator(subjob.iterator)
         iterator.running -= 1
@@ -203,7 +224,7 @@ class JobFold:
 
     def _fail_after_all(self, iteration: SubjobSeen, error: Json) -> None:
         """What the end of an iteration led to belongs to it, and has failed."""
-        iteration.state, iteration.error = ERROR, error
+        iteration.state, iteration.error, iteration.kept = ERROR, error, False
         assert iteration.iterator is not None
         iterator = self._iterator(iteration.iterator)
         iterator.ok, iterator.failed = iterator.ok - 1, iterator.failed + 1
@@ -221,12 +242,22 @@ class JobFold:
         owner = name[: name.rindex("[#")]
         if owner not in self.seen.components:
             return
-        if entry.type == "iteration.ok":
+        if entry.type == "iteration.ok" and b'"handlers":0' in entry.payload:
             iterator = self._iterator(owner)
             iterator.running, iterator.ok = iterator.running - 1, iterator.ok + 1
             return
-        self.seen.subjobs[name] = SubjobSeen(name, name, f"{name}.", entry.clock, iterator=owner)
+        index = int(name[len(owner) + 2 : -1])
+        self.seen.subjobs[name] = SubjobSeen(name, name, f"{name}.", entry.clock, index, iterator=owner)
         self._iteration_ended(name, entry)
+
+    def _count_handled(self, name: str, entry: Entry) -> None:
+        iteration = self.seen.subjobs.get(name[: name.rindex("<") - 1]) if name.endswith(">") else None
+        if iteration is None or not iteration.handlers:
+            return
+        data = payloads.read_subjob_ended(entry.payload)
+        self._handler_ended(iteration, STATES[data.status], data.error)
+        if not iteration.handlers and iteration.state == OK:
+            del self.seen.subjobs[iteration.scope]
 
     def _iterator_completed(self, name: str, entry: Entry) -> None:
         data = payloads.read_iterator_completed(entry.payload)
@@ -267,6 +298,9 @@ _HANDLERS: dict[str, Callable[[JobFold, str, Entry], None]] = {
 
 _COUNTING: dict[str, Callable[[JobFold, str, Entry], None]] = {
     "checkpoint.saved": JobFold._checkpoint,
+    "subjob.ok": JobFold._count_handled,
+    "subjob.error": JobFold._count_handled,
+    "subjob.skipped": JobFold._count_handled,
     "iteration.started": JobFold._count_started,
     "iteration.ok": JobFold._count_ended,
     "iteration.error": JobFold._count_ended,

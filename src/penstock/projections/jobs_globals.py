@@ -6,7 +6,7 @@ by the size of the job, not by the number of its iterations.
 
 from __future__ import annotations
 
-from penstock.kernel.flow.evolve import FlowIndex, evolve, open_root, restart
+from penstock.kernel.flow.evolve import FlowIndex, continue_in, evolve, open_root, restart
 from penstock.kernel.flow.state import ContainerState
 from penstock.kernel.flow.views import exported, joined
 from penstock.kernel.places import Place
@@ -26,10 +26,13 @@ class GlobalsFold:
         self._root: ContainerState | None = None
 
     def start(self, entry: Entry, kept: list[str]) -> None:
-        if self._root is None:
-            self._root = open_root(self._index, Place(entry.scope, read_clock(entry.clock)[:-2]))
-        else:
-            restart(self._index, self._root, frozenset(kept))
+        before = self._root
+        if before is not None and before.id == entry.scope:
+            restart(self._index, before, frozenset(kept))
+            return
+        self._root = open_root(self._index, Place(entry.scope, read_clock(entry.clock)[:-2]))
+        if before is not None:
+            continue_in(self._index, before, self._root, kept)
 
     def add(self, entry: Entry) -> None:
         """A fact of the job's inside, and of none of its iterations."""

@@ -7,14 +7,17 @@ those of what was kept and of the latest run of the rest (D45).
 from __future__ import annotations
 
 from penstock.projections.jobs_names import iteration_of
-from penstock.projections.jobs_seen import OK, IteratorSeen, JobSeen, SubjobSeen
+from penstock.projections.jobs_seen import ERROR, KEPT_FAILURES, OK, IteratorSeen, JobSeen, SubjobSeen
 
 
 def restart(seen: JobSeen, kept: set[str]) -> None:
-    """Forget what starts over. Iterations that have ended OK are kept, whatever becomes of their iterator's sub-job."""
+    """Forget what starts over. Iterations that have ended OK are kept, whatever becomes of their iterator's sub-job; where only
+    what handles their end is to run, so are their bodies."""
     keeping = _Keeping(seen, kept)
     components = {name: keeping.component(name) for name in seen.components}
     subjobs = {scope: keeping.subjob(scope) for scope in seen.subjobs}
+    for scope in [scope for scope, subjob in seen.subjobs.items() if keeping.is_half(subjob)]:
+        _open_again(seen, seen.subjobs[scope], subjobs)
     for name, is_kept in components.items():
         if not is_kept and seen.components[name].iterator is not None:
             _keep_iterations(seen, name, subjobs)
@@ -30,12 +33,27 @@ def restart(seen: JobSeen, kept: set[str]) -> None:
 def _keep_iterations(seen: JobSeen, name: str, is_kept: dict[str, bool]) -> None:
     again = IteratorSeen()
     before = seen.components[name].iterator
+    kept = [one for scope, one in seen.subjobs.items() if one.iterator == name and is_kept[scope]]
     if seen.lists_iterations:
-        again.ok = sum(one.iterator == name and is_kept[scope] for scope, one in seen.subjobs.items())
+        again.ok = sum(one.state == OK for one in kept)
     elif before is not None:
         again.ok = before.ok
-    if again.ok:
+    again.failures = [one.index for one in kept if one.state == ERROR][:KEPT_FAILURES]
+    again.failed = sum(one.state == ERROR for one in kept)
+    if again.settled:
         seen.kept_iterators[name] = again
+
+
+def _open_again(seen: JobSeen, iteration: SubjobSeen, is_kept: dict[str, bool]) -> None:
+    """Its end is what that of its body was, until what handles it has run."""
+    assert iteration.iterator is not None
+    if iteration.state != iteration.body:
+        iteration.state, iteration.error = iteration.body, None
+        before = seen.components[iteration.iterator].iterator
+        if before is not None:
+            before.ok += 1
+    iteration.handlers, iteration.unwell = iteration.handlers + iteration.unwell, 0
+    iteration.inner = [scope for scope in iteration.inner if is_kept.get(scope)]
 
 
 class _Keeping:
@@ -59,8 +77,16 @@ class _Keeping:
     def _is_kept(self, subjob: SubjobSeen) -> bool:
         if subjob.iterator is not None:
             is_over = subjob.state == OK and not subjob.handlers and iteration_of(subjob.iterator) is None
-            return is_over or self.component(subjob.iterator)
+            return is_over or self.is_half(subjob) or self.component(subjob.iterator)
+        if subjob.handles and subjob.state != OK and self.is_half(self._seen.subjobs[subjob.container[:-1]]):
+            return False
         return subjob.scope in self._named or self._container(subjob.container)
+
+    def is_half(self, subjob: SubjobSeen) -> bool:
+        """Is it an iteration of which only the body is kept?"""
+        if subjob.iterator is None or iteration_of(subjob.iterator) is not None:
+            return False
+        return subjob.is_half_over and not self.component(subjob.iterator)
 
     def _container(self, container: str) -> bool:
         if container.endswith("]."):

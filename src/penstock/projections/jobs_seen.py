@@ -76,9 +76,21 @@ class SubjobSeen:
     kept: bool = False
     iterator: str | None = None
     item: Json = None
+    body: str = ""
+    """Of an iteration: how its body ended, whatever became of what its end led to."""
     handlers: int = 0
+    """Of an iteration: what its end led to and has not ended itself."""
+    unwell: int = 0
+    """Of an iteration: what its end led to and has ended, but not OK."""
+    handles: bool = False
+    """The end of an iteration led to it."""
     inner: list[str] = field(default_factory=list)
     """Of an iteration whose body is several sub-jobs: these, and those that its end led to."""
+
+    @property
+    def is_half_over(self) -> bool:
+        """Its body has ended, and a resume would only run what handles its end: that is open, or has failed."""
+        return bool(self.handlers) or (self.body == OK and self.state == ERROR)
 
 
 @dataclass(slots=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.kernel.values import JsonMap
+from typing import cast
+
+from penstock.kernel.values import Json, JsonMap
 from penstock.projections.history import History, StepRun
 
 
@@ -37,6 +39,16 @@ def _step_run(run: StepRun, is_live: bool) -> JsonMap:
         "error": run.error,
         "continues": run.continues,
         "duration_ms": None if ended is None or started is None else round((ended - started) * 1000, 3),
+    }
+
+
+def fanins(seen: History, *, is_live: bool) -> JsonMap:
+    """Step run -> how far its fanned-out loop is, for each that has one."""
+    runs = [run for run in seen.in_order() if run.fanout is not None]
+    return {
+        run.id: cast(Json, run.fanout.as_json(is_live=is_live and run.ended_at is None))
+        for run in runs
+        if run.fanout is not None
     }
 
 

@@ -55,6 +55,13 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def elements(lo: int, hi: int | None) -> str:
+    """`[5]`, `[5] to [9]`; `hi` is one past the last, and None of a page that nobody has read."""
+    if hi is None:
+        return f"the page that begins at [{lo}]"
+    return f"[{lo}] to [{hi - 1}]" if hi - lo > 1 else f"[{lo}]"
+
+
 def listed(names: list[str]) -> str:
     quoted = [f"`{name}`" for name in names]
     return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + " and " + quoted[-1] if quoted else "none"

@@ -6,7 +6,7 @@ A worker that is told to stop closes its own scopes; this does the same for scop
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from penstock.kernel.decide import Admission, Decider, Selection, stopped
 from penstock.kernel.errors import Bug
@@ -16,11 +16,15 @@ from penstock.kernel.loop import given_up
 from penstock.kernel.net import Do, Net, Node
 from penstock.kernel.pipeline import END
 from penstock.kernel.places import event_name
-from penstock.kernel.state import PipelineState, RunState, Token
+from penstock.kernel.state import ExecutionState, PipelineState, RunState, Token
 from penstock.kernel.values import Json, JsonMap
 
+if TYPE_CHECKING:
+    from penstock.kernel.flow.state import ComponentState
+
 NetOf: TypeAlias = Callable[[Json], Net]
-"""From the document that a sub-playbook is pinned to, to its net."""
+"""From the document that a child execution is pinned to, to its net."""
+PART_OF_IT = "the run that it is part of was stopped"
 
 
 class NobodyAsked:
@@ -31,6 +35,20 @@ class NobodyAsked:
 
     def select(self, node: Node, run: RunState, end: RunEnded) -> Selection:
         raise Bug(f"the arcs of `{node.name}` are asked about while the run is being cancelled")
+
+
+def cancel_job(
+    tree: Execution, state: ExecutionState, net: Net, record: Callable[[Fact], None], reason: str, net_of: NetOf
+) -> None:
+    """Cancel a job that was folded from its log, with what its components run."""
+    from penstock.kernel.flow.abandoning import cancel as cancel_flow
+    from penstock.kernel.flow.decide import Flow
+    from penstock.server.job_judge import NobodyJudges
+
+    def end_child_of(component: ComponentState) -> None:
+        end_child(tree, tree.executions.get(f"{component.place.id}/"), record, net_of)
+
+    cancel_flow(Flow(tree, state, net, NobodyJudges(), record), reason, end_child_of)
 
 
 def cancel(decider: Decider, reason: str, net_of: NetOf) -> None:
@@ -47,12 +65,15 @@ def give_up(decider: Decider, net_of: NetOf) -> None:
     """End all runs of an execution that is being cancelled or aborted, and of the sub-playbooks in them."""
     why = "cancel" if decider.state.cancelling else "abort"
     for run in sorted(decider.state.runs.values(), key=lambda run: run.path):
-        _end(decider, run, stopped(run.step, why), net_of)
+        end_run(decider, run, stopped(run.step, why), net_of)
 
 
-def _end(decider: Decider, run: RunState, failure: JsonMap, net_of: NetOf) -> None:
+def end_run(decider: Decider, run: RunState, failure: JsonMap, net_of: NetOf) -> None:
+    """End one run that nobody works on, with all that it had begun."""
     pipeline, loop = run.pipeline, run.loop
-    if loop is not None:
+    if run.fanout is not None:
+        writes, counter = {}, run.counter
+    elif loop is not None:
         for index, one in sorted(loop.open.items()):
             _stop(decider, one, failure, net_of)
             _record(decider, one, given_up(loop, index, one, failure))
@@ -68,12 +89,20 @@ def _end(decider: Decider, run: RunState, failure: JsonMap, net_of: NetOf) -> No
 
 
 def forsake(tree: Execution, pipeline: PipelineState, record: Callable[[Fact], None], net_of: NetOf) -> None:
-    """End the sub-playbook of the task under way, if there is one that nobody drives any more."""
-    child = pipeline.children.get(pipeline.under_way or "")
-    if child is not None and child.status == "running":
-        inner = Decider(tree, child, net_of(child.document), NobodyAsked(), record)
-        inner.cancel("the run that it is part of was stopped")
-        give_up(inner, net_of)
+    """End the playbook or job that the task under way runs, if there is one that nobody drives any more."""
+    end_child(tree, pipeline.children.get(pipeline.under_way or ""), record, net_of)
+
+
+def end_child(tree: Execution, child: ExecutionState | None, record: Callable[[Fact], None], net_of: NetOf) -> None:
+    if child is None or child.status != "running":
+        return
+    net = net_of(child.document)
+    if child.kind == "job":
+        cancel_job(tree, child, net, record, PART_OF_IT, net_of)
+        return
+    inner = Decider(tree, child, net, NobodyAsked(), record)
+    inner.cancel(PART_OF_IT)
+    give_up(inner, net_of)
 
 
 def _stop(decider: Decider, pipeline: PipelineState, failure: JsonMap, net_of: NetOf) -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from os.path import normpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.dialects.inline_secrets import masked
 from penstock.dialects.playbook import Compiled, compile_file, compile_text
-from penstock.dialects.playbook.inline_secrets import masked
 from penstock.dialects.problems import Problem, Severity
 from penstock.dialects.sniff import kind_of, kind_of_file
 from penstock.kernel.errors import Refused
 from penstock.kernel.net import Net
-from penstock.kernel.values import merge_deeply
-from penstock.ports.components import ComponentCatalog, Inferred
+from penstock.kernel.values import JsonMap, merge_deeply
+from penstock.ports.components import NO_SCHEMAS, ComponentCatalog, Inferred
 from penstock.ports.plugins import ToolCatalog
 from penstock.ports.results import decode, encode
 from penstock.ports.rows import Schema
@@ -50,10 +51,13 @@ class Pinned:
     text: str
     sources: tuple[tuple[str, str], ...] = ()
 
-    def to_bytes(self) -> bytes:
+    def as_json(self) -> JsonMap:
         if not self.sources:
-            return encode({"file": self.file, "text": self.text})
-        return encode({"file": self.file, "text": self.text, "sources": dict(self.sources)})
+            return {"file": self.file, "text": self.text}
+        return {"file": self.file, "text": self.text, "sources": dict(self.sources)}
+
+    def to_bytes(self) -> bytes:
+        return encode(self.as_json())
 
     @staticmethod
     def from_bytes(data: bytes) -> Pinned:
@@ -91,6 +95,7 @@ class Unlooked:
         inputs: Mapping[str, Schema | None],
         outputs: tuple[str, ...],
         folder: Path,
+        declared: Mapping[str, Schema] = NO_SCHEMAS,
     ) -> Inferred:
         return Inferred()
 
@@ -125,7 +130,6 @@ class Documents:
             document.text,
             document.file,
             Unlooked(self._known()),
-            tools=self._catalog,
             strict=self._strict,
             read=(lambda path: texts.get(str(path))) if texts else None,
         )
@@ -164,7 +168,7 @@ class Documents:
         group: str | None,
     ) -> CompiledJob:
         """What a context group says is known only once the document has been read: then it is looked at again with it."""
-        more: dict[str, Any] = {"catalog": self._known(), "tools": self._catalog, "strict": self._strict}
+        more: dict[str, Any] = {"catalog": self._known(), "strict": self._strict}
         compiled = compile_with({**more, "context": context})
         if compiled.net is not None and group in compiled.net.contexts:
             compiled = compile_with({**more, "context": merge_deeply(compiled.net.contexts[group], context or {})})
@@ -174,15 +178,29 @@ class Documents:
         """Run this net under the document's name: part of what it says."""
         self._compiled[document] = (net, compiled)
 
-    def find(self, path: str, folder: Path) -> Pinned:
-        """A document by path: relative to the calling file's folder, with or without `.yaml`."""
+    def find(self, path: str, folder: Path, sent: Mapping[str, str] | None = None) -> Pinned:
+        """A document by path: relative to the calling file's folder, with or without `.yaml`.
+
+        `sent`: file -> text of those that came along with the run, from a machine whose files cannot be read here.
+        """
         tried = []
         for name in (path, f"{path}.yaml", f"{path}.yml"):
             candidate = (folder / name).expanduser()
             tried.append(str(candidate))
+            file = normpath(candidate)
+            if sent and file in sent:
+                return self._sent(file, sent)
             if candidate.is_file():
                 return self._found(candidate)
         raise Refused(f"there is no document `{path}`", hint="looked at " + ", ".join(tried))
+
+    def _sent(self, file: str, sent: Mapping[str, str]) -> Pinned:
+        """Pinned to what it would be pinned to if it were found in a file: the text, and of a job its joblets."""
+        text = sent[file]
+        if kind_of(text) == "playbook":
+            return Pinned(file, text)
+        _, compiled = self.compile(Pinned(file, text, tuple(sent.items())))
+        return Pinned(file, text, tuple(getattr(compiled, "sources", {}).items()))
 
     def _found(self, path: Path) -> Pinned:
         text = path.read_text(encoding="utf-8")

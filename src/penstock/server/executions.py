@@ -11,29 +11,33 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from penstock.dialects.reading import did_you_mean, listed
 from penstock.kernel.decide import Decider, opening
 from penstock.kernel.errors import Bug, PenstockError, Refused
 from penstock.kernel.facts import Fact, RunEnded
-from penstock.kernel.flow.decide import Flow
 from penstock.kernel.net import Net
 from penstock.kernel.places import ROOT, Place, child_place
-from penstock.kernel.state import ExecutionState, PipelineState, RunState
+from penstock.kernel.state import ExecutionState, PipelineState
 from penstock.kernel.values import Json, JsonMap, merge_deeply
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Caller, Keys, Lease, Setting, Workforce
-from penstock.ports.log import Status
 from penstock.ports.results import loader, view
-from penstock.server.abandon import forsake, give_up
+from penstock.server.abandon import end_child, forsake
+from penstock.server.continuing import failed_before, going_on
 from penstock.server.documents import Documents, Pinned
-from penstock.server.job_judge import JobJudge
-from penstock.server.jobs import JobDriver, Played, asked_for
+from penstock.server.fanouts import FanoutDriver
 from penstock.server.judge import TemplateJudge
+from penstock.server.played import Played, asked_for
+from penstock.server.step_driver import ScopeDriver
 from penstock.server.stream import Stream
 
+if TYPE_CHECKING:
+    from penstock.kernel.flow.state import ComponentState
+
 MAX_DEPTH = 32
-FINAL: dict[str, Status] = {"completed": "completed", "failed": "failed", "cancelled": "cancelled"}
+FLUSH_S = 0.05
 
 
 class Driver(Protocol):
@@ -68,101 +72,15 @@ class Driver(Protocol):
         ...
 
 
-class ScopeDriver:
-    def __init__(self, host: ExecutionHost, decider: Decider, setting: Setting) -> None:
-        self.host = host
-        self.decider = decider
-        self.setting = setting
-        self.leases: dict[str, Lease] = {}
-        self.finished = asyncio.Event()
-        self._stopping = False
-
-    @property
-    def state(self) -> ExecutionState:
-        return self.decider.state
-
-    async def begin(self) -> None:
-        self.decider.begin()
-        await self.advance()
-
-    async def resume(self) -> None:
-        self.decider.resume(restarted(self.state))
-        self.host.stream.flush("running")
-        await self.go_on()
-
-    def interrupt(self, reason: str) -> None:
-        self.decider.interrupt(reason)
-
-    async def played(self, return_step: str | None) -> Played:
-        state = self.state
-        if state.status != "completed":
-            return Played(state.status, error=state.error)
-        return Played("completed", state.result if return_step is None else state.results.get(return_step))
-
-    async def go_on(self) -> None:
-        """Take up a scope whose state was folded from the log. One that was being stopped is ended; no tool is called for it."""
-        if self.state.status == "failed" and self.setting.depth:  # Its caller runs again, and so does what failed here.
-            self.decider.resume([])
-        self.decider.react()
-        if self.state.status == "running" and (self.state.cancelling or self.state.aborting):
-            give_up(self.decider, self.host.net_of)
-        await self.advance()
-
-    async def end(self, lease: Lease, body: RunEnded, counter: int) -> None:
-        scope = lease.run.place.id
-        self.leases.pop(scope, None)
-        self.decider.end_run(scope, body, counter)
-        await self.advance()
-
-    async def advance(self) -> None:
-        """Make what was decided durable, then let it take effect."""
-        fresh = [run for run in self.state.runs.values() if run.place.id not in self.leases]
-        granted = [self._grant(run) for run in fresh]
-        is_root = self.setting.depth == 0
-        self.host.stream.flush(FINAL.get(self.state.status) if is_root else None)
-        try:
-            await self.host.durable()
-        except BaseException:
-            # Nobody has them yet: whoever goes on from here grants these runs anew, be it to have them stopped.
-            for lease in granted:
-                self.leases.pop(lease.run.place.id, None)
-            raise
-        if self.host.halted:
-            return
-        for lease in granted:
-            self.host.workforce.start(lease, self.host)
-        is_to_stop = (self.state.aborting or self.state.cancelling) and self.host.stops_holders
-        if is_to_stop and self.leases and not self._stopping:
-            self._stopping = True
-            self.host.background(self._stop_leases("cancel" if self.state.cancelling else "abort"))
-        if self.state.status in FINAL:
-            self.finished.set()
-
-    def _grant(self, run: RunState) -> Lease:
-        lease = Lease(self.setting, self.decider.net.nodes[run.step], run)
-        self.leases[run.place.id] = lease
-        return lease
-
-    async def _stop_leases(self, reason: str, grace_s: float = 0.0) -> None:
-        held = list(self.leases.values())
-        await asyncio.gather(*(self.host.workforce.stop(lease, reason, grace_s) for lease in held))
-        self._stopping = False
-
-    async def cancel(self, reason: str) -> None:
-        if self.state.status == "running" and not self.state.cancelling:
-            self.decider.cancel(reason)
-            await self.advance()
-
-    async def halt(self, grace_s: float) -> None:
-        """Stop where we are, recording nothing: what is under way will be taken up by a resume."""
-        await self._stop_leases("interrupt", grace_s)
-
-
 class ExecutionHost:
     """One execution tree under way, and what its lease holders report to."""
 
     stops_holders = True
     """Are holders told to stop when the execution is cancelled or aborted?"""
+    recalls = False
+    """Does what happens come from a record?"""
+    adopts = False
+    """Is the execution being taken over from another server, whose leases may be out?"""
 
     def __init__(
         self,
@@ -182,8 +100,10 @@ class ExecutionHost:
         self.error: BaseException | None = None
         self._unlock = unlock
         self._drivers: dict[str, Driver] = {}
+        self._pinned: dict[str, Pinned] = {}
         self._keychains: list[Keys] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self._flush_due: asyncio.TimerHandle | None = None
         self._over = asyncio.Event()
 
     @property
@@ -245,15 +165,19 @@ class ExecutionHost:
             asked_for(net, outputs) if net.kind == "job" else frozenset(),
             sample,
             _files(compiled) if net.kind == "job" else {},
+            getattr(compiled, "bases", {}),
         )
         driver: Driver
         if net.kind == "job":
-            flow = Flow(self.stream.tree, state, net, JobJudge(setting, self.stream.now), self.stream.record)
-            driver = JobDriver(self, flow, setting)
+            from penstock.server.jobs import job_driver  # A playbook starts without all that jobs need.
+
+            driver = job_driver(self, state, setting)
         else:
-            decider = Decider(self.stream.tree, state, net, TemplateJudge(setting), self.stream.record)
-            driver = ScopeDriver(self, decider, setting)
+            judge = TemplateJudge(setting)
+            decider = Decider(self.stream.tree, state, net, judge, self.stream.record)
+            driver = ScopeDriver(self, decider, setting, judge)
         self._drivers[state.place.id] = driver
+        self._pinned[state.place.id] = document
         return driver
 
     def net_of(self, document: Json) -> Net:
@@ -307,6 +231,10 @@ class ExecutionHost:
             await self.stream.durable()
         self._over.set()
 
+    def over(self) -> None:
+        """Nobody waits for the end any more."""
+        self._over.set()
+
     async def let_go(self) -> None:
         """After an error of the engine: stop all holders without recording anything."""
         self._halt.set()
@@ -320,10 +248,30 @@ class ExecutionHost:
     def flush(self) -> None:
         self.stream.flush()
 
+    def flush_soon(self) -> None:
+        """Others watch: what was recorded is handed over before long, and nobody waits for it."""
+        if self.stream.gathered_enough():
+            self.flush()
+        elif self._flush_due is None:
+            self._flush_due = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_now)
+
+    def _flush_now(self) -> None:
+        self._flush_due = None
+        if not self.halted:
+            self.flush()
+
     async def durable(self) -> None:
         """What cannot be made durable stops the whole execution, whoever it was that waited for it."""
         try:
             await self.stream.durable()
+        except PenstockError as error:
+            self.broke(error)
+            raise
+
+    async def confirm(self) -> None:
+        """Is this still the owner of the execution? If not, it stops."""
+        try:
+            await self.stream.confirm()
         except PenstockError as error:
             self.broke(error)
             raise
@@ -339,9 +287,31 @@ class ExecutionHost:
         return self.stream.now()
 
     async def end(self, lease: Lease, body: RunEnded, counter: int) -> None:
+        await self.steps_of(lease).end(lease, body, counter)
+
+    async def end_fanout(self, fanout: FanoutDriver, body: RunEnded) -> None:
+        await fanout.scope.end_fanout(fanout, body)
+
+    def shards_of(self, scope: str) -> tuple[list[Fact] | None, JsonMap | None]:
+        """In a replay: what was handed out and what came of it, and why the run was given up if it was."""
+        raise Bug("only a replay knows what will happen")
+
+    async def give_up(self, lease: Lease, failure: JsonMap) -> None:
+        """End a run whose holder is gone, or never was."""
+        await self.steps_of(lease).give_up(lease, failure)
+
+    def steps_of(self, lease: Lease) -> ScopeDriver:
         driver = self._drivers[lease.setting.scope.place.id]
         assert isinstance(driver, ScopeDriver)
-        await driver.end(lease, body, counter)
+        return driver
+
+    def document_of(self, setting: Setting) -> Json:
+        """The document that a scope is pinned to, as another machine can read it."""
+        return self._pinned[setting.scope.place.id].as_json()
+
+    def end_child_of(self, component: ComponentState) -> None:
+        tree = self.stream.tree
+        end_child(tree, tree.executions.get(f"{component.place.id}/"), self.stream.record, self.net_of)
 
     def forsake(self, pipeline: PipelineState) -> None:
         forsake(self.stream.tree, pipeline, self.stream.record, self._net_of)
@@ -352,18 +322,37 @@ class ExecutionHost:
     async def play(
         self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
     ) -> Played:
-        driver, is_new = await self._child(caller, path, values, outputs)
+        driver = await self.open_child(caller, path, values, return_step, outputs)
+        await self.finish_child(caller, driver)
+        return await driver.played(return_step)
+
+    async def open_child(
+        self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
+    ) -> Driver:
+        """Begin the execution that the caller asks for, or take up the one that it asked for before."""
+        driver, is_new = await self._child(caller, path, values, return_step, outputs)
         try:
             await (driver.begin() if is_new else driver.go_on())
-            await driver.finished.wait()
+        except BaseException:
+            self._drivers.pop(driver.state.place.id, None)
+            raise
+        return driver
+
+    async def finish_child(self, caller: Caller, driver: Driver) -> None:
+        try:
+            await self._until_finished(driver)
         except asyncio.CancelledError:
             await _undisturbed(self._let_child_go(caller, driver))
             raise
         finally:
             self._drivers.pop(driver.state.place.id, None)
-        return await driver.played(return_step)
 
-    async def _child(self, caller: Caller, path: str, values: JsonMap, outputs: tuple[str, ...]) -> tuple[Driver, bool]:
+    async def _until_finished(self, driver: Driver) -> None:
+        await driver.finished.wait()
+
+    async def _child(
+        self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...]
+    ) -> tuple[Driver, bool]:
         """The child scope of the caller, and whether it is new: a resume may find it in any state, ended too."""
         depth = caller.setting.depth + 1
         if depth > MAX_DEPTH:
@@ -372,22 +361,31 @@ class ExecutionHost:
             raise Bug("a child execution was asked for while nothing is under way")
         place = child_place(caller.run_id, caller.clock)
         known = self.stream.tree.executions.get(place.id)
-        document = Pinned.from_mapping(known.document) if known else self._document(place, path, caller.setting.folder)
+        before = failed_before(caller, self.stream.tree) if known is None else None
+        folder = caller.folder or caller.setting.folder
+        pinned_before = known or before
+        document = Pinned.from_mapping(pinned_before.document) if pinned_before else self._document(place, path, folder)
         net, _ = self.documents.compile(document)
-        given = known.workload if known else merge_deeply(net.workload, values)
+        if return_step is not None and net.kind == "playbook" and return_step not in net.nodes:
+            label = did_you_mean(return_step, net.nodes)
+            raise Refused(
+                f"`{path}` has no step `{return_step}` to return", hint=label or f"it has {listed(net.nodes)}"
+            )
+        given = pinned_before.workload if pinned_before else merge_deeply(net.workload, values)
         keys = await self._unlock(net, given, document)
         if known is None:
             given = self._hidden(given, keys)
             pinned = self.blobs.put([document.as_kept().to_bytes()], schema_hint={"type": "object"})
             kept = cast(Json, view(pinned, loader(self.blobs)))
-            failed = next((name for name, child in caller.children.items() if child.unhandled), None)
-            self.record(opening(net, place, given, parent=caller.run_id, document=kept, continues=failed))
+            goes_on = going_on(self.stream.tree, before, net, place)
+            self.record(opening(net, place, given, parent=caller.run_id, document=kept, **goes_on))
         state = self.stream.tree.executions[place.id]
         return self._driver(document, net, given, keys, state, caller.iteration, depth, outputs), known is None
 
     def _document(self, place: Place, path: str, folder: Path) -> Pinned:
         """The document that a sub-playbook is pinned to when it starts."""
-        return self.documents.find(path, folder)
+        root = self._pinned.get("")
+        return self.documents.find(path, folder, dict(root.sources) if root is not None else {})
 
     async def _let_child_go(self, caller: Caller, driver: Driver) -> None:
         reason = caller.stop_reason()
@@ -425,18 +423,3 @@ async def _first_of(*events: asyncio.Event) -> None:
     finally:
         for one in waiting:
             one.cancel()
-
-
-def restarted(state: ExecutionState) -> list[str]:
-    """Task runs that were under way, in this scope and below."""
-    found: list[str] = []
-    for run in state.runs.values():
-        pipelines = list(run.loop.open.values()) if run.loop is not None else []
-        if run.pipeline is not None:
-            pipelines.append(run.pipeline)
-        for pipeline in pipelines:
-            if pipeline.under_way is not None:
-                found.append(pipeline.under_way)
-            for child in pipeline.children.values():
-                found.extend(restarted(child))
-    return found

@@ -67,3 +67,16 @@ def _after(node: Node, component: ComponentState, end: Ended) -> View:
 
 def _failure(where: str, error: ExpressionError) -> JsonMap:
     return {"kind": "expression", "message": f"{where}: {error}", "retryable": False, "expression": error.text}
+
+
+class NobodyJudges:
+    """While a job is being cancelled nothing starts and no component ends by itself, so no expression is evaluated."""
+
+    def conditions(self, node: Node, links: list[Link], component: ComponentState, end: Ended) -> Verdict:
+        return Verdict()
+
+    def again(self, node: Node, component: ComponentState, index: int) -> bool | JsonMap:
+        return False
+
+    def elapsed_ms(self, component: ComponentState) -> float:
+        return 0.0

@@ -7,19 +7,19 @@ together with it, and done again by a resume. What another sub-job depends on is
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from penstock.kernel.facts import CancelAsked
-from penstock.kernel.flow import resuming
-from penstock.kernel.flow.decide import Ended, Flow, Verdict
-from penstock.kernel.flow.state import ComponentState, ContainerState, RegionState
+from penstock.kernel.flow import sharing
+from penstock.kernel.flow.decide import Ended, Flow
+from penstock.kernel.flow.state import RUNNING, ComponentState, ContainerState, RegionState
 from penstock.kernel.flow.views import exported, joined
-from penstock.kernel.net import Durability, Link, Net, Node
+from penstock.kernel.net import Durability
 from penstock.kernel.state import ExecutionState
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.leases import Caller, Setting, SubjobLease
 from penstock.ports.log import Status
+from penstock.server.job_judge import JobJudge
+from penstock.server.played import Played
 
 if TYPE_CHECKING:
     from penstock.server.executions import ExecutionHost
@@ -27,16 +27,7 @@ if TYPE_CHECKING:
 FINAL: dict[str, Status] = {"completed": "completed", "failed": "failed", "cancelled": "cancelled"}
 FLUSH_S = 0.05
 """What a sub-job has done is handed to the log after this time at the latest, so that others can watch."""
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """How a child execution ended, for whoever asked for it."""
-
-    status: str
-    result: Any = None
-    error: Json = None
-    kind: str = "playbook"
+_ENDS = ("iteration.ok", "iteration.error", "subjob.ok", "subjob.error")
 
 
 class JobDriver:
@@ -49,7 +40,7 @@ class JobDriver:
         self._is_strict = flow.net.durability is Durability.STRICT
         self._flush_due: asyncio.TimerHandle | None = None
         self._is_ending = False
-        self._iterations = 0
+        self._ended = 0
         self._is_draining = False
         """Between a signal and the end of its grace: what is under way may still end, and nothing starts."""
         self._late: list[tuple[ComponentState, Ended]] = []
@@ -63,25 +54,40 @@ class JobDriver:
 
     async def begin(self) -> None:
         self.flow.begin()
-        self._dispatch()
+        self.dispatch()
 
     async def resume(self) -> None:
         self.flow.resume()
         self.host.stream.flush("running")
-        self._dispatch()
+        self.dispatch()
 
     async def go_on(self) -> None:
         if self.state.status in ("completed", "cancelled"):
             self._settle()
             return
+        if self.host.adopts and self.state.status == "running":
+            self._adopt()
+            return
         self.flow.resume()
-        self._dispatch()
+        self.dispatch()
+
+    def _adopt(self) -> None:
+        """Take over from another server: the sub-jobs that are out are left to whoever holds them."""
+        held = [scope for scope, region in self.flow.root.regions.items() if region.status == RUNNING]
+        at_work = sharing.adopt(self.flow, held)
+        if self.state.cancelling:
+            self.flow.allowed = frozenset()
+        for component in at_work:
+            self._start(component)
+        self.dispatch()
+        if self.state.cancelling:
+            self.host.background(self._stop("cancel"))
 
     async def cancel(self, reason: str) -> None:
         if self.state.status != "running" or self.state.cancelling:
             return
         self.flow.cancel(reason)
-        self._dispatch()
+        self.dispatch()
         if self.host.stops_holders:
             await self._stop("cancel")
 
@@ -105,7 +111,7 @@ class JobDriver:
     async def played(self, return_step: str | None) -> Played:
         state = self.state
         if state.status != "completed":
-            return Played(state.status, error=state.error, kind="job")
+            return Played(state.status, error=state.error, kind="job", exit_code=state.exit_code)
         return Played("completed", summary(self.flow), kind="job")
 
     async def _stop(self, reason: str, grace_s: float = 0.0) -> None:
@@ -122,7 +128,7 @@ class JobDriver:
                 self._late.append((component, end))
             return
         self.flow.end(component, end)
-        self._dispatch()
+        self.dispatch()
 
     def iterate(
         self, lease: SubjobLease, component: ComponentState, total: int | None, items: Json, parallel: int, mode: str
@@ -132,7 +138,7 @@ class JobDriver:
         self.flow.iterate(component, total, items, parallel, mode)
         # An iteration may take away what its elements were found by, so a resume needs the list of them. Inside another
         # iteration nothing is kept but its end: there the list is made anew.
-        self._dispatch(is_durable_first=items is not None and not _is_iterated(component))
+        self.dispatch(is_durable_first=items is not None and not _is_iterated(component))
 
     async def play(
         self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
@@ -154,7 +160,7 @@ class JobDriver:
 
     # ---- what follows
 
-    def _dispatch(self, *, is_durable_first: bool = False) -> None:
+    def dispatch(self, *, is_durable_first: bool = False) -> None:
         """Components of a sub-job that is held go to its holder at once; a sub-job that has just begun waits for the disk."""
         fresh: list[ComponentState] = []
         while self.flow.ready:
@@ -175,10 +181,10 @@ class JobDriver:
 
     def _flush_soon(self) -> None:
         counts = self.host.stream.counts
-        ended = counts["iteration.ok"] + counts["iteration.error"]
-        if ended != self._iterations or self.host.gathered_enough():
-            # An iteration that has ended is not to be run again, so its end goes to the disk at once; nobody waits for it.
-            self._iterations = ended
+        ended = sum(counts[kind] for kind in _ENDS)
+        if ended != self._ended or self.host.gathered_enough():
+            # What has ended is not to be run again, so its end goes to the disk at once; nobody waits for it.
+            self._ended = ended
             self.host.flush()
         elif self._flush_due is None:
             self._flush_due = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_now)
@@ -193,13 +199,20 @@ class JobDriver:
         if self.host.halted:
             return
         for component in fresh:
-            region = root_region(component)
-            lease = self.leases.get(region.place.id)
-            if lease is None or lease.region is not region:
-                lease = self.leases[region.place.id] = SubjobLease(self.setting, self.flow, region)
-            if self.state.cancelling:
-                lease.stop_reason = "cancel"
-            self.host.workforce.start_component(lease, component, self)
+            self._start(component)
+
+    def _start(self, component: ComponentState) -> None:
+        region = root_region(component)
+        lease = self.leases.get(region.place.id)
+        if lease is None or lease.region is not region:
+            lease = self.leases[region.place.id] = SubjobLease(self.setting, self.flow, region)
+        if self.state.cancelling:
+            lease.stop_reason = "cancel"
+        self.host.workforce.start_component(lease, component, self)
+
+    def end_child(self, component: ComponentState) -> None:
+        """Nobody drives what the component runs any more: end that, too."""
+        self.host.end_child_of(component)
 
     async def _end(self) -> None:
         is_root = self.setting.depth == 0
@@ -213,6 +226,12 @@ class JobDriver:
             self._flush_due.cancel()
             self._flush_due = None
         self.finished.set()
+
+
+def job_driver(host: ExecutionHost, state: ExecutionState, setting: Setting) -> JobDriver:
+    stream = host.stream
+    flow = Flow(stream.tree, state, setting.net, JobJudge(setting, stream.now), stream.record)
+    return JobDriver(host, flow, setting)
 
 
 def root_region(component: ComponentState) -> RegionState:
@@ -231,24 +250,6 @@ def _is_iterated(component: ComponentState) -> bool:
             return True
         container = container.opener.region.container if container.opener is not None else None
     return False
-
-
-def cancel_folded(flow: Flow, reason: str) -> None:
-    """Cancel a job that was folded from its log and that nobody works on: what had not ended is skipped, and nothing starts."""
-    resuming.resume(flow)
-    if not flow.state.cancelling:
-        flow.mark(CancelAsked(reason, "job"))
-    flow.allowed = frozenset()
-    flow.take_up()
-
-
-def asked_for(net: Net, outputs: tuple[str, ...]) -> frozenset[tuple[str, str]]:
-    """`component.port`, or a component's name for its port `main`."""
-    found = set()
-    for name in outputs:
-        component, _, port = name.rpartition(".")
-        found.add((component, port) if component in net.nodes else (name, "main"))
-    return frozenset(found)
 
 
 def summary(flow: Flow) -> JsonMap:
@@ -280,16 +281,3 @@ def final_globals(state: ExecutionState) -> JsonMap:
         return {}
     view = joined(exported(region.out()) for region in state.flow.regions.values())
     return {key: written.value for key, written in sorted(view.shared().items())}
-
-
-class NobodyJudges:
-    """While a job is being cancelled nothing starts and no component ends by itself, so no expression is evaluated."""
-
-    def conditions(self, node: Node, links: list[Link], component: ComponentState, end: Ended) -> Verdict:
-        return Verdict()
-
-    def again(self, node: Node, component: ComponentState, index: int) -> bool | JsonMap:
-        return False
-
-    def elapsed_ms(self, component: ComponentState) -> float:
-        return 0.0

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from penstock.expr.template import ExpressionError, render_lenient, truth
+from penstock.expr.template import ExpressionError, render, render_lenient, truth
 from penstock.expr.visible import Visible, bare_args
+from penstock.expr.writes import rendered
 from penstock.kernel.decide import Admission, FiredArc, Selection
 from penstock.kernel.facts import RunEnded, boundary
+from penstock.kernel.fanout import seen_by_arcs
 from penstock.kernel.net import Edge, Node
+from penstock.kernel.patches import Staged
 from penstock.kernel.state import RunState, Token
 from penstock.kernel.values import JsonMap
 from penstock.ports.leases import Setting, execution_view
@@ -32,6 +36,8 @@ class TemplateJudge:
 
     def select(self, node: Node, run: RunState, end: RunEnded) -> Selection:
         scope = self._visible(_event(run, end), run.args, node)
+        if end.looped:
+            scope.fixed["fanin"] = seen_by_arcs(run, end, self._setting.execution_id)
         fired: list[FiredArc] = []
         written: JsonMap = {}
         for edge in node.edges:
@@ -49,14 +55,39 @@ class TemplateJudge:
                 break
         return Selection(fired, written)
 
+    def collection(self, node: Node, run: RunState) -> Any:
+        """What `loop.in` gives: it looks at ctx as it was when the run was scheduled."""
+        assert node.fan is not None
+        event: JsonMap = {"name": "step.started", "step": run.step, "step_run_id": run.place.id, "args": run.args}
+        return render(node.fan.collection, self._visible(event, run.args, node, run.ctx))
+
+    def with_step_writes(self, node: Node, run: RunState, end: RunEnded) -> RunEnded:
+        """`set` on a step applies when it is done, and sees its result."""
+        if end.status != "done" or not node.on_done:
+            return end
+        scope = self._visible(_event(run, end), run.args, node, run.ctx)
+        scope.fixed.update(
+            {"outcome": {"status": "ok", "result": end.result}, "_prev": end.result, run.step: end.result}
+        )
+        try:
+            writes = rendered(node.on_done, scope)
+        except ExpressionError as error:
+            failure = _expression_failure(f"`set` of step `{run.step}`", error, run.step)
+            return replace(end, status="failed", error=failure)
+        staged = Staged()
+        staged.add(end.writes)
+        staged.add(writes)
+        return replace(end, writes=staged.as_writes())
+
     def _fires(self, edge: Edge, end: RunEnded, scope: Visible) -> bool:
         if edge.guard is None:
             return end.status == "done"
         return truth(edge.guard, scope)
 
-    def _visible(self, event: JsonMap, args: JsonMap, node: Node) -> Visible:
+    def _visible(self, event: JsonMap, args: JsonMap, node: Node, ctx: JsonMap | None = None) -> Visible:
         setting = self._setting
-        ctx = setting.scope.ctx.values
+        if ctx is None:
+            ctx = setting.scope.ctx.values
         workload = setting.workload
         fixed: dict[str, Any] = {
             "event": event,

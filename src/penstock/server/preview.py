@@ -1,87 +1,195 @@
 """The part of a job that is needed to see the rows of one port: the components that rows come from, and nothing they would do
-on the way to somewhere else."""
+on the way to somewhere else.
+
+Joblet calls are dissolved: their members stand in the job itself and read from where the rows really come. So what a joblet
+writes, counts or says beside those rows is left out as well.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
-from penstock.kernel.errors import Refused
-from penstock.kernel.net import Container, Link, Net, Node, On, Opening, Region
+from penstock.expr.rules import did_you_mean
+from penstock.kernel.errors import PenstockError, Refused
+from penstock.kernel.net import Container, Gate, Link, Net, Node, On, Opening, Region
+from penstock.ports.components import Ports
 
 ACTING = frozenset({"write", "file", "orchestrate", "iterate"})
+MOST_NAMED = 20
+
+End = tuple[str, str]
+"""(component, output port)"""
+GivesOut = Mapping[str, Mapping[str, End]]
+"""Joblet call -> its output -> where in the joblet the rows of it are made."""
 
 
-def previewed(net: Net, component: str, port: str | None, family: Callable[[str], str | None]) -> tuple[Net, str, str]:
-    """A net with the upstream of one port, and that port. Of a component that does something with its rows other than
-    making new ones, it is the port that feeds it: looking must not write. `family` says what a type is."""
-    name, port = _port(net, component, port, family)
-    needed = _upstream(net, name)
-    links = [link for link in net.links if _is_needed(net, link, needed)]
-    order = [one for region in net.containers[""].regions for one in region.members if one in needed]
-    members = tuple(_sorted(order, links))
-    nodes: dict[str, Node] = {}
-    for node_name, node in net.nodes.items():
-        part = node.part
-        assert part is not None
-        if part.container == "" and node_name in needed:
-            placed = replace(
-                part, region=0, rank=members.index(node_name), startable=True, group=None, die_on_error=False
-            )
-            nodes[node_name] = replace(node, part=placed)
-        elif _home(net, node_name) in needed:
-            nodes[node_name] = node
-    containers = {key: one for key, one in net.containers.items() if key in nodes}
-    containers[""] = Container("", Opening.JOB, (Region(0, members[0], members),))
+@dataclass(frozen=True, slots=True)
+class Make:
+    """What a component does with rows: its family, and the ports it has."""
+
+    family: str
+    ports: Ports
+
+
+class PreviewFailed(PenstockError):
+    """A component that the rows come from is in ERROR. `place` is its file, line and column, where they are known."""
+
+    def __init__(self, component: str, kind: str, message: str, place: tuple[str, int, int] | None) -> None:
+        super().__init__(message)
+        self.component = component
+        self.kind = kind
+        self.place = place
+
+
+def component_and_port(text: str, net: Net) -> tuple[str, str | None]:
+    """`COMPONENT[.PORT]`. A component inside a joblet has dots in its name, so names are tried before ports."""
+    if text in net.nodes:
+        return text, None
+    component, dot, port = text.rpartition(".")
+    if dot and component in net.nodes and not port.startswith("__"):  # Else it is a name inside a joblet.
+        return component, port
+    every = list(net.nodes)
+    meant = _meant(text, every) or _meant(text.partition(".")[0], every)
+    inside = component if port.startswith("__") and component in net.nodes else ""
+    beside = [name for name in every if _container(net, name) == inside]
+    more = f" and {len(beside) - MOST_NAMED:,} more" if len(beside) > MOST_NAMED else ""
+    whose = f"those in `{inside}`" if inside else "the components"
+    hint = f"{whose} are {_quoted(beside[:MOST_NAMED])}{more}" if beside else f"`{inside}` has none inside it"
+    raise Refused(f"the job has no component `{text}`{meant}", hint)
+
+
+def previewed(
+    net: Net, gives_out: GivesOut, component: str, port: str | None, make: Callable[[Node], Make]
+) -> tuple[Net, End, str]:
+    """A net with the upstream of one port, the output at which its rows are made, and the name of the port. Of a component that
+    does something with its rows other than making new ones, it is an input: looking must not write."""
+    flows = _Flows(net, gives_out)
+    end, port = flows.port(component, port, make)
+    links = flows.upstream(end[0])
+    needed = {end[0], *(link.source for link in links)}
+    members = tuple(_sorted([name for name in net.nodes if name in needed], links))
+    nodes = {name: _placed(net.nodes[name], members.index(name)) for name in net.nodes if name in needed}
+    containers = {"": Container("", Opening.JOB, (Region(0, members[0], members),))}
     numbered = tuple(replace(link, index=number, crosses=False) for number, link in enumerate(links))
-    return replace(net, nodes=nodes, containers=containers, links=numbered, groups={}, aborts=False), name, port
+    return replace(net, nodes=nodes, containers=containers, links=numbered, groups={}, aborts=False), end, port
 
 
-def _port(net: Net, component: str, port: str | None, family: Callable[[str], str | None]) -> tuple[str, str]:
-    node = net.nodes.get(component)
-    if node is None or node.part is None:
-        known = ", ".join(f"`{name}`" for name in net.nodes)
-        raise Refused(f"the job has no component `{component}`", hint=f"it has {known}")
-    if node.part.container or node.iterates is not None:
-        raise Refused(
-            f"`{component}` has no rows of its own outside its iterations or its joblet", hint="preview what feeds it"
-        )
-    if family(node.tasks[0].kind) in ACTING:
-        fed = [link for link in net.links if link.target == component and link.on is On.DATA]
+def cut_off(net: Net, part: Net) -> list[str]:
+    """Ports whose readers were left out. They count as read all the same: with nobody at `reject` a bad row is a failure."""
+    read = {(link.source, link.port) for link in part.links}
+    ends = dict.fromkeys((one.source, one.port) for one in net.links if one.on is On.DATA and one.source in part.nodes)
+    return [f"{name}.{port}" for name, port in ends if (name, port) not in read]
+
+
+@dataclass(frozen=True, slots=True)
+class _Flows:
+    """Where rows come from, whichever joblets they pass through on the way."""
+
+    net: Net
+    gives_out: GivesOut
+
+    def port(self, component: str, port: str | None, make: Callable[[Node], Make]) -> tuple[End, str]:
+        node = self.net.nodes[component]
+        if node.iterates is not None or _is_in_a_body(self.net, component):
+            raise Refused(f"`{component}` has no rows of its own outside its iterations", hint="preview what feeds it")
+        if component in self.gives_out:
+            port = _chosen(component, port, list(self.gives_out[component]))
+            return self._made_at(component, port), port
+        made = make(node)
+        if made.family in ACTING or not made.ports.outputs:
+            return self._feeding(component, port)
+        if port is None or made.ports.output(port) is None:
+            linked = [link.port for link in self.net.links if link.source == component and link.on is On.DATA]
+            named = [one.name for one in made.ports.outputs if not one.is_wild]
+            port = _chosen(component, port, list(dict.fromkeys([*linked, *named])))
+        return (component, port), port
+
+    def upstream(self, name: str) -> list[Link]:
+        """The data links that lead to a component, each from where its rows are made."""
+        found: list[Link] = []
+        seen, todo = {name}, [name]
+        while todo:
+            for link in self._into(todo.pop()):
+                for source, port in self._origins(link):
+                    found.append(replace(link, source=source, port=port))
+                    if source not in seen:
+                        seen.add(source)
+                        todo.append(source)
+        return sorted(found, key=lambda link: link.index)
+
+    def _feeding(self, component: str, port: str | None) -> tuple[End, str]:
+        fed = self._into(component)
         if not fed:
+            hint = "preview a component that makes rows"
+            raise Refused(f"`{component}` has no rows to show: it reads none", hint)
+        found = fed[0] if port is None else next((link for link in fed if link.to_port == port), None)
+        if found is None:
             raise Refused(
-                f"`{component}` has no rows to show: it reads none", hint="preview a component that makes rows"
+                f"`{component}` acts on its rows, so only what it reads can be shown, and it has no input `{port}`",
+                hint=f"it reads {_quoted([link.to_port for link in fed])}",
             )
-        return fed[0].source, port or fed[0].port
-    out = [link.port for link in net.links if link.source == component and link.on is On.DATA]
-    return component, port or ("main" if "main" in out or not out else out[0])
+        return self._origins(found)[0], found.to_port
+
+    def _made_at(self, name: str, port: str) -> End:
+        """The component that really makes the rows of an output: of a joblet call, one of its members."""
+        while name in self.gives_out:
+            name, port = self.gives_out[name][port]
+        return name, port
+
+    def _origins(self, link: Link) -> list[End]:
+        call = link.source
+        if call not in self.gives_out or _container(self.net, link.target) != call:
+            return [self._made_at(call, link.port)]
+        outside = [one for one in self._into(call) if _container(self.net, one.source) != call]
+        return [end for one in outside if one.to_port == link.port for end in self._origins(one)]
+
+    def _into(self, name: str) -> list[Link]:
+        return [link for link in self.net.links if link.target == name and link.on is On.DATA]
 
 
-def _upstream(net: Net, name: str) -> set[str]:
-    found: set[str] = set()
-    todo = [name]
-    while todo:
-        one = todo.pop()
-        if one not in found:
-            found.add(one)
-            todo += [_home(net, link.source) for link in net.links if link.target == one and link.on is On.DATA]
-    return found
+def _chosen(component: str, port: str | None, known: list[str]) -> str:
+    if port in known:
+        return port
+    if port is None and known:
+        return "main" if "main" in known else known[0]
+    if port is None:
+        raise Refused(f"`{component}` gives no rows out", "preview a component that does")
+    raise Refused(
+        f"`{component}` has no output `{port}`{_meant(port, known)}",
+        f"its outputs are {_quoted(known)}" if known else "it has none",
+    )
 
 
-def _home(net: Net, name: str) -> str:
-    """The component of the job itself that a node lies in."""
-    while (part := net.nodes[name].part) is not None and part.container:
-        name = part.container
-    return name
+def _container(net: Net, name: str) -> str:
+    part = net.nodes[name].part
+    assert part is not None
+    return part.container
 
 
-def _is_needed(net: Net, link: Link, needed: set[str]) -> bool:
-    source, target = net.nodes[link.source].part, net.nodes[link.target].part
-    assert source is not None
-    assert target is not None
-    if source.container == "" and target.container == "":
-        return link.on is On.DATA and link.source in needed and link.target in needed
-    return _home(net, link.source) in needed and _home(net, link.target) in needed
+def _is_in_a_body(net: Net, name: str) -> bool:
+    while name := _container(net, name):
+        if net.containers[name].opening is Opening.BODY:
+            return True
+    return False
+
+
+# ---- putting the part together
+
+
+def _placed(node: Node, rank: int) -> Node:
+    assert node.part is not None
+    part = replace(
+        node.part,
+        container="",
+        region=0,
+        rank=rank,
+        local=node.name,
+        startable=True,
+        group=None,
+        die_on_error=False,
+    )
+    return replace(node, part=part, gate=Gate.GREEN)
 
 
 def _sorted(names: list[str], links: list[Link]) -> list[str]:
@@ -91,3 +199,15 @@ def _sorted(names: list[str], links: list[Link]) -> list[str]:
         done.append(free[0])
         left.remove(free[0])
     return done
+
+
+# ---- words
+
+
+def _meant(word: str, known: list[str]) -> str:
+    close = did_you_mean(word, known)
+    return f"; {close}" if close else ""
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

@@ -8,37 +8,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, cast
 
 from penstock.kernel.facts import (
-    CancelAsked,
-    ComponentEnded,
-    ComponentStarted,
-    ExecutionResumed,
     ExecutionStarted,
     Fact,
-    GlobalSet,
-    IterationStarted,
-    IteratorStarted,
-    LoopStarted,
     RunEnded,
-    TaskEnded,
-    TaskStarted,
 )
-from penstock.kernel.outcome import Outcome
 from penstock.kernel.places import Place
-from penstock.kernel.values import Json, JsonMap
-from penstock.ports.leases import PATIENT_TURNS, Caller, Lease, LeaseLost
+from penstock.kernel.values import JsonMap
+from penstock.ports.leases import PATIENT_TURNS, Caller, Lease
 from penstock.ports.results import encode
 from penstock.server.documents import Pinned
-from penstock.server.executions import Driver, ExecutionHost, ScopeDriver
-from penstock.server.jobs import Played
+from penstock.server.executions import Driver, ExecutionHost
+from penstock.server.fanouts import FanoutDriver
+from penstock.server.jobs import JobDriver
+from penstock.server.played import Played
+from penstock.server.record import HOLD, Record, Turn, cancel_of
+from penstock.server.step_driver import ScopeDriver
 
 # So many turns of the event loop without a new fact mean that the replay has come to the end of the record.
 QUIET_TURNS = 200
+# So many, that all which follows from what was told has happened.
+SETTLING_TURNS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,159 +61,12 @@ def first_difference(recorded: Iterable[JsonMap], replayed: Iterable[JsonMap]) -
     return None
 
 
-class Turn(NamedTuple):
-    """Something the server was told. What it knows when it decides depends on the order of these."""
-
-    what: Literal["end", "cancel", "resume"]
-    scope: str
-    reason: str = ""
-
-
-class Order:
-    """The ends of components in the order in which the server was told of them, and the cancelling of jobs among them.
-
-    Whether a job was dying already, or an iterator had come to a halt, decides what still started.
-    """
-
-    def __init__(self) -> None:
-        self._last: dict[str, None] = {}
-        self._order: list[str] = []
-        self._places: dict[str, int] = {}
-        self._told: set[str] = set()
-        self.so_far = 0
-
-    def add(self, what: str) -> None:
-        self._last.pop(what, None)  # After a resume its last end counts.
-        self._last[what] = None
-
-    def is_next(self, what: str) -> bool:
-        self._number()
-        return self._places.get(what, 0) <= self.so_far
-
-    def told(self, what: str) -> None:
-        self._number()
-        self._told.add(what)
-        while self.so_far < len(self._order) and self._order[self.so_far] in self._told:
-            self.so_far += 1
-
-    def _number(self) -> None:
-        if len(self._order) != len(self._last):
-            self._order = list(self._last)
-            self._places = {each: at for at, each in enumerate(self._order)}
-
-
-def _cancel_of(scope: str) -> str:
-    return f"cancel {scope}"
-
-
-@dataclass(slots=True)
-class Record:
-    """What the log says happened, by place: the memory of a replay."""
-
-    outcomes: dict[str, Outcome] = field(default_factory=dict)
-    lost: dict[str, JsonMap] = field(default_factory=dict)
-    starts: set[str] = field(default_factory=set)
-    iterations: set[str] = field(default_factory=set)
-    loops: set[str] = field(default_factory=set)
-    surrendered: dict[str, JsonMap] = field(default_factory=dict)
-    openings: dict[str, tuple[ExecutionStarted, float]] = field(default_factory=dict)
-    turns: list[Turn] = field(default_factory=list)
-    ends: dict[str, int] = field(default_factory=dict)
-    """Where in `turns` the end of a step run stands."""
-    components: dict[str, ComponentEnded] = field(default_factory=dict)
-    globals: dict[str, dict[str, Json]] = field(default_factory=dict)
-    sets: dict[str, set[str]] = field(default_factory=dict)
-    iterators: dict[str, IteratorStarted] = field(default_factory=dict)
-    calls: set[str] = field(default_factory=set)
-    order: Order = field(default_factory=Order)
-
-    def add(self, fact: Fact, ts: float) -> None:
-        body = fact.body
-        if isinstance(body, TaskStarted):
-            self.starts.add(fact.task or "")
-        elif isinstance(body, TaskEnded):
-            self._add_outcome(fact.task or "", body)
-        elif isinstance(body, LoopStarted):
-            self.loops.add(fact.scope)
-        elif isinstance(body, IterationStarted):
-            self.iterations.add(fact.scope)
-        elif isinstance(body, RunEnded):
-            self.ends[fact.scope] = len(self.turns)
-            self.turns.append(Turn("end", fact.scope))
-            if body.given_up:
-                self.surrendered[fact.scope] = body.error if isinstance(body.error, dict) else {}
-        elif isinstance(body, ComponentEnded):
-            self.components[fact.scope] = body
-            self.globals[fact.scope], self.sets[fact.scope] = {}, set()
-            if fact.scope not in self.calls and fact.scope not in self.iterators:
-                self.order.add(fact.scope)
-        elif isinstance(body, ComponentStarted):
-            if body.opens is not None:
-                self.calls.add(fact.scope)
-        elif isinstance(body, GlobalSet):
-            self.globals[fact.scope][body.key] = body.new
-            if body.is_set:
-                self.sets[fact.scope].add(body.key)
-        elif isinstance(body, IteratorStarted):
-            if body.items is not None or fact.scope not in self.iterators:
-                self.iterators[fact.scope] = body
-        elif isinstance(body, ExecutionStarted) and not body.resumed:
-            self.openings[fact.scope] = (body, ts)
-        elif isinstance(body, CancelAsked):
-            self.turns.append(Turn("cancel", fact.scope, body.reason))
-            if body.kind == "job":
-                self.order.add(_cancel_of(fact.scope))
-        elif isinstance(body, ExecutionResumed) and body.reopened:
-            self.turns.append(Turn("resume", fact.scope))
-
-    def _add_outcome(self, task_run_id: str, body: TaskEnded) -> None:
-        if body.given_up:
-            self.lost[task_run_id] = body.error if isinstance(body.error, dict) else {}
-        else:
-            self.outcomes[task_run_id] = Outcome.from_json(body.outcome)
-
-    def outcome(self, task_run_id: str) -> Outcome | None:
-        if task_run_id in self.lost:
-            raise LeaseLost(self.lost[task_run_id])
-        return self.outcomes.get(task_run_id)
-
-    def started(self, task_run_id: str) -> bool:
-        return task_run_id in self.starts
-
-    def looped(self, scope: str) -> bool:
-        return scope in self.loops
-
-    def iterated(self, scope: str) -> bool:
-        return scope in self.iterations
-
-    def given_up(self, scope: str) -> JsonMap | None:
-        return self.surrendered.get(scope)
-
-    def opened(self, scope: str) -> bool:
-        return scope in self.openings
-
-    def component(self, scope: str) -> tuple[ComponentEnded | None, dict[str, Json], frozenset[str]]:
-        return self.components.get(scope), self.globals.get(scope, {}), frozenset(self.sets.get(scope, ()))
-
-    def is_next(self, scope: str) -> bool:
-        return self.order.is_next(scope)
-
-    def told(self, scope: str) -> None:
-        self.order.told(scope)
-
-    @property
-    def told_so_far(self) -> int:
-        return self.order.so_far
-
-    def iterator(self, scope: str) -> IteratorStarted | None:
-        return self.iterators.get(scope)
-
-
 class ReplayHost(ExecutionHost):
     """The server is told what it was told, in the order of the record, so that whatever saw ctx sees the same ctx again."""
 
     # Holders stop where the record says they were stopped, not when this server would have come to it.
     stops_holders = False
+    recalls = True
 
     def __init__(self, record: Record, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -228,6 +76,8 @@ class ReplayHost(ExecutionHost):
         self._is_over = False
         self._stood = 0
         self._stood_at = 0
+        self._quiet = 0
+        self._seq = 0
 
     # ---- what came from outside
 
@@ -243,6 +93,16 @@ class ReplayHost(ExecutionHost):
         started, _ = self._record.openings[f"{caller.run_id}/"]
         return await super().play(caller, path, cast(JsonMap, started.workload), return_step, outputs)
 
+    async def _until_finished(self, driver: Driver) -> None:
+        """The child of a component that was resumed fails, and then goes on under the same name."""
+        again = Turn("resume", driver.state.place.id)
+        while True:
+            await driver.finished.wait()
+            is_to_come = again in self._record.turns[self._turn :]
+            if self._is_over or (driver.finished.is_set() and not is_to_come):  # It may have gone on in the meantime.
+                return
+            await asyncio.sleep(0)
+
     def _document(self, place: Place, path: str, folder: Path) -> Pinned:
         """The text it was pinned to; the file may have changed since, or be gone."""
         started, _ = self._record.openings[place.id]
@@ -255,19 +115,31 @@ class ReplayHost(ExecutionHost):
         return turns[self._turn] if self._turn < len(turns) else None
 
     async def end(self, lease: Lease, body: RunEnded, counter: int) -> None:
-        scope = lease.run.place.id
+        if await self._comes(lease.run.place.id):
+            try:
+                await super().end(lease, body, counter)
+            finally:
+                self._turn_over()
+
+    async def end_fanout(self, fanout: FanoutDriver, body: RunEnded) -> None:
+        if await self._comes(fanout.run.place.id):
+            try:
+                await super().end_fanout(fanout, body)
+            finally:
+                self._turn_over()
+
+    def shards_of(self, scope: str) -> tuple[list[Fact] | None, JsonMap | None]:
+        return self._record.shards.get(scope), self._record.given_up(scope)
+
+    async def _comes(self, scope: str) -> bool:
+        """Wait for the turn of a run's end. False: it never ended in the record, so whatever this is, it decides nothing."""
         at = self._record.ends.get(scope)
         if at is None or at < self._turn:
-            return  # It never ended in the record, so whatever this is, it decides nothing.
+            return False
         if at != self._turn:
             waiting = self._waiting[scope] = asyncio.Event()
             await waiting.wait()
-            if self._is_over:
-                return
-        try:
-            await super().end(lease, body, counter)
-        finally:
-            self._turn_over()
+        return not self._is_over
 
     def _turn_over(self) -> None:
         self._turn += 1
@@ -284,16 +156,19 @@ class ReplayHost(ExecutionHost):
 
     async def prompt(self, root: Driver) -> None:
         """Say what is to be said next, when it is no holder's word and the scope it is about is there."""
+        self._hold_if_due()
         turn = self._next()
         driver = self._drivers.get(turn.scope) if turn is not None else None
         if turn is None or driver is None:
             return
-        if not isinstance(driver, ScopeDriver):
+        if isinstance(driver, JobDriver):
             if turn.what == "cancel" and driver.state.status == "running" and self._is_due(turn):
                 self._turn_over()
-                self._record.told(_cancel_of(turn.scope))
+                self._record.told(cancel_of(turn.scope))
+                driver.flow.release()
                 await driver.cancel(turn.reason)
             return
+        assert isinstance(driver, ScopeDriver)
         if turn.what == "cancel" and driver.state.status == "running":
             driver.decider.cancel(turn.reason)
             self._turn_over()
@@ -304,12 +179,26 @@ class ReplayHost(ExecutionHost):
             self._turn_over()
             await driver.advance()
 
+    def _hold_if_due(self) -> None:
+        self._quiet = self._quiet + 1 if self._seq == self.stream.seq else 0
+        self._seq = self.stream.seq
+        order = self._record.order
+        if HOLD not in order or not order.is_next(HOLD) or self._quiet < SETTLING_TURNS:
+            return
+        for driver in self._drivers.values():
+            if isinstance(driver, JobDriver):
+                driver.flow.hold()
+        order.told(HOLD)
+
     def _is_due(self, turn: Turn) -> bool:
         """A job is cancelled after what ended before that; but a replay that has come to a stand waits for nothing."""
         at = self._record.told_so_far
         self._stood = self._stood + 1 if at == self._stood_at else 0
         self._stood_at = at
-        return self._record.is_next(_cancel_of(turn.scope)) or self._stood > PATIENT_TURNS
+        has_come_so_far = self._record.is_next(cancel_of(turn.scope)) and all(
+            self._record.order.is_told(iterator) for iterator in turn.iterators
+        )
+        return has_come_so_far or self._stood > PATIENT_TURNS
 
     def is_through(self, root: Driver) -> bool:
         return root.finished.is_set() and self._next() is None

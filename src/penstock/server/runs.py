@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 from penstock.kernel.decide import Decider
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.facts import IterationEnded
-from penstock.kernel.flow.decide import Flow
+from penstock.kernel.fanout import SHARDS
 from penstock.kernel.net import Net
 from penstock.kernel.state import ExecutionState, PipelineState, RunState
 from penstock.kernel.values import Json, JsonMap, merge_deeply
@@ -20,11 +20,10 @@ from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Keys, Workforce
 from penstock.ports.log import EventLog, Header
 from penstock.ports.results import decode, loader, materialised
-from penstock.server.abandon import NobodyAsked, cancel
+from penstock.server.abandon import NobodyAsked, cancel, cancel_job
 from penstock.server.documents import Documents, Pinned
 from penstock.server.executions import Driver, ExecutionHost
-from penstock.server.jobs import JobDriver, NobodyJudges, cancel_folded, final_globals
-from penstock.server.jobs import summary as job_summary
+from penstock.server.fanout_results import gather_folded
 from penstock.server.stream import Observer, Stream
 
 POLL_S = 0.2
@@ -105,6 +104,9 @@ class World:
 class RunUnderWay:
     """One run in this process."""
 
+    polls = True
+    """Does it look by itself for what other processes ask of it?"""
+
     def __init__(self, world: World, execution_id: str) -> None:
         self.world = world
         self.execution_id = execution_id
@@ -162,8 +164,9 @@ class RunUnderWay:
         try:
             self.force = world.employ(self.execution_id, self.hide)
             stream.tree.on_iteration_closed = self.force.iteration_closed
+            stream.tree.on_shards = lambda run, body: gather_folded(run, body, world.blobs)
             stream.fold(loader(world.blobs))
-            stream.tree.on_iteration_closed = None
+            stream.tree.on_iteration_closed = stream.tree.on_shards = None
             state = stream.tree.root
             if stream.seq == 0:
                 raise Refused("the run was registered and never started", hint="start it anew")
@@ -193,14 +196,15 @@ class RunUnderWay:
     async def _cancel_folded(self, stream: Stream, document: Pinned, reason: str) -> None:
         documents = self.world.documents
         if stream.seq > 0:  # Else it was registered and never started.
-            net, _ = documents.compile(document)
+            tree, (net, _) = stream.tree, documents.compile(document)
+
+            def net_of(pinned: Json) -> Net:
+                return documents.compile(Pinned.from_mapping(pinned))[0]
+
             if net.kind == "job":
-                cancel_folded(Flow(stream.tree, stream.tree.root, net, NobodyJudges(), stream.record), reason)
-                stream.flush("cancelled")
-                await stream.durable()
-                return
-            decider = Decider(stream.tree, stream.tree.root, net, NobodyAsked(), stream.record)
-            cancel(decider, reason, lambda pinned: documents.compile(Pinned.from_mapping(pinned))[0])
+                cancel_job(tree, tree.root, net, stream.record, reason, net_of)
+            else:
+                cancel(Decider(tree, tree.root, net, NobodyAsked(), stream.record), reason, net_of)
         stream.flush("cancelled")
         await stream.durable()
 
@@ -228,6 +232,9 @@ class RunUnderWay:
 
     def job_result(self) -> JsonMap:
         """What a job came to, with the outputs that were asked for."""
+        from penstock.server.jobs import JobDriver
+        from penstock.server.jobs import summary as job_summary
+
         assert isinstance(self._root, JobDriver)
         return job_summary(self._root.flow)
 
@@ -238,15 +245,16 @@ class RunUnderWay:
         assert host is not None
         if self._wanted is not None:
             await host.interrupt(*self._wanted)
-        watch = asyncio.ensure_future(self._answer_requests(root))
+        watch = [asyncio.ensure_future(self._answer_requests(root))] if self.polls else []
         try:
             await host.until_over(root)
         except BaseException:
             await host.let_go()
             raise
         finally:
-            watch.cancel()
-            await asyncio.gather(watch, return_exceptions=True)
+            for task in watch:
+                task.cancel()
+            await asyncio.gather(*watch, return_exceptions=True)
         if root.state.status in ("completed", "cancelled"):
             self.world.sweep(self.execution_id)
         return summary_of(self.execution_id, root.state, host.stream.counts, host.stream.seq, self.world.clock.now())
@@ -289,10 +297,11 @@ def context_group(net: Net, name: str | None) -> JsonMap:
     if name is None:
         return {}
     if net.kind != "job":
-        raise Refused("a playbook has no context groups", hint="use `--payload` or `--set`")
+        raise Refused("`--context` is for jobs: a playbook has no context groups", hint="use `--payload` or `--set`")
     if name not in net.contexts:
-        known = ", ".join(f"`{one}`" for one in net.contexts) or "none"
-        raise Refused(f"the job has no context group `{name}`", hint=f"its groups: {known}")
+        known = ", ".join(f"`{one}`" for one in net.contexts)
+        hint = f"its groups are {known}" if known else "it has no groups: `context: {groups: {NAME: {…}}}` makes one"
+        raise Refused(f"the job has no context group `{name}`", hint=hint)
     return net.contexts[name]
 
 
@@ -307,7 +316,7 @@ def summary_of(execution_id: str, state: ExecutionState, counts: Counter[str], e
         state.name,
         state.status,
         state.error,
-        final_globals(state) if is_job else state.ctx.values,
+        _globals(state) if is_job else state.ctx.values,
         state.result,
         figures,
         round((ended - state.started_at) * 1000, 3),
@@ -315,11 +324,17 @@ def summary_of(execution_id: str, state: ExecutionState, counts: Counter[str], e
     )
 
 
+def _globals(state: ExecutionState) -> JsonMap:
+    from penstock.server.jobs import final_globals
+
+    return final_globals(state)
+
+
 def _playbook_figures(counts: Counter[str]) -> JsonMap:
     return {
         "steps": counts["step.scheduled"],
         "tasks": counts["task.done"],
-        "iterations": counts["loop.iteration.done"] + counts["loop.iteration.failed"],
+        "iterations": counts["loop.iteration.done"] + counts["loop.iteration.failed"] + counts[SHARDS],
     }
 
 

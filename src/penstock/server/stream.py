@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeAlias
 
 from penstock.kernel.evolve import Execution, evolve
 from penstock.kernel.facts import Fact
+from penstock.kernel.fanout import SETTLING, SHARDS, shards_settled
 from penstock.ports.ambient import Clock
 from penstock.ports.log import Entry, EventLog, Status
 from penstock.ports.results import Load
@@ -35,22 +37,39 @@ class Stream:
 
     def fold(self, load: Load) -> None:
         """Rebuild the state from what is in the log."""
-        tree, counts, entry = self.tree, self.counts, None
+        tree, entry = self.tree, None
         for entry in self._log.read(self._execution_id):
-            evolve(tree, to_fact(entry, load), entry.ts)
-            counts[entry.type] += 1
+            fact = to_fact(entry, load)
+            evolve(tree, fact, entry.ts)
+            self._count(fact, entry.type)
         if entry is not None:
             self.seq = entry.seq
 
-    def record(self, fact: Fact) -> None:
-        ts = self.now()
+    def record(self, fact: Fact, ts: float | None = None) -> None:
+        """`ts`: when it happened, if that was elsewhere."""
+        if ts is None:
+            ts = self.now()
         evolve(self.tree, fact, ts)
         self.seq += 1
         entry = to_entry(fact, self.seq, ts, self._worker)
-        self.counts[entry.type] += 1
+        self._count(fact, entry.type)
         self._gathered.append(entry)
         for observer in self.observers:
             observer(entry)
+
+    def _count(self, fact: Fact, kind: str) -> None:
+        self.counts[kind] += 1
+        if kind in SETTLING:
+            self.counts[SHARDS] += shards_settled(fact.body)
+
+    @contextmanager
+    def said_by(self, worker: str) -> Iterator[None]:
+        """What is recorded as a worker's meanwhile is that worker's."""
+        before, self._worker = self._worker, worker
+        try:
+            yield
+        finally:
+            self._worker = before
 
     def gathered_enough(self) -> bool:
         return len(self._gathered) >= GATHER
@@ -62,6 +81,12 @@ class Stream:
 
     async def durable(self) -> None:
         self.flush()
+        await self._log.durable(self._ticket)
+
+    async def confirm(self) -> None:
+        """Return when the log has said that this is still the owner: an append of nothing is refused like any other."""
+        entries, self._gathered = self._gathered, []
+        self._ticket = self._log.append(self._execution_id, self._epoch, entries)
         await self._log.durable(self._ticket)
 
     @property

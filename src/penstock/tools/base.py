@@ -12,7 +12,7 @@ A tool never sees templates, policies or the log: parameters arrive rendered, va
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
@@ -111,6 +111,8 @@ class Call:
     """`await play(path, workload, return_step)` runs a sub-playbook as a child scope and gives its result."""
     load: Callable[[ResultRef], Json]
     """The value behind a reference."""
+    element: Mapping[str, Any] | None = None
+    """In a loop, the element: `loop_id`, `shard_id`, `iter_key`, `index`, and its value under the iterator's name."""
 
     def resolve(self, path: str) -> Path:
         """A path from a parameter, made absolute against the document's folder."""
@@ -135,6 +137,8 @@ class Tool(Generic[P]):
     Params: ClassVar[type[msgspec.Struct]]
     inline: ClassVar[bool] = False
     """True only for tools that neither block nor await: they run without touching the event loop."""
+    pure: ClassVar[bool] = False
+    """True only for inline tools that compute and nothing else: they look at their parameters alone, and may be called again."""
     needs_secrets: ClassVar[bool] = True
     example: ClassVar[str] = ""
     """A task in YAML that the docs page shows and the tests run or validate."""

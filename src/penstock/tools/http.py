@@ -82,11 +82,13 @@ class HttpParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         Meta(description="Statuses that are ok: `404`, `200-299`, `2xx`, or a list of these. Otherwise all below 400."),
     ] = None
     idempotency_key: Annotated[
-        bool | str,
+        bool | str | None,
         Meta(
-            description="Send `Idempotency-Key`: true for a key that stays the same over retries, or a text of your own."
+            description="`Idempotency-Key`: a key that is the same over all retries, and another for each element of a loop, is "
+            "sent with `POST`, `PUT`, `PATCH` and `DELETE`, unless `headers` has one. True sends it always, false never; or a "
+            "text of your own."
         ),
-    ] = False
+    ] = None
 
 
 def _number(value: Json, name: str) -> float | None:
@@ -204,6 +206,9 @@ class HttpTool(Tool[HttpParams]):
     Time limits stand in `spec.timeout`: a number of seconds for all of it, or `{connect, read, write, total}`. Without them a
     connection may take 10 s, and the server may stay silent for 60 s. `spec.retry: {attempts, delay, statuses}` tries again
     inside the same task run, and waits longer when the server asks for it with `Retry-After`.
+
+    A request that changes something (`POST`, `PUT`, `PATCH`, `DELETE`) carries the header `Idempotency-Key`, by which a server
+    can tell that it has had the same one before: it is the name of this task's effect, also readable as `{{ _effect }}`.
 
     Connections are shared by all tasks of a run; cookies are not, they last for the redirects of one request. Proxies from
     the environment (`HTTPS_PROXY`, `NO_PROXY` …) are used. Where the operator has closed the private network, only public

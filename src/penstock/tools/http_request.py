@@ -7,6 +7,7 @@ redirects, results and messages.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -31,6 +32,8 @@ Fields: TypeAlias = dict[str, Scalar | list[Scalar]]
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"(?:[!-~](?:[ \t!-~]*[!-~])?)?")
 
+CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+LONGEST_KEY = 255
 AUTH_TYPES = ("basic", "bearer", "api_key")
 
 
@@ -122,10 +125,12 @@ def identity(auth: str | dict[str, Any] | None, call: Call) -> Identity:
 def headers_of(params: HttpParams, call: Call, known: Identity) -> dict[str, str]:
     """All headers, names in lower case; what `auth` sets stands above what the author wrote."""
     headers = {name.lower(): _text(value).strip(" \t") for name, value in params.headers.items() if value is not None}
-    if params.idempotency_key is True:
-        headers["idempotency-key"] = call.idempotency_key
-    elif isinstance(params.idempotency_key, str):
+    if isinstance(params.idempotency_key, str):
         headers["idempotency-key"] = params.idempotency_key
+    elif params.idempotency_key is True:
+        headers["idempotency-key"] = _key_of(call)
+    elif params.idempotency_key is None and params.method.strip().upper() in CHANGING:
+        headers.setdefault("idempotency-key", _key_of(call))
     if params.json is not UNSET:
         headers.setdefault("content-type", "application/json")
     if params.body is not None:
@@ -138,6 +143,14 @@ def headers_of(params: HttpParams, call: Call, known: Identity) -> dict[str, str
                 "parameters", f"the header `{name}` cannot be sent: it has characters that headers may not have"
             )
     return headers
+
+
+def _key_of(call: Call) -> str:
+    """The name of the effect, if it can be a header; servers take no longer ones than this."""
+    name = call.idempotency_key
+    if len(name) <= LONGEST_KEY and _VALUE.fullmatch(name):
+        return name
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def check_body(params: HttpParams) -> None:

@@ -130,15 +130,19 @@ def _checked(tool_class: Any, whose: str) -> None:
 
 def describe(tool_class: type[Tool[Any]]) -> ToolDescription:
     """What a document is checked against, the reference page shows and an editor offers."""
-    info = types.type_info(tool_class.Params)
+    return described(tool_class.kind, tool_class.Params, tool_class.__doc__, dict(tool_class.defaults))
+
+
+def described(kind: str, params: type[msgspec.Struct], doc: str | None, defaults: JsonMap) -> ToolDescription:
+    """The same of anything that has typed parameters and a page of its own."""
+    info = types.type_info(params)
     assert isinstance(info, types.StructType)
-    summary = " ".join((tool_class.__doc__ or "").strip().partition("\n\n")[0].split())
     return ToolDescription(
-        kind=tool_class.kind,
-        summary=summary,
+        kind=kind,
+        summary=" ".join((doc or "").strip().partition("\n\n")[0].split()),
         params={field.encode_name: _param(field) for field in info.fields},
-        schema=_schema(tool_class.Params),
-        defaults=dict(tool_class.defaults),
+        schema=_schema(params),
+        defaults=defaults,
     )
 
 

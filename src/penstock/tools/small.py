@@ -20,6 +20,7 @@ class NoopTool(Tool[NoopParams]):
     kind: ClassVar[str] = "noop"
     Params: ClassVar[type[msgspec.Struct]] = NoopParams
     inline: ClassVar[bool] = True
+    pure: ClassVar[bool] = True
     needs_secrets: ClassVar[bool] = False
     example: ClassVar[str] = """\
 - name: nothing

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.sql import duckdb as duckdb_tool
-from penstock.tools.sql import postgres_connection, postgres_errors
-from penstock.tools.sql import sqlite as sqlite_tool
 from penstock.tools.sql.binding import Bound
-from penstock.tools.sql.blocking import Stop, in_a_thread
+from penstock.tools.sql.blocking import Stop
 from penstock.tools.sql.connection import Address
-from penstock.tools.sql.failures import prefixed
 from penstock.tools.sql.lexer import Dialect
-from penstock.tools.sql.mysql import bindable as mysql_bindable
-from penstock.tools.sql.mysql_connection import Login, connect, failure_of, kill_query, thread_of
+from penstock.tools.sql.mysql_connection import Login
 from penstock.tools.sql.names import quote_all, quote_table
 from penstock.tools.sql.plan import Planner
+from penstock.tools.sql.reading import Opened, open_mysql, open_postgres, open_sqlite
+from penstock.tools.sql.sqlite import SharedSqlite
 from penstock.tools.sql.values import distinct
 from penstock.tools.transfer_params import DatabaseFileSource, ServerSource
 from penstock.tools.transfer_rows import Flow, Kind, Row
@@ -43,21 +41,8 @@ def statement_of(
     return statements[0]
 
 
-def _batches(
-    fetch: Callable[[int], Sequence[Row]],
-    size: int,
-    errors: tuple[type[Exception], ...],
-    failure: Callable[[Any], ToolFailure],
-) -> Iterator[list[Row]]:
-    """Errors are turned into failures here, where it is certain which end they come from."""
-    while True:
-        try:
-            batch = fetch(size)
-        except errors as error:
-            raise prefixed(failure(error), "reading") from None
-        if not batch:
-            return
-        yield list(batch)
+def _batches(opened: Opened, size: int) -> Iterator[list[Row]]:
+    return map(list, opened.batches(size, lambda before: "reading"))
 
 
 _PG_KINDS = {
@@ -84,34 +69,15 @@ _PG_KINDS = {
 
 @contextmanager
 def read_postgres(conninfo: str, address: Address, statement: Bound, size: int, stop: Stop) -> Iterator[Flow]:
-    import psycopg
-
-    connection = postgres_connection.connect_blocking(conninfo, address.secrets)
-    forget = stop.on_stop(in_a_thread(lambda: postgres_connection.cancel(connection)))
-
-    def failure(error: psycopg.Error) -> ToolFailure:
-        return postgres_errors.failure_of(error, None, connection_lost=connection.closed)
-
-    cursor = psycopg.RawServerCursor(connection, "penstock_transfer")
-    try:
-        # A server-side cursor needs a transaction, which must not change anything.
-        connection.read_only = True
-        cursor.execute(statement.text.encode(), postgres_connection.arguments(statement))
-        described = cursor.description or []
+    with open_postgres(conninfo, address, statement, stop) as opened:
+        described = opened.cursor.description or []
         columns = distinct([column.name for column in described])
         kinds = {
             name: _PG_KINDS[column.type_code]
             for name, column in zip(columns, described, strict=True)
             if column.type_code in _PG_KINDS
         }
-        yield Flow(columns, "sql", _batches(cursor.fetchmany, size, (psycopg.Error,), failure), kinds)
-    except psycopg.Error as error:
-        raise failure(error) from None
-    finally:
-        forget()
-        with suppress(psycopg.Error):
-            cursor.close()
-        connection.close()
+        yield Flow(columns, "sql", _batches(opened, size), kinds)
 
 
 _MYSQL_KINDS = {
@@ -132,64 +98,22 @@ _MYSQL_KINDS = {
 
 @contextmanager
 def read_mysql(login: Login, statement: Bound, size: int, stop: Stop) -> Iterator[Flow]:
-    import pymysql
-    from pymysql.cursors import SSCursor
-
-    connection = connect(login)
-    number = thread_of(connection)
-    forget = stop.on_stop(in_a_thread(lambda: kill_query(login, number)))
-    errors = (pymysql.MySQLError, OSError)
-    cursor = connection.cursor(SSCursor)
-    finished = False
-    try:
-        args = [mysql_bindable(value) for value in statement.args] if isinstance(statement.args, list) else None
-        cursor.execute(statement.text, args)
-        described: Any = cursor.description or ()
+    with open_mysql(login, statement, stop) as opened:
+        described: Any = opened.cursor.description or ()
         columns = distinct([column[0] for column in described])
         kinds = {
             name: _MYSQL_KINDS[column[1]]
             for name, column in zip(columns, described, strict=True)
             if column[1] in _MYSQL_KINDS
         }
-        yield Flow(
-            columns, "sql", _batches(cursor.fetchmany, size, errors, lambda error: failure_of(error, None)), kinds
-        )
-        finished = True
-    except errors as error:
-        raise failure_of(error, None) from None
-    finally:
-        forget()
-        if not finished:
-            # Closing the cursor reads what is still to come, so the server is told to send no more.
-            kill_query(login, number)
-        with suppress(*errors):
-            cursor.close()
-        if connection.open:
-            connection.close()
+        yield Flow(columns, "sql", _batches(opened, size), kinds)
 
 
 @contextmanager
-def read_sqlite(shared: sqlite_tool.SharedSqlite, statement: Bound, size: int, stop: Stop) -> Iterator[Flow]:
-    connection = shared.take()
-    forget = stop.on_stop(connection.interrupt)
-    errors = sqlite_tool.SqliteSession.errors
-
-    def failure(error: Exception) -> ToolFailure:
-        return sqlite_tool.failure_of(error, None)
-
-    try:
-        args = statement.args if isinstance(statement.args, dict) else {}
-        cursor = connection.execute(statement.text, {name: sqlite_tool.bindable(value) for name, value in args.items()})
-        try:
-            columns = distinct([column[0] for column in cursor.description or []])
-            yield Flow(columns, "sql", _batches(cursor.fetchmany, size, errors, failure))
-        finally:
-            cursor.close()
-    except errors as error:
-        raise failure(error) from None
-    finally:
-        forget()
-        shared.give_back(connection)
+def read_sqlite(shared: SharedSqlite, statement: Bound, size: int, stop: Stop) -> Iterator[Flow]:
+    with open_sqlite(shared, statement, stop) as opened:
+        columns = distinct([column[0] for column in opened.cursor.description or []])
+        yield Flow(columns, "sql", _batches(opened, size))
 
 
 _DUCKDB_KINDS = {
@@ -239,7 +163,7 @@ def read_duckdb(
             for name, (_, kind) in zip(columns, types, strict=True)
             if kind in _DUCKDB_KINDS or kind.startswith("DECIMAL")
         }
-        yield Flow(columns, "sql", _batches(cursor.fetchmany, size, (duckdb.Error,), failure), kinds)
+        yield Flow(columns, "sql", _batches(Opened(cursor, (duckdb.Error,), failure), size), kinds)
     except duckdb.Error as error:
         raise failure(error) from None
     finally:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from penstock.kernel.flow.decide import Flow
+from penstock.kernel.flow.plan import FlowPlan
 from penstock.kernel.flow.routing import element, feeds
 from penstock.kernel.flow.scene import Scene
-from penstock.kernel.net import Link, On
+from penstock.kernel.net import Link, Net, On, Part
 from penstock.kernel.values import Json
+
+_COUNT = "NB_LINE_OUT_"
+_COUNTED = re.compile(rf"{_COUNT}(\w+)")
 
 
 class Element:
@@ -52,6 +57,13 @@ def connected(flow: Flow, name: str) -> dict[str, list[Link]]:
     return found
 
 
+def counted_ports(net: Net) -> frozenset[str]:
+    """The output ports whose row counts the document reads, as `NB_LINE_OUT_<port>`, whether a data link begins there or not."""
+    texts = [link.when for link in net.links if link.when]
+    texts += [repr(task.params) for node in net.nodes.values() for task in node.tasks]
+    return frozenset(port for text in texts if _COUNT in text for port in _COUNTED.findall(text))
+
+
 def readers(flow: Flow, links: list[Link]) -> int:
     """How many will read a port's rows, each once; -1 when they may be read any number of times."""
     plan = flow.plan
@@ -63,14 +75,11 @@ def readers(flow: Flow, links: list[Link]) -> int:
 
 
 def must_last(flow: Flow, name: str, links: list[Link]) -> bool:
-    """Do these rows go where a resume may have to fetch them? Within an iteration nothing is kept but its end."""
+    """Do these rows go where a resume may have to fetch them? Of an iteration nothing is kept before its body has ended."""
     plan = flow.plan
     part = plan.part(name)
-    container = part.container
-    while container:
-        if plan.is_body(container):
-            return False
-        container = plan.part(container).container
+    if bodies := _bodies_around(plan, part.container):
+        return bodies == 1 and any(_leads_to_handler(flow, part, link) for link in links)
     for link in links:
         target = plan.part(link.target)
         if target.container == part.container and target.region != part.region:
@@ -78,3 +87,25 @@ def must_last(flow: Flow, name: str, links: list[Link]) -> bool:
         if target.opens is not None and target.opens == part.container:  # An output of the joblet this lies in.
             return True
     return False
+
+
+def _bodies_around(plan: FlowPlan, container: str) -> int:
+    bodies = 0
+    while container:
+        bodies += plan.is_body(container)
+        container = plan.part(container).container
+    return bodies
+
+
+def _leads_to_handler(flow: Flow, part: Part, link: Link) -> bool:
+    """Out of the body of an iteration, to what handles its end: that may run after a stop, and the body not again."""
+    plan = flow.plan
+    target = plan.part(link.target)
+    if target.opens is not None and target.opens == part.container:  # An output of the joblet that `part` lies in.
+        return must_last(flow, link.target, connected(flow, link.target).get(link.to_port, []))
+    name = link.target
+    while plan.part(name).container not in ("", part.container):  # Into a joblet or a body that lies beside `part`.
+        name = plan.part(name).container
+    beside = plan.part(name)
+    is_elsewhere = beside.container == part.container and beside.region != part.region
+    return is_elsewhere and plan.is_handler(plan.region(name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -16,12 +17,14 @@ from penstock.kernel.flow.decide import Ended
 from penstock.kernel.flow.state import ERROR, ComponentState
 from penstock.kernel.net import Link, Node
 from penstock.kernel.values import Json, JsonMap
+from penstock.ports.folders import base_of
 from penstock.ports.job_scope import iteration_of, job_names
 from penstock.ports.leases import Caller, JobReports, SubjobLease
 from penstock.ports.results import materialised
 from penstock.ports.rows import EngineSession, Relation, RowsFailed
 from penstock.tools.base import Source, ToolFailure
 from penstock.worker.arrivals import Element, arrivals, must_last, readers
+from penstock.worker.child_failure import child_failure
 from penstock.worker.plane import LazySession, schema_of
 from penstock.worker.staged_globals import ReadOnly, StagedGlobals
 from penstock.worker.standing import standing
@@ -44,6 +47,7 @@ class ComponentRun:
         self.node: Node = self.flow.node_of(component)
         self.links: dict[str, list[Link]] = crew.connected(self.node.name)
         self.globals = StagedGlobals(component.view, self.node.part.prefix if self.node.part else ())
+        self.folder: Path = lease.setting.folder
 
     @property
     def setting(self) -> Any:
@@ -61,6 +65,8 @@ class ComponentRun:
             templates.pop("while", None)  # Evaluated before each iteration, not now.
         names = job_names(self.setting, self.node, self.component, self.component.view, keychain=keys.view())
         values = materialised({name: render(template, names) for name, template in templates.items()})
+        if (base := self.setting.bases.get(self.node.name)) is not None:
+            self.folder = base.rendered(lambda text: materialised(render(text, names)))
         if self.node.iterates is not None and self.node.iterates.while_:
             values["while"] = task.params.get("while")
         return self.crew.components.convert(task.kind, keys.reveal(values))
@@ -78,7 +84,7 @@ class ComponentRun:
             component.name,
             setting.execution_id,
             f"{setting.execution_id}/{place}",
-            setting.folder,
+            self.folder,
             self.crew.plane.files,
             ReadOnly(setting.workload),
             self.globals,
@@ -111,13 +117,12 @@ class ComponentRun:
             component.children,
             lambda: lease.stop_reason,
             iteration_of(component.region.container),
+            base_of(self.folder, path),
         )
         played = await self.reports.play(caller, path, dict(values), return_step)
         if played.status == "completed":
             return played.result
-        error = played.error if isinstance(played.error, dict) else {}
-        message = f"{played.kind} `{path}` {played.status}: {error.get('message', 'no reason given')}"
-        raise ToolFailure(played.kind, message, cause=error, status=played.status)
+        raise child_failure(path, played, exit_code=played.exit_code)
 
     async def play_again(self) -> None:
         """In a replay: the steps or components of the child are decided anew; what came of it is in the record."""
@@ -183,6 +188,8 @@ class ComponentRun:
             end = self.failed(ComponentFailure("resource", str(error) or type(error).__name__))
         finally:
             engine.close(call.outputs.values() if call is not None else ())
+        if call is not None and isinstance(end.error, dict) and end.error["kind"] != "not_serialisable":
+            end.after = cast(JsonMap, self.crew.normaliser.result(dict(call.after)))  # For the error links, too.
         if elements is not None:
             # Not above: what goes wrong in the engine from here on is no failure of the component.
             self.reports.iterate(self.lease, self.component, *elements)
@@ -251,6 +258,9 @@ class ComponentRun:
             output.update(plane.store(rows))
         if is_wanted:
             output["wanted"] = self._wanted(rows, output)
+        if not links and not is_wanted:  # Only their number was asked for.
+            plane.engine.drop(rows)
+            return output
         plane.keep(at, rows, -1 if is_wanted else readers(self.flow, links))
         return output
 

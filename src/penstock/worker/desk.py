@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from penstock.kernel.values import Json
+from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore, ResultRef
-from penstock.ports.leases import Memory
+from penstock.ports.leases import Memory, Setting
+from penstock.ports.ranges import Pages
 from penstock.ports.results import loader
 from penstock.tools.base import Resources, Settings, Threads, Tool
 
@@ -51,6 +52,12 @@ class Desk:
     """Where jobs keep their rows while they run."""
     progress: Callable[[str, str, int], None] = _unheard
     """`progress(component, port, rows)`: so many rows so far."""
+
+    def pages(self, collection: JsonMap, setting: Setting) -> Pages:
+        """A described collection that is read page by page."""
+        from penstock.worker.pages import CollectionPages
+
+        return CollectionPages(self, collection, setting)
 
     def load(self, ref: ResultRef) -> Json:
         return loader(self.blobs)(ref)

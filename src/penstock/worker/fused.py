@@ -131,6 +131,7 @@ class Group:
             end.outputs[port] = (
                 run.kept(port, rows) if rows is not None else self._passed(name, port, end.rows_out[port])
             )
+        end.after = running.uncounted(kind, run.links)
         if isinstance(kind, Sink):
             kind.finish(params, call, staged.rows.get("", 0))
         return end

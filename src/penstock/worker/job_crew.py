@@ -6,15 +6,16 @@ import asyncio
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
+from penstock.components import running
 from penstock.kernel.errors import Refused
 from penstock.kernel.flow.decide import Ended, Flow
+from penstock.kernel.flow.ending import stopped
 from penstock.kernel.flow.state import ERROR, OK, ComponentState, ContainerState
 from penstock.kernel.net import Link
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import PATIENT_TURNS, JobReports, Memory, Setting, SubjobLease
-from penstock.worker.arrivals import connected
+from penstock.worker.arrivals import connected, counted_ports
 from penstock.worker.component_run import ComponentRun
 from penstock.worker.desk import ComponentBox, Desk
 from penstock.worker.fused import Group, group_of
@@ -39,12 +40,17 @@ class JobCrew:
         self.normaliser = Normaliser(desk.blobs, setting.keychain, setting.net.limits.max_payload_bytes, desk.load)
         self.groups: dict[tuple[str, str], Group] = {}
         self._links: dict[str, dict[str, list[Link]]] = {}
+        self._counted = counted_ports(flow.net)
         self._held: dict[str, tuple[asyncio.Task[None], SubjobLease]] = {}
 
     def connected(self, name: str) -> dict[str, list[Link]]:
         found = self._links.get(name)
         if found is None:
             found = self._links[name] = connected(self.flow, name)
+            tasks = self.flow.net.nodes[name].tasks
+            if self._counted and tasks:
+                countable = running.countable(self.components.get(tasks[0].kind))
+                found.update((port, []) for port in sorted(self._counted & countable) if port not in found)
         return found
 
     def stand_in(self, run: ComponentRun, name: str) -> ComponentRun:
@@ -54,7 +60,7 @@ class JobCrew:
         other.flow, other.scene = run.flow, run.scene
         other.node = self.flow.net.nodes[name]
         other.links = self.connected(name)
-        other.globals = run.globals
+        other.globals, other.folder = run.globals, run.setting.folder
         return other
 
     # ---- components
@@ -70,7 +76,7 @@ class JobCrew:
                 self._report(lease, component, reports, end)
         except asyncio.CancelledError:
             if lease.stop_reason == "cancel":
-                self._report(lease, component, reports, _cancelled(component))
+                self._report(lease, component, reports, stopped(component))
             elif lease.stop_reason is None and self.desk.memory is None:
                 raise
         except Refused:
@@ -120,7 +126,8 @@ class JobCrew:
     ) -> Ended | None:
         """In a replay: what the record says became of it. One that never ended does not end now either."""
         started = memory.iterator(component.place.id)
-        if started is not None and component.iterator is None:
+        if started is not None:
+            memory.told(component.place.id)
             reports.iterate(lease, component, started.total, started.items, started.parallel, started.mode)
             return None
         if memory.opened(f"{component.place.id}/"):
@@ -180,15 +187,6 @@ async def _its_turn(memory: Memory, scope: str) -> None:
         await asyncio.sleep(0)
         turns = turns + 1 if memory.told_so_far == at else 0
         at = memory.told_so_far
-
-
-def _cancelled(component: ComponentState) -> Ended:
-    error: dict[str, Any] = {
-        "kind": "cancelled",
-        "message": f"`{component.name}` was stopped: the run was cancelled",
-        "retryable": True,
-    }
-    return Ended(ERROR, error=error)
 
 
 def _stays_local(key: str) -> str:

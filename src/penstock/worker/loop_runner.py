@@ -7,22 +7,33 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.expr.template import ExpressionError, render
-from penstock.expr.values import kind
+from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.facts import Fact, IterationEnded, IterationStarted, LoopStarted, RunEnded
-from penstock.kernel.loop import closing, given_up, is_stopping, may_close, next_index, summary
+from penstock.kernel.loop import closing, failure_of, given_up, is_stopping, may_close, next_index, summary
 from penstock.kernel.net import Fan, LoopMode
 from penstock.kernel.places import ROOT, event_name, iteration_place
+from penstock.kernel.reducers import settled
 from penstock.kernel.state import NOT_OPENED, LoopState, PipelineState
 from penstock.kernel.values import Json, JsonMap
+from penstock.ports.collections import Described, described, elements, pinned
 from penstock.ports.leases import LeaseLost, Memory
-from penstock.ports.results import LazyResult, LazySequence
-from penstock.worker.loop_results import LoopResults, keep_result
+from penstock.ports.loop_results import LoopResults, keep_result
+from penstock.tools.base import ToolFailure
+from penstock.worker.pages import all_pages
 from penstock.worker.pipeline_runner import PipelineRunner
-from penstock.worker.scopes import TaskScope
+from penstock.worker.scopes import TaskScope, element
 
 # Iterations that have run and wait for an earlier one before they may close; more than this and new ones wait too.
 MAX_HELD = 1_000
 SHOWN_ITEM = 100
+
+
+class _Unopened(Exception):
+    """In a replay: the collection could not be read."""
+
+    def __init__(self, failure: JsonMap) -> None:
+        super().__init__()
+        self.failure = failure
 
 
 class LoopRunner:
@@ -35,6 +46,8 @@ class LoopRunner:
         self._room = asyncio.Event()
         self._resumed: list[int] = []
         self._items: Sequence[Any] = ()
+        self._keys: Sequence[str] | None = None
+        self._collected: Json = None
         self._lost: LeaseLost | None = None
 
     @property
@@ -50,9 +63,11 @@ class LoopRunner:
     async def run(self) -> RunEnded:
         run, fan = self.lease.run, self.fan
         try:
-            self._items = self._collection()
-        except (ExpressionError, TypeError) as error:
+            await self._collect()
+        except (ExpressionError, TypeError, ToolFailure, PenstockError) as error:
             return RunEnded(run.step, "failed", error=_bad_collection(run.step, error), looped=True)
+        except _Unopened as recalled:
+            return RunEnded(run.step, "failed", error=recalled.failure, looped=True)
         if run.loop is None or run.loop.opened_at == NOT_OPENED:
             if self.memory is not None and not self.memory.looped(run.place.id):
                 raise self._as_recalled(self.memory)
@@ -68,25 +83,46 @@ class LoopRunner:
         loop = self.loop
         return not loop.open and (loop.done + loop.failed == loop.total or is_stopping(loop, self.fan.failure))
 
-    def _collection(self) -> Sequence[Any]:
+    async def _collect(self) -> None:
         scope = TaskScope(self.pipelines.names, _bare(self.lease.run.ctx), None)
         scope.tool_side = False
-        value = render(self.fan.collection, scope)
-        if isinstance(value, LazyResult) and not isinstance(value, LazySequence):
-            value = value.loaded()
-        if isinstance(value, dict) and "range" in value:
-            return _range(value["range"])
-        if isinstance(value, dict):
-            return [{"key": key, "value": inner} for key, inner in value.items()]
-        if isinstance(value, LazySequence):
-            return value
-        if isinstance(value, (list, tuple, range)):
-            return value
-        raise TypeError(f"it is {'undefined or null' if value is None else kind(value)}, not a list")
+        found = described(render(self.fan.collection, scope), self.fan.collection)
+        if not isinstance(found, Described):
+            self._items = found
+        elif found.is_paged:
+            self._collected = self._collected_before() or await self._read(found)
+            assert isinstance(self._collected, dict)
+            load = self.pipelines.desk.load
+            self._items = elements({"kind": "list", "items": self._collected["items"]}, load)
+            if self._collected["keys"] is not None:
+                self._keys = elements({"kind": "list", "items": self._collected["keys"]}, load)
+        else:
+            self._items = elements(found.collection, self.pipelines.desk.load)
+
+    def _collected_before(self) -> Json:
+        """What was read page by page is not read again: it may have changed, and indexes stand for elements."""
+        run, memory = self.lease.run, self.memory
+        if run.loop is not None:
+            return run.loop.collection
+        if memory is None:
+            return None
+        failure = memory.unopened_loop(run.place.id)
+        if failure is not None:
+            raise _Unopened(failure)
+        if not memory.looped(run.place.id):
+            raise self._as_recalled(memory)
+        return memory.collection(run.place.id)
+
+    async def _read(self, found: Described) -> JsonMap:
+        desk = self.pipelines.desk
+        page = await all_pages(desk.pages(found.collection, self.lease.setting))
+        items = pinned(page.items, desk.blobs, desk.load).collection["items"]
+        keys = None if page.keys is None else pinned(page.keys, desk.blobs, desk.load).collection["items"]
+        return {"items": items, "keys": keys}
 
     def _open(self, total: int) -> None:
         run, fan = self.lease.run, self.fan
-        body = LoopStarted(total, fan.mode.value, fan.max_in_flight)
+        body = LoopStarted(total, fan.mode.value, fan.max_in_flight, dict(fan.reducers), self._collected)
         clock = (*run.place.clock, run.counter)
         self.reports.record(Fact(run.place.id, clock, body, event_name(run.place.id, run.counter - 1)))
 
@@ -142,7 +178,8 @@ class LoopRunner:
         return None
 
     def _element(self, index: int) -> dict[str, Any]:
-        return {self.fan.iterator: self._items[index], "index": index}
+        key = None if self._keys is None else self._keys[index]
+        return element(self.fan.iterator, self.lease.run.loop_name, index, self._items[index], key)
 
     def _start(self, index: int) -> PipelineState:
         run, loop = self.lease.run, self.loop
@@ -176,10 +213,11 @@ class LoopRunner:
         kept = loop.results if isinstance(loop.results, LoopResults) else LoopResults()
         results = kept.value(desk.blobs, desk.load, self.lease.setting.net.limits.max_payload_bytes)
         total = summary(loop, results)
-        writes = loop.staged.as_writes()
+        writes, shared = loop.as_writes(), settled(loop.reducers, loop.shared)
         if is_stopping(loop, self.fan.failure):
-            return RunEnded(run.step, "failed", total, _failed(run.step, loop), writes, looped=True)
-        return RunEnded(run.step, "done", total, None, writes, looped=True)
+            failure = failure_of(run.step, loop.first_failed, loop.first_error, loop.failed)
+            return RunEnded(run.step, "failed", total, failure, writes, looped=True, shared=shared)
+        return RunEnded(run.step, "done", total, None, writes, looped=True, shared=shared)
 
     def abandon(self, failure: JsonMap) -> None:
         """The lease is being given up: iterations under way end as failed, so that every start in the log has its end."""
@@ -195,21 +233,6 @@ def _bare(ctx: JsonMap) -> PipelineState:
     return PipelineState(place=ROOT, ctx=ctx)
 
 
-def _range(value: Any) -> range:
-    try:
-        if isinstance(value, dict):
-            made = range(int(value.get("start", 0)), int(value["stop"]), int(value.get("step", 1)))
-        elif isinstance(value, list):
-            made = range(*(int(part) for part in value))
-        else:
-            made = range(int(value))
-        len(made)  # Raises when there are more elements than anything can count.
-    except (KeyError, TypeError, ValueError, OverflowError):
-        shown = value if isinstance(value, dict | list) else repr(value)
-        raise TypeError(f"`range` takes whole numbers: `stop`, or `start`, `stop` and `step`; it is {shown}") from None
-    return made
-
-
 def _shown(item: Any) -> Json:
     """A scalar element is worth seeing in the log; anything larger can be found in the collection."""
     if isinstance(item, str):
@@ -218,16 +241,7 @@ def _shown(item: Any) -> Json:
 
 
 def _bad_collection(step: str, error: Exception) -> JsonMap:
-    return {"kind": "collection", "message": f"`loop.in` of step `{step}`: {error}", "retryable": False}
-
-
-def _failed(step: str, loop: LoopState) -> JsonMap:
-    first = loop.first_error if isinstance(loop.first_error, dict) else {}
-    return {
-        **first,
-        "kind": first.get("kind", "iteration"),
-        "message": f"iteration {loop.first_failed} of step `{step}` failed: {first.get('message', 'no reason given')}",
-        "retryable": first.get("retryable", False),
-        "iteration": loop.first_failed,
-        "failed": loop.failed,
-    }
+    kind, is_retryable = "collection", isinstance(error, Unavailable)
+    if isinstance(error, ToolFailure):
+        kind, is_retryable = error.kind, error.retryable
+    return {"kind": kind, "message": f"`loop.in` of step `{step}`: {error}", "retryable": is_retryable}

@@ -7,22 +7,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.expr.template import ExpressionError, render, roots
+from penstock.expr.writes import rendered
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.facts import Fact, TaskEnded, TaskStarted
 from penstock.kernel.net import Do, Durability, Task, positions
 from penstock.kernel.outcome import Failure, Outcome
 from penstock.kernel.pipeline import END, advance
 from penstock.kernel.places import event_name
+from penstock.kernel.reducers import ReducerError, lift
 from penstock.kernel.state import PipelineState
-from penstock.kernel.values import JsonMap
+from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import chance
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Caller, Lease, LeaseLost, Memory, Reports
 from penstock.ports.results import materialised
 from penstock.tools.base import Call, Source, Success, Tool, ToolFailure
+from penstock.worker.child_failure import child_failure
 from penstock.worker.desk import Desk
 from penstock.worker.outcomes import Normaliser
-from penstock.worker.policy import PolicyError, judge, rendered
+from penstock.worker.policy import PolicyError, judge
 from penstock.worker.scopes import LeaseNames, TaskScope
 from penstock.worker.threads import Escaped
 from penstock.worker.veiled_blobs import VeiledBlobs
@@ -139,8 +142,8 @@ class PipelineRunner:
                 params = await self._params(prepared, scope)
             value = await self._call(prepared, params, pipeline, scope)
             if isinstance(value, Success):
-                return self.normaliser.ok(value.result, self._meta(pipeline, started), value.helpers)
-            return self.normaliser.ok(value, self._meta(pipeline, started), {})
+                return self.normaliser.ok(value.result, self._meta(pipeline, started, scope), value.helpers)
+            return self.normaliser.ok(value, self._meta(pipeline, started, scope), {})
         except ToolFailure as error:
             failure = Failure(error.kind, error.message, error.retryable, error.detail)
             helpers = error.helpers
@@ -154,7 +157,7 @@ class PipelineRunner:
             cause = error.__cause__ if isinstance(error, Escaped) and error.__cause__ else error
             name = type(cause).__name__
             failure = Failure("exception", f"{name}: {cause}".rstrip(": "), False, {"type": name})
-        return self.normaliser.failed(failure, self._meta(pipeline, started), helpers)
+        return self.normaliser.failed(failure, self._meta(pipeline, started, scope), helpers)
 
     async def _recalled(self, memory: Memory, pipeline: PipelineState, scope: TaskScope) -> Outcome:
         if memory.opened(f"{pipeline.under_way}/"):
@@ -165,15 +168,20 @@ class PipelineRunner:
             raise asyncio.CancelledError
         return outcome
 
-    def _meta(self, pipeline: PipelineState, started: float) -> JsonMap:
+    def _meta(self, pipeline: PipelineState, started: float, scope: TaskScope) -> JsonMap:
         ended = self._now()
-        return {
+        meta: JsonMap = {
             "attempt": pipeline.attempt,
             "started_at": started,
             "ended_at": ended,
             "duration_ms": round((ended - started) * 1000, 3),
             "trace_id": self._trace_id,
         }
+        around = scope.element
+        if around is not None:
+            meta["loop_id"], meta["shard_id"] = around["loop_id"], around["shard_id"]
+            meta["iter_index"], meta["iter_key"] = around["index"], around["iter_key"]
+        return meta
 
     def _prepare(self, cursor: int) -> Prepared:
         prepared = self._prepared[cursor]
@@ -265,6 +273,7 @@ class PipelineRunner:
             lambda line: desk.say(place, task_run_id, line),
             play,
             desk.load,
+            scope.element,
         )
 
     async def _play(
@@ -302,6 +311,8 @@ class PipelineRunner:
             verdict, more = judge(task, self.positions, scope)
             if more:
                 writes = _joined(writes, self.normaliser.writes(more))
+            if "shared" in writes:
+                writes["shared"] = self._lifted(writes["shared"], scope)
             draw = chance(pipeline.under_way or "").random() if verdict is not None and verdict.jitter else 0.5
             directive = advance(pipeline.cursor, len(self.tasks), pipeline.attempt, error, verdict, draw)
             rule = verdict.rule if verdict is not None else None
@@ -321,14 +332,26 @@ class PipelineRunner:
         except ExpressionError as wrong:
             failure = PolicyError(f"`set` of task `{task.label}`", wrong).as_json()
             body = TaskEnded(task.label, pipeline.attempt, data, Do.FAIL.value, END, error=failure)
-        except TypeError as wrong:
+        except (TypeError, ReducerError) as wrong:
             failure = {
-                "kind": "not_serialisable",
+                "kind": "reducer" if isinstance(wrong, ReducerError) else "not_serialisable",
                 "message": f"a write of task `{task.label}`: {wrong}",
                 "retryable": False,
             }
             body = TaskEnded(task.label, pipeline.attempt, data, Do.FAIL.value, END, error=failure)
         self._record(pipeline, body, pipeline.under_way)
+
+    def _lifted(self, shared: Json, scope: TaskScope) -> JsonMap:
+        """What is shared, as parts that reducers can put together in any order."""
+        fan, around = self.lease.node.fan, scope.element
+        if fan is None or around is None:
+            raise TypeError("`set_shared` has a meaning only inside a loop")
+        assert isinstance(shared, dict)
+        lifted: JsonMap = {}
+        for key, values in shared.items():
+            assert isinstance(values, list)
+            lifted[key] = [lift(fan.reducers[key], materialised(value), around["index"]) for value in values]
+        return lifted
 
     def abandon(self, pipeline: PipelineState, failure: JsonMap) -> None:
         """The lease is being given up: a task that was under way gets the outcome it never gave."""
@@ -365,21 +388,23 @@ def _joined(first: JsonMap, second: JsonMap) -> JsonMap:
     joined = dict(first)
     for kind, values in second.items():
         below = joined.get(kind)
-        if isinstance(below, dict) and isinstance(values, dict):
+        if kind == "shared" and isinstance(below, dict) and isinstance(values, dict):
+            joined[kind] = {key: [*_list(below.get(key)), *_list(values.get(key))] for key in {**below, **values}}
+        elif isinstance(below, dict) and isinstance(values, dict):
             joined[kind] = {**below, **values}
         else:
             joined[kind] = values
     return joined
 
 
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
 def _played(path: str, played: Any) -> Any:
     if played.status == "completed":
         return played.result
-    error = played.error if isinstance(played.error, dict) else {}
-    if error.get("kind") in ("playbook", "job") and isinstance(error.get("cause"), dict):
-        error = error["cause"]  # Of documents within documents the innermost failure is the one to read about.
-    message = f"{played.kind} `{path}` {played.status}: {error.get('message', 'no reason given')}"
-    raise ToolFailure(played.kind, message, retryable=False, cause=error, status=played.status)
+    raise child_failure(path, played)
 
 
 def _too_many_runs(limit: int) -> Failure:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.expr.template import ExpressionError, render_lenient, truth
-from penstock.kernel.net import Do, Rule, Task, Writes
+from penstock.expr.template import ExpressionError, render, truth
+from penstock.expr.values import shown
+from penstock.expr.writes import rendered
+from penstock.kernel.net import Do, Rule, Task
 from penstock.kernel.pipeline import DEFAULT_ATTEMPTS, Verdict
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import JsonMap
 from penstock.worker.scopes import TaskScope
 
 
@@ -48,29 +50,11 @@ def _verdict(index: int, rule: Rule, positions: dict[str, int], scope: TaskScope
 
 
 def _number(template: Any, scope: TaskScope, where: str, name: str) -> float:
-    value = render_lenient(template, scope) if isinstance(template, str) else template
+    value = render(template, scope) if isinstance(template, str) else template
     try:
         number = float(str(value))
     except ValueError:
-        raise PolicyError(where, f"`{name}` is {value!r}, not a number") from None
+        raise PolicyError(where, f"`{name}` is {'null' if value is None else shown(value)}, not a number") from None
     if not 0 <= number < float("inf"):
         raise PolicyError(where, f"`{name}` is {number}; it must not be negative")
     return number
-
-
-def rendered(writes: Writes, scope: TaskScope) -> JsonMap:
-    if not writes:
-        return {}
-    made: JsonMap = {}
-    for kind, templates in (("iter", writes.iter), ("ctx", writes.ctx)):
-        if templates:
-            made[kind] = _plain(render_lenient(dict(templates), scope))
-    if writes.append:
-        values = render_lenient(dict(writes.append), scope)
-        assert isinstance(values, dict)
-        made["append"] = {key: [value] for key, value in values.items()}
-    return made
-
-
-def _plain(value: object) -> Json:
-    return value  # type: ignore[return-value]

@@ -50,6 +50,17 @@ class LeaseNames:
         return names
 
 
+def element(iterator: str, loop_id: str, index: int, item: Any, key: str | None = None) -> dict[str, Any]:
+    """What a loop's pipeline sees under `iter`: the element, and the names by which it is known for good."""
+    return {
+        "loop_id": loop_id,
+        "shard_id": f"{loop_id}[{index}]",
+        "iter_key": str(index) if key is None else key,
+        "index": index,
+        iterator: item,
+    }
+
+
 class TaskScope:
     """The scope of one pipeline. Secrets are visible to tool parameters only; `outcome` to policies only."""
 
@@ -101,6 +112,8 @@ class TaskScope:
                 return self.label
             case "_attempt":
                 return pipeline.attempt
+            case "_effect":
+                return f"{names.fixed['execution_id']}/{pipeline.effect}"
             case "outcome" if self.outcome is not None:
                 return self.outcome
             case "output" if self.outcome is not None:

@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
 def standing(flow: Flow) -> JsonMap:
     components: JsonMap = {}
-    _add(flow.root, components)
+    _add(flow.root, components, len(flow.root.prefix))
     return {"components": components, "edges": _edges(flow, components)}
 
 
-def _add(container: ContainerState, into: JsonMap) -> None:
-    for component in container.components.values():
-        after = component.view.after().get(component.name.removeprefix(container.prefix), {})
-        into[component.name] = {
+def _add(container: ContainerState, into: JsonMap, cut: int) -> None:
+    """Under their names in the job, without that of the execution it is."""
+    for scope, component in container.components.items():
+        after = component.view.after().get(scope.removeprefix(container.prefix), {})
+        into[scope[cut:]] = {
             "state": component.status,
             "type": component.type,
             "rows_in": component.rows_in,
@@ -31,10 +32,10 @@ def _add(container: ContainerState, into: JsonMap) -> None:
             "after": after,
         }
         if component.inside is not None:
-            _add(component.inside, into)
+            _add(component.inside, into, cut)
         if component.iterator is not None:
             for inner in component.iterator.open.values():
-                _add(inner, into)
+                _add(inner, into, cut)
 
 
 def _edges(flow: Flow, components: JsonMap) -> Json:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from penstock.expr.template import ExpressionError
+from penstock.expr.writes import rendered
 from penstock.kernel.decide import stopped
 from penstock.kernel.errors import Refused
 from penstock.kernel.facts import IterationEnded, RunEnded
@@ -14,22 +16,28 @@ from penstock.kernel.patches import Staged
 from penstock.kernel.state import PipelineState, RunState
 from penstock.kernel.values import JsonMap
 from penstock.ports.leases import JobReports, Lease, LeaseLost, Reports, Setting, SubjobLease
+from penstock.ports.loop_results import keep_result
+from penstock.ports.ranges import RangeLease, RangeReports
 from penstock.worker.desk import Desk
-from penstock.worker.loop_results import keep_result
 from penstock.worker.loop_runner import LoopRunner
 from penstock.worker.pipeline_runner import PipelineRunner
-from penstock.worker.policy import PolicyError, rendered
+from penstock.worker.policy import PolicyError
+from penstock.worker.range_runner import RangeRunner
 from penstock.worker.scopes import TaskScope
 
 if TYPE_CHECKING:
     from penstock.kernel.flow.state import ComponentState
     from penstock.worker.job_crew import JobCrew
 
+RANGES = 4
+"""So many ranges of one fanned-out loop are worked on at a time in this process."""
+
 
 class LocalWorkforce:
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
         self._held: dict[str, tuple[asyncio.Task[None], _LeaseRun]] = {}
+        self._ranges: dict[str, asyncio.Task[None]] = {}
         self._crews: dict[str, JobCrew] = {}
 
     def start(self, lease: Lease, reports: Reports) -> None:
@@ -48,6 +56,18 @@ class LocalWorkforce:
             task.cancel()
         await asyncio.wait({task})
 
+    async def settled(self, lease: Lease) -> None:
+        """Return when nobody works on the lease any more; to be cancelled is to have it let go."""
+        held = self._held.get(lease.run.place.id)
+        if held is None:
+            return
+        try:
+            await asyncio.wait({held[0]})
+        except asyncio.CancelledError:
+            held[0].cancel()
+            await asyncio.wait({held[0]})
+            raise
+
     # ---- jobs
 
     def start_component(self, lease: SubjobLease, component: ComponentState, reports: JobReports) -> None:
@@ -60,6 +80,37 @@ class LocalWorkforce:
         crew = self._crews.pop(setting.scope.place.id, None)
         if crew is not None:
             await crew.close()
+
+    # ---- ranges
+
+    def start_range(self, lease: RangeLease, reports: RangeReports) -> None:
+        run = RangeRunner(lease, self.desk, reports)
+        self._ranges[lease.key] = asyncio.ensure_future(self._run_range(run))
+
+    async def stop_range(self, lease: RangeLease, reason: str) -> None:
+        lease.stop_reason = reason
+        task = self._ranges.get(lease.key)
+        if task is not None:
+            await asyncio.sleep(0)  # A task that is cancelled before its first step could report nothing.
+            task.cancel()
+            await asyncio.wait({task})
+
+    def slots(self, node: Node) -> int:
+        return RANGES
+
+    def ahead(self) -> int:
+        return 1
+
+    async def _run_range(self, run: RangeRunner) -> None:
+        try:
+            await run.run()
+        except asyncio.CancelledError:
+            if run.lease.stop_reason is None:
+                raise
+        except Exception as error:  # Not an element's failure but ours: the whole execution must stop and say so.
+            run.reports.broke(error)
+        finally:
+            self._ranges.pop(run.lease.key, None)
 
     async def close(self) -> None:
         for crew in self._crews.values():
@@ -154,11 +205,11 @@ class _LeaseRun:
             failure = PolicyError(
                 f"`set` of step `{run.step}`", error if isinstance(error, ExpressionError) else str(error)
             )
-            return RunEnded(body.step, "failed", body.result, failure.as_json(), body.writes, body.looped)
+            return replace(body, status="failed", error=failure.as_json())
         staged = Staged()
         staged.add(body.writes)
         staged.add(writes)
-        return RunEnded(body.step, body.status, body.result, None, staged.as_writes(), body.looped)
+        return replace(body, writes=staged.as_writes())
 
     def _given_up(self, failure: JsonMap) -> RunEnded:
         run = self.lease.run

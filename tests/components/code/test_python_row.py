@@ -223,3 +223,19 @@ def test_sys_exit_is_an_error_and_ends_nothing_else():
 def test_columns_with_strange_names_arrive():
     rows = [{"a b": 1, "ü'\"\\": 2, "class": 3}]
     assert by_row("output = dict(row)", rows).main == rows
+
+
+def test_rows_are_reported_as_they_are_made():
+    told: list[tuple[str, int]] = []
+    rows = [{"n": n} for n in range(300)]
+    ran = run(
+        "python",
+        {"mode": "row", "code": "output = row if row['n'] % 2 else None"},
+        {"input": rows},
+        progress=lambda port, count: told.append((port, count)),
+    )
+    assert len(ran.main) == 150
+    assert {port for port, _ in told} == {"main"}
+    counts = [count for _, count in told]
+    assert counts == sorted(counts)
+    assert 0 < counts[0] < counts[-1] == 150, "more than once, and not only at the end"

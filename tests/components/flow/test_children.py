@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from penstock.data.untyped import UNKNOWN_COLUMNS
 from penstock.tools.base import ToolFailure
 from tests.components.harness import schema
 
@@ -85,8 +86,8 @@ def test_a_result_without_rows_is_a_failure_when_main_is_read(result: Any) -> No
     assert (failure.kind, "the result of `p.yaml` has no rows" in failure.message) == ("rows", True)
 
 
-def test_a_result_of_no_rows_needs_declared_columns() -> None:
-    assert "declare its columns" in failed("playbook", {"path": "p.yaml"}, play=child([])).message
+def test_a_result_of_no_rows_has_the_declared_columns_or_none_that_are_known() -> None:
+    assert run("playbook", {"path": "p.yaml"}, play=child([])).schemas["main"] == UNKNOWN_COLUMNS
     ran = run("playbook", {"path": "p.yaml"}, play=child([]), schemas={"main": schema(id="BIGINT")})
     assert (ran.main, ran.schemas["main"]) == ([], schema(id="BIGINT"))
 

@@ -28,6 +28,13 @@ def test_set_global_writes_every_value_with_its_type() -> None:
     assert ran.result == {"names": ["a", "b", "n"]}
 
 
+@pytest.mark.parametrize("name", ["two words", "", "a.b", "__x__"])
+def test_set_global_refuses_a_name_that_only_the_run_has_brought(name: str) -> None:
+    failure = failed("set_global", {"values": {"good": 1, name: 2}})
+    assert failure.kind == "parameters"
+    assert failure.message.startswith(f"`{name}` cannot be the name of a global: ")
+
+
 def test_set_global_wants_a_mapping() -> None:
     failure = failed("set_global", {"values": [1]})
     assert (failure.kind, "`values`: expected a mapping" in failure.message) == ("parameters", True)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.components.base import ComponentFailure
+from penstock.data.untyped import UNKNOWN_COLUMNS
 from tests.components.harness import columns, mistakes, run, schema
 from tests.tools.support import Reply, Request, serve
 
@@ -90,12 +91,12 @@ def test_columns_are_the_keys_of_all_rows_or_those_that_are_named(tmp_path: Path
     assert columns("http_rows", {"url": "http://x", "columns": named}) == {"z": "DATE", "a": "VARCHAR"}
 
 
-def test_no_rows_need_columns_that_are_named(tmp_path: Path) -> None:
+def test_no_rows_have_the_columns_that_are_named_or_none_that_are_known(tmp_path: Path) -> None:
     named = [{"name": "id", "type": "integer"}]
     ran, _ = fetch(lambda request: Reply(200, []), tmp_path, columns=named)
     assert (ran.main, ran.schemas["main"]) == ([], schema(id="BIGINT"))
-    with pytest.raises(ComponentFailure, match="there are no rows, so their columns are not known; hint: name them"):
-        fetch(lambda request: Reply(200, []), tmp_path)
+    ran, _ = fetch(lambda request: Reply(200, []), tmp_path)
+    assert (ran.main, ran.schemas["main"]) == ([], UNKNOWN_COLUMNS)
 
 
 def test_a_busy_server_is_asked_again(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ TWO = [{"id": 1, "name": "ada"}, {"id": 2, "name": "bob"}]
 def test_rows_are_written_into_a_table_that_is_made_and_read_back(database: Database) -> None:
     ran = database.write(TWO, ["main"], mode="create", keys=["id"])
     assert ran.main == TWO
-    assert ran.after == {"NB_LINE_INSERTED": 2, "NB_LINE_REJECTED": 0}
+    assert ran.after == {"NB_LINE_INSERTED": 2, "NB_LINE_REJECTED": 0, "NB_LINE_OUT_reject": 0}
     assert ran.result == {"table": "t", "rows": 2, "rejected": 0}
     assert database.read(table="t").main == TWO
     assert database.read(table="t", columns=["name"]).main == [{"name": "ada"}, {"name": "bob"}]

@@ -74,13 +74,18 @@ def test_rows_with_wrong_values_are_rejected_with_their_line(tmp_path: Path) -> 
     [
         ("<a><r></a>", r"line 1, column \d+: this is not XML: mismatched tag"),
         ("", "this is not XML: no element found"),
-        ("<a/>", "has no elements `order` with anything in them"),
         ("id,name\n", "this is not XML: syntax error"),
     ],
 )
 def test_what_is_no_xml_is_an_error_that_names_the_place(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(ComponentFailure, match=words):
         read(tmp_path, text)
+
+
+def test_a_document_without_rows_gives_none_and_says_so(tmp_path: Path) -> None:
+    ran = read(tmp_path, "<a/>")
+    assert ran.main == []
+    assert "has no elements `order` with anything in them" in ran.said[0]
 
 
 def test_documents_with_entities_are_refused(tmp_path: Path) -> None:

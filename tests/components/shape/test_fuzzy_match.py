@@ -49,6 +49,13 @@ def test_all_matches_come_best_first():
         ("jaro_winkler", "same", "same", 1.0),
         ("levenshtein", "", "", 1.0),
         ("levenshtein", "ABC", " abc ", 1.0),
+        ("levenshtein", "Müller", "Muller", 5 / 6),
+        ("levenshtein", "東京都", "東京府", 2 / 3),
+        ("levenshtein", "東京都", "大阪府", 0.0),
+        ("levenshtein", "", "ü", 0.0),
+        ("damerau", "aéb", "éab", 2 / 3),
+        ("jaro_winkler", "Müller", "Muller", 0.9),
+        ("jaro_winkler", "東京", "大阪", 0.0),
     ],
 )
 def test_similarity_is_between_nothing_and_one(method: str, left: str, right: str, score: float):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from penstock.kernel.errors import Refused
@@ -104,6 +105,7 @@ class SmallCatalog:
         inputs: Mapping[str, Schema | None],
         outputs: tuple[str, ...],
         folder: Path,
+        declared: Mapping[str, Schema] = MappingProxyType({}),
     ) -> Inferred:
         first = next(iter(inputs.values())) if inputs else ()
         mistakes: list[Mistake] = []

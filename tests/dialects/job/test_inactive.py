@@ -1,6 +1,8 @@
 """`active: false`: rows pass through, triggers are spliced, and what can never run is left out."""
 
-from tests.dialects.job.support import errors, job, links, net_of, problems
+import pytest
+
+from tests.dialects.job.support import errors, job, links, net_of, problems, subjobs
 
 
 def without(name: str, text: str) -> str:
@@ -45,6 +47,44 @@ def test_two_in_a_row_may_be_left_out():
 def test_a_fork_stays_a_fork():
     text = without("b", job("a (ok) b", "b (parallelise) c, d", "c, d (synchronise) e"))
     assert links(net_of(text)) == ["a (parallelise) c", "a (parallelise) d", "c (synchronise) e", "d (synchronise) e"]
+
+
+@pytest.mark.parametrize(
+    ("trigger", "left"),
+    [
+        ([], []),
+        (["x (error) a"], ["x (error) b", "x (error) c"]),
+        (['x (if 1: "NB_LINE > 0") a'], ["x (if 1: NB_LINE > 0) b", "x (if 1: NB_LINE > 0) c"]),
+        (["x (subjob_ok) a"], ["x (subjob_ok) b", "x (subjob_ok) c"]),
+    ],
+)
+def test_branches_stay_branches_whatever_had_started_the_fork_that_is_left_out(trigger, left):
+    text = without("a", job(*trigger, "a (parallelise) b, c", "b (ok) more", "more, c (synchronise) d"))
+    net = net_of(text)
+    assert sorted(links(net)) == sorted([*left, "b (ok) more", "more (synchronise) d", "c (synchronise) d"])
+    assert subjobs(net) == [*([("x",)] if trigger else []), ("b", "more"), ("c",), ("d",)]
+
+
+def test_a_branch_begins_later_when_its_root_is_left_out_as_well_as_the_fork():
+    text = without("b", without("a", job("a (parallelise) b, c", "b (ok) more", "more, c (synchronise) d")))
+    assert subjobs(net_of(text)) == [("c",), ("more",), ("d",)]
+
+
+def test_a_branch_is_not_taken_for_the_one_that_feeds_its_root():
+    types = {"a": "noop", "b": "fixed_rows", "c": "filter", "more": "log_rows", "d": "noop"}
+    lines = ("a (parallelise) b, c", "b -> c", "c -> more", "b, c (synchronise) d")
+    net = net_of(without("c", job(*lines, types=types)))
+    assert [link for link in links(net) if "synchronise" in link] == ["b (synchronise) d", "more (synchronise) d"]
+
+
+def test_a_join_waits_for_all_that_is_left_of_a_branch_without_its_root():
+    lines = ("a (parallelise) b, c", "b (ok) x", "b (ok) y", "b, c (synchronise) d")
+    net = net_of(without("b", job(*lines)))
+    assert sorted(net.nodes["d"].joins) == ["c", "x", "y"]
+    net = net_of(without("b", job(*lines, "x -> y", types={"x": "fixed_rows", "y": "log_rows"})))
+    assert sorted(net.nodes["d"].joins) == ["c", "x", "y"]
+    net = net_of(without("b", job(*lines, "x (ok) z", "y (ok) z")))
+    assert sorted(net.nodes["d"].joins) == ["c", "x"]
 
 
 def test_a_branch_of_a_fork_may_be_left_out():

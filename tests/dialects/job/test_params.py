@@ -56,3 +56,48 @@ def test_a_template_may_stand_for_any_value(params):
 
 def test_null_leaves_an_optional_parameter_out():
     assert errors(one("warn", "{message: x, code: null}")) == []
+
+
+@pytest.mark.parametrize(
+    ("type_", "params"),
+    [
+        ("set_global", "{values: {'{{ global.x }}_count': 1}}"),
+        ("derive", "{columns: {a: {'{{ x }}': 1}}}"),
+        ("warn", "{message: [{deep: {'{% if x %}a{% endif %}': 1}}]}"),
+    ],
+)
+def test_a_template_in_a_key_is_an_error_where_it_stands(type_, params):
+    text = one(type_, params)
+    (problem,) = problems(text, "J0505")
+    key = params[params.index("'") : params.rindex("'") + 1]
+    assert f"the template in `{key[1:-1]}` would stay as it is (in `a`)" in problem.message
+    assert text.splitlines()[1][problem.place.column - 1 : problem.place.end_column - 1] == key
+
+
+def test_braces_in_a_key_that_are_no_template_are_left_alone():
+    assert errors(one("set_global", "{values: {a: {'{x}': 1, '}}': 2}}}")) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("two words", "a name begins with a letter and goes on with letters, digits, `_` or `-`"),
+        ("7up", "a name begins with a letter and goes on with letters, digits, `_` or `-`"),
+        ("", "a name begins with a letter and goes on with letters, digits, `_` or `-`"),
+        ("a.b", "a dot stands between a component and its own variables"),
+        ("__x__", "`__` in front is kept for joblets"),
+    ],
+)
+def test_a_global_cannot_have_any_name(name, reason):
+    text = one("set_global", f"{{values: {{good: 1, '{name}': 2}}}}")
+    (problem,) = problems(text)
+    assert (problem.code, problem.message) == (
+        "J0506",
+        f"BAD_GLOBAL: `{name}` cannot be the name of a global: {reason}",
+    )
+    assert problem.place.column == text.splitlines()[1].index(f"'{name}'") + 1
+
+
+@pytest.mark.parametrize("name", ["a", "_a", "größe", "a-b", "A1", "inner__NAME"])
+def test_these_are_names_of_globals(name):
+    assert problems(one("set_global", f"{{values: {{{name}: 2}}}}")) == []

@@ -131,6 +131,26 @@ def test_a_post_job_does_not_wait_for_the_pre_job_to_be_ok():
     }
 
 
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            ["a (ok) post"],
+            "`a (ok) post` leads into the post-job `post`, which starts by itself when everything else has ended",
+        ),
+        (["a (subjob_error) post"], "`a (subjob_error) post` leads into the post-job `post`"),
+        (["a (parallelise) post, b"], "`a (parallelise) post` leads into the post-job `post`"),
+        (["a (ok) pre"], "`a (ok) pre` leads into the pre-job `pre`, which starts by itself before everything else"),
+    ],
+)
+def test_no_control_link_leads_into_a_pre_job_or_a_post_job(lines, said):
+    text = job(*lines, types={"a": "noop", "pre": "pre_job", "post": "post_job"})
+    (problem,) = problems(text, "J0313")
+    assert problem.message.removeprefix("ROLE_LINK: ").startswith(said)
+    assert text.splitlines()[problem.place.line - 1].strip() == lines[0]
+    assert "take this link away" in problem.hint
+
+
 def test_a_post_job_alone_may_start():
     assert part(net_of(job(types={"post": "post_job"})), "post").startable
 

@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
+from penstock.dialects.layout import Box, laid_out
 from penstock.dialects.playbook.codes import TABLE
 from penstock.dialects.playbook.graph import dot, mermaid, svg
-from penstock.dialects.playbook.layout import Box, laid_out
 from penstock.dialects.playbook.plan import plan
 from penstock.dialects.playbook.schema import json_schema
 from penstock.dialects.playbook.words import SCOPES
@@ -204,3 +204,10 @@ def test_definitions_inside_a_tools_schema_are_lifted_into_the_whole():
     whole_schema = json_schema(SmallCatalog(tool))
     jsonschema.Draft202012Validator.check_schema(whole_schema)
     assert whole_schema["$defs"]["send.Target"] == {"properties": {"next": {"$ref": "#/$defs/send.Target"}}}
+
+
+def test_an_arc_after_a_failure_has_a_colour_of_its_own():
+    """Of two rules for one line the later one wins, so that of failures stands behind that of arcs."""
+    text = svg(net_of(steps(FLOW)))
+    assert 'class="arc fail"' in text
+    assert text.index(".arc{") < text.index(".fail{")

@@ -287,7 +287,9 @@ def test_joblets_nest_twenty_deep_and_no_deeper():
     net = net_of(call, nested(20))
     assert "c" + ".__c" * 20 in net.nodes
     (found,) = problems(call, None, nested(21))
-    assert found.message == "JOBLET_RECURSION_DEPTH: joblets are nested more than 20 deep here"
+    said, _, chain = found.message.partition(" here: ")
+    assert said == "JOBLET_RECURSION_DEPTH: joblets are nested more than 20 deep"
+    assert chain == "`test` -> `j1` -> `j2` -> … -> `j19` -> `j20` -> …"
     assert found.place.file == "j20.yaml"
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from penstock.cli.naming import find_run
 from penstock.cli.output import put_json, say
+from penstock.cli.remote import server_of
 from penstock.homes import known_home
 from penstock.kernel.errors import Refused, Unavailable
 
@@ -20,6 +21,11 @@ WORD_EVERY_S = 5.0
 
 
 def main(options: Namespace) -> int:
+    url = server_of(options)
+    if url is not None:
+        from penstock.cli.remote_run import cancel
+
+        return cancel(options, url)
     return asyncio.run(_cancelled(options))
 
 

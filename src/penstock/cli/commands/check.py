@@ -4,9 +4,41 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.cli.output import has_colour, put_json, say
+from penstock.cli.remote import Client, problems_of, server_of
+
+if TYPE_CHECKING:
+    from penstock.dialects.problems import Problem
+
+
+class _Examined(NamedTuple):
+    file: str
+    text: str
+    texts: Mapping[str, str]
+    problems: Sequence[Problem]
+
+
+class _Asked:
+    """Files as a server sees them, which may know other tools than this machine does."""
+
+    def __init__(self, url: str, *, strict: bool) -> None:
+        self._client = Client(url)
+        self._strict = strict
+
+    def examined(self, path: Path) -> Any:
+        from penstock.cli.documents import Library
+        from penstock.cli.remote_run import seen_here
+        from penstock.cli.sending import Sent
+
+        sent = Sent(Library(), str(path))
+        body = {"document": sent.body, "strict": self._strict}
+        found = self._client.ask("POST", "/api/validate", body=body, is_safe=True)
+        texts = getattr(sent.compiled, "texts", {})
+        return _Examined(str(path), sent.text, texts, seen_here(problems_of(found["problems"]), sent))
 
 
 def validate(options: Namespace) -> int:
@@ -19,16 +51,17 @@ def lint(options: Namespace) -> int:
 
 def _check(options: Namespace, *, everything: bool) -> int:
     from penstock.cli.documents import Library, sources_of
-    from penstock.dialects.problems import Problem, Severity
+    from penstock.dialects.problems import Severity
     from penstock.dialects.report import as_json, render, summary
 
-    library = Library(strict=options.strict)
+    url = server_of(options)
+    examined = Library(strict=options.strict).compiled if url is None else _Asked(url, strict=options.strict).examined
     shown: list[Problem] = []
     left_out: list[Problem] = []
     sources: dict[str, str] = {}
     files = []
     for file in dict.fromkeys(options.files):
-        compiled = library.compiled(Path(file))
+        compiled = examined(Path(file))
         sources.update(sources_of(compiled))
         errors = sum(problem.severity is Severity.ERROR for problem in compiled.problems)
         files.append({"file": file, "status": "invalid" if errors else "valid", "errors": errors})
@@ -40,7 +73,8 @@ def _check(options: Namespace, *, everything: bool) -> int:
         status = "invalid" if is_invalid else "valid"
         put_json({"status": status, "exit_code": code, "files": files, "problems": as_json(shown)})
         return code
-    sys.stderr.write(render(shown, sources, color=has_colour(sys.stderr)))
+    if shown:
+        say(render(shown, sources, color=has_colour(sys.stderr)).rstrip("\n"))
     for one in files:
         if not one["errors"]:
             say(f"{one['file']}: valid")

@@ -31,7 +31,7 @@ class Finding:
 
 def main(options: Namespace) -> int:
     home = home_here(options.store)
-    findings = [finding for check in CHECKS for finding in check(home)]
+    findings = [finding for check in CHECKS for finding in _found(check, home)]
     code = 4 if any(one.state == "error" for one in findings) else 0
     if options.json:
         checks = [
@@ -46,6 +46,15 @@ def main(options: Namespace) -> int:
         if one.hint:
             put(f"{'':<9}{'':<15}hint: {safe(one.hint)}")
     return code
+
+
+def _found(check: Callable[[Path], Iterator[Finding]], home: Path) -> Iterator[Finding]:
+    """What one check cannot look at is a finding, too, and keeps none of the others from looking."""
+    try:
+        yield from check(home)
+    except OSError as error:
+        text = f"`{error.filename or home}`: {(error.strerror or str(error)).lower()}"
+        yield Finding(check.__name__.strip("_").replace("_", " "), "error", text, "is the state folder yours to read?")
 
 
 def _python(home: Path) -> Iterator[Finding]:

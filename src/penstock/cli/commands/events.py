@@ -14,7 +14,7 @@ from penstock.cli.output import one_line, put, safe
 from penstock.projections.wording import error_line, shown
 
 if TYPE_CHECKING:
-    from penstock.app import Embedded
+    from penstock.cli.engine import Engine
     from penstock.ports.log import Entry
 
 POLL_S = 0.2
@@ -26,7 +26,7 @@ def main(options: Namespace) -> int:
         raise CommandLineError("`--canonical` sorts the whole log, so it cannot `--follow` it")
     if options.hash and not options.canonical:
         raise CommandLineError("`--hash` goes with `--canonical`")
-    with looking_at(options.store, options.run) as (engine, header):
+    with looking_at(options) as (engine, header):
         if options.canonical:
             _canonical(engine, header.execution_id, only_hash=options.hash)
             return 0
@@ -50,7 +50,7 @@ def _put(lines: list[str]) -> None:
         lines.clear()
 
 
-def _canonical(engine: Embedded, execution_id: str, *, only_hash: bool) -> None:
+def _canonical(engine: Engine, execution_id: str, *, only_hash: bool) -> None:
     from penstock.ports.results import encode
     from penstock.projections.canonical import canonical, canonical_hash
 
@@ -62,8 +62,13 @@ def _canonical(engine: Embedded, execution_id: str, *, only_hash: bool) -> None:
         put(encode(event).decode())
 
 
-def followed(engine: Embedded, execution_id: str) -> Iterator[Entry | None]:
+def followed(engine: Engine, execution_id: str) -> Iterator[Entry | None]:
     """Entries as they come, until the run is over or nobody works on it; None whenever there is nothing more for now."""
+    from penstock.app import Embedded
+
+    if not isinstance(engine, Embedded):
+        yield from engine.log.follow(execution_id)
+        return
     seq = 0
     while True:
         # Asked first: what was written before the run was over is then read for certain.

@@ -8,27 +8,21 @@ from pathlib import Path
 
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.output import put, say
+from penstock.cli.remote import server_of
 
 _ENDINGS = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid", ".json": "json"}
 
 
 def main(options: Namespace) -> int:
-    from penstock.cli.documents import Library
-    from penstock.ports.results import encode
-
-    compiled = Library().valid(Path(options.file))
-    assert compiled.net is not None
-    graph = import_module(f"penstock.dialects.{compiled.net.kind}.graph")
     ending = Path(options.output).suffix.lower() if options.output else ""
     kind = options.format or _ENDINGS.get(ending, "mermaid")
-    if kind == "json":
-        if compiled.net.kind != "job":
-            raise CommandLineError(
-                "only the graph of a job is given as JSON", "`penstock plan --json` has a playbook's"
-            )
-        picture = encode(graph.as_json(compiled.net)).decode()
+    url = server_of(options)
+    if url is not None:
+        from penstock.cli.remote_documents import drawn
+
+        picture = drawn(url, options.file, kind)
     else:
-        picture = getattr(graph, kind)(compiled.net)
+        picture = _drawn(Path(options.file), kind)
     if options.output is None or options.output == "-":
         put(picture)
         return 0
@@ -39,3 +33,17 @@ def main(options: Namespace) -> int:
         raise CommandLineError(f"`{target}` cannot be written: {(error.strerror or str(error)).lower()}") from error
     say(f"wrote {target}")
     return 0
+
+
+def _drawn(file: Path, kind: str) -> str:
+    from penstock.cli.documents import Library
+    from penstock.ports.results import encode
+
+    compiled = Library().valid(file)
+    assert compiled.net is not None
+    graph = import_module(f"penstock.dialects.{compiled.net.kind}.graph")
+    if kind != "json":
+        return str(getattr(graph, kind)(compiled.net))
+    if compiled.net.kind != "job":
+        raise CommandLineError("only the graph of a job is given as JSON", "`penstock plan --json` has a playbook's")
+    return encode(graph.as_json(compiled.net)).decode()

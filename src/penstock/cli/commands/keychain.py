@@ -8,7 +8,8 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.output import put, put_json, say, table
+from penstock.cli.layout import table
+from penstock.cli.output import put, put_json, say
 from penstock.homes import home_here
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ def _set(store: LocalStore, options: Namespace) -> int:
 
 
 def _asked(name: str) -> str:
-    if sys.stdin.isatty():
+    if sys.stdin is None:
+        text = ""  # Closed before the start (`<&-`).
+    elif sys.stdin.isatty():
         from getpass import getpass
 
         text = getpass(f"value of {name} (not shown): ")

@@ -6,14 +6,16 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Iterator
-from pathlib import Path
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.engine import looking_at
+from penstock.cli.arguments import CommandLineError
+from penstock.cli.engine import looking_at, views_of
 from penstock.cli.output import put, safe, say
 
 if TYPE_CHECKING:
-    from penstock.app import Embedded
+    from penstock.cli.engine import Engine
+    from penstock.kernel.net import Net
 
 POLL_S = 0.2
 CHUNK = 1 << 16
@@ -31,12 +33,15 @@ def main(options: Namespace) -> int:
             return is_of_component(scope, options.step)
         return options.step in (step_of(scope), step_run_of(scope), scope)
 
-    with looking_at(options.store, options.run) as (engine, header):
-        path = engine.home / "logs" / f"{header.execution_id}.ndjson"
-        if not path.exists() and not options.follow:
+    with looking_at(options) as (engine, header):
+        lines = _lines(engine, header.execution_id, follow=options.follow)
+        first = next(lines, None)
+        if first is None and not options.follow:
             say("the tools and components of this run have said nothing")
             return 0
-        for line in _lines(path, engine, header.execution_id, follow=options.follow):
+        if options.step:
+            _check_name(options.step, header.kind, views_of(engine).book(header).root_net())
+        for line in chain([] if first is None else [first], lines):
             try:
                 record: Any = decode(line)
                 scope = str(record["scope"])
@@ -52,7 +57,27 @@ def main(options: Namespace) -> int:
     return 0
 
 
-def _lines(path: Path, engine: Embedded, execution_id: str, *, follow: bool) -> Iterator[bytes]:
+def _check_name(name: str, kind: str, net: Net | None) -> None:
+    """Refuses what the document does not have. What runs inside other executions is not known here, so it is let through."""
+    from penstock.expr.rules import did_you_mean
+    from penstock.ports.wire import step_of
+    from penstock.projections.jobs_names import node_of
+
+    own = node_of(name) if kind == "job" else step_of(name) or name
+    if net is None or "/" in name or {name, own} & net.nodes.keys():
+        return
+    what, close = "component" if kind == "job" else "step", did_you_mean(own, list(net.nodes))
+    known = ", ".join(f"`{one}`" for one in list(net.nodes)[:20])
+    raise CommandLineError(f"the {kind} has no {what} `{name}`{f'; {close}' if close else ''}", f"it has {known}")
+
+
+def _lines(engine: Engine, execution_id: str, *, follow: bool) -> Iterator[bytes]:
+    from penstock.app import Embedded
+
+    if not isinstance(engine, Embedded):
+        yield from engine.lines(execution_id, follow=follow)
+        return
+    path = engine.home / "logs" / f"{execution_id}.ndjson"
     rest = b""
     file = None
     try:

@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from penstock.cli.output import put, put_json
+from penstock.cli.remote import server_of
 
 
 def main(options: Namespace) -> int:
+    url = server_of(options)
+    if url is not None:
+        return _asked(url, options)
     from penstock.cli.documents import Library
     from penstock.dialects.job import CompiledJob
 
@@ -31,6 +35,17 @@ def main(options: Namespace) -> int:
         put_json(lowered)
     else:
         put(_yaml(lowered))
+    return 0
+
+
+def _asked(url: str, options: Namespace) -> int:
+    from penstock.cli.remote_documents import planned, planned_text
+
+    lowered = planned(url, options.file)
+    if options.json:
+        put_json(lowered)
+    else:
+        put(_yaml(lowered) if "workload" in lowered else planned_text(url, options.file))
     return 0
 
 

@@ -5,64 +5,87 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock import homes
 from penstock.cli import inputs
-from penstock.cli.output import one_line, put, put_json, say, table
+from penstock.cli.context_names import require_known
+from penstock.cli.layout import table
+from penstock.cli.output import BOLD, RED, one_line, painted, put, put_json, safe, say
+from penstock.server.preview import PreviewFailed
+
+if TYPE_CHECKING:
+    from penstock.previewing import Preview
 
 WIDEST_CELL = 60
+MOST_LINES = 20
+FAILED = 1
 
 
 def main(options: Namespace) -> int:
-    from penstock.cli.documents import Library
+    import asyncio
 
-    file = Path(options.file)
-    values = inputs.workload(options.payload, options.set)
-    job = Library().valid_job(file, "rows to preview", values or None)
-    assert job.net is not None
-    if options.context is not None:
-        inputs.context_group(options.context, job.net)  # Refused here, with the names there are.
-    component, port = inputs.component_and_port(options.component, job.net)
-    columns, rows, total = _rows(options, file, component, port, values)
+    try:
+        found = asyncio.run(_previewed(options))
+    except PreviewFailed as error:
+        return _told(error, as_json=options.json)
     if options.json:
-        shown = [{name: _json(row.get(name)) for name in columns} for row in rows]
-        put_json(
-            {
-                "component": component,
-                "port": port,
-                "columns": columns,
-                "rows": shown,
-                "total": total,
-                "exit_code": 0,
-            }
-        )
-        return 0
-    if columns:
-        put(table(columns, ([_cell(row.get(name)) for name in columns] for row in rows)))
-    sys.stdout.flush()
-    left = f" of {total:,}" if total != len(rows) else ""
-    say(f"{len(rows):,}{left} {'row' if total == 1 else 'rows'} of {component}{f'.{port}' if port else ''}")
+        put_json(_as_json(found))
+    else:
+        _show(found, options.component)
     return 0
 
 
-def _rows(
-    options: Namespace, file: Path, component: str, port: str | None, values: dict[str, Any]
-) -> tuple[list[str], list[dict[str, Any]], int]:
-    import asyncio
+async def _previewed(options: Namespace) -> Preview:
+    from penstock.app import in_memory
+    from penstock.server.documents import Documents
 
-    from penstock.app import embedded
+    file = Path(options.file)
+    values = inputs.workload(options.payload, options.set)
+    engine = in_memory(homes.home_for(file, options.store))
+    try:
+        if options.set:
+            documents = Documents(engine.tools, engine.components)
+            require_known(options.set, documents.compile(documents.open(file, values, options.context))[0])
+        return await engine.preview(file, options.component, options.rows, context=values, group=options.context)
+    finally:
+        await engine.close()
 
-    async def previewed() -> tuple[list[str], list[dict[str, Any]], int]:
-        engine = embedded(homes.home_for(file, options.store))
-        try:
-            return await engine.preview(
-                file, component, port, options.rows, context=values or None, group=options.context
-            )
-        finally:
-            await engine.close()
 
-    return asyncio.run(previewed())
+def _show(found: Preview, asked: str) -> None:
+    if found.columns:
+        put(table(found.columns, ([_cell(row.get(name)) for name in found.columns] for row in found.rows)))
+    sys.stdout.flush()
+    left = f" of {found.total:,}" if found.total != len(found.rows) else ""
+    whose = asked if found.made_by == f"{found.component}.{found.port}" else f"{asked}, made by {found.made_by}"
+    say(f"{len(found.rows):,}{left} {'row' if found.total == 1 else 'rows'} of {safe(whose)}")
+
+
+def _as_json(found: Preview) -> dict[str, Any]:
+    return {
+        "component": found.component,
+        "port": found.port,
+        "made_by": found.made_by,
+        "columns": found.columns,
+        "rows": [{name: _json(row.get(name)) for name in found.columns} for row in found.rows],
+        "total": found.total,
+        "exit_code": 0,
+    }
+
+
+def _told(error: PreviewFailed, *, as_json: bool) -> int:
+    file, line, column = error.place or (None, None, None)
+    if as_json:
+        told = {"kind": error.kind, "message": error.message, "component": error.component or None}
+        place = {"file": file, "line": line, "column": column}
+        put_json({"status": "failed", "exit_code": FAILED, "error": {**told, **place}})
+        return FAILED
+    where = f"{safe(str(file))}:{line}:{column}: " if file else ""
+    at = f"component `{safe(error.component)}`" if error.component else "the job"
+    say(f"{where}{painted('error', BOLD + RED)} in {at}: {safe(error.kind)}")
+    for text in safe(error.message).splitlines()[:MOST_LINES]:
+        say(f"  {text}")
+    return FAILED
 
 
 def _cell(value: Any) -> str:

@@ -5,24 +5,13 @@ from __future__ import annotations
 import asyncio
 from argparse import Namespace
 
-from penstock.cli.naming import find_run
+from penstock.cli.engine import looking_at
 from penstock.cli.output import put, put_json, safe, say
-from penstock.homes import known_home
 
 
 def main(options: Namespace) -> int:
-    return asyncio.run(_replayed(options))
-
-
-async def _replayed(options: Namespace) -> int:
-    from penstock.app import embedded
-
-    engine = embedded(known_home(options.store))
-    try:
-        header = find_run(engine.log, options.run)
-        difference = await engine.replay(header.execution_id)
-    finally:
-        await engine.close()
+    with looking_at(options) as (engine, header):
+        difference = asyncio.run(engine.replay(header.execution_id))
     described = difference.describe() if difference is not None else None
     code = 0 if described is None else 1
     if options.json:

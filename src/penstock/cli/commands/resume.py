@@ -7,9 +7,15 @@ from argparse import Namespace
 from penstock import homes
 from penstock.cli.conducting import Conduct, places
 from penstock.cli.naming import find_run
+from penstock.cli.remote import server_of
 
 
 def main(options: Namespace) -> int:
+    url = server_of(options)
+    if url is not None:
+        from penstock.cli.remote_run import resume
+
+        return resume(options, url)
     from penstock.app import embedded
     from penstock.server.documents import Pinned
 

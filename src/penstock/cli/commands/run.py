@@ -10,8 +10,10 @@ from penstock import homes
 from penstock.cli import inputs
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.conducting import Conduct, places
+from penstock.cli.context_names import require_known
 from penstock.cli.naming import new_id
 from penstock.cli.output import say
+from penstock.cli.remote import server_of
 
 if TYPE_CHECKING:
     from penstock.server.documents import Documents, Pinned
@@ -19,10 +21,24 @@ if TYPE_CHECKING:
 
 
 def main(options: Namespace) -> int:
+    url = server_of(options)
+    if url is not None:
+        from penstock.cli.remote_run import run as run_there
+
+        return run_there(options, url)
+    if options.detach:
+        raise CommandLineError(
+            "`--detach` leaves a run to a server, and there is none", "give `--server URL`, or set `PENSTOCK_SERVER`"
+        )
+    return _run_here(options)
+
+
+def _run_here(options: Namespace) -> int:
     from penstock.app import embedded
     from penstock.cli.documents import Library
     from penstock.dialects.sniff import kind_of_file
     from penstock.server.documents import Documents
+    from penstock.server.runs import context_group
 
     file = Path(options.file)
     payload = inputs.workload(options.payload, options.set)
@@ -33,11 +49,11 @@ def main(options: Namespace) -> int:
         )
     # Compiled before the state folder is touched: a document that cannot run leaves nothing behind.
     library = Library()
-    documents = Documents(library.tools, library.components, strict=options.strict)
+    documents = Documents(library.tools, library.components_when_asked, strict=options.strict)
     document = documents.open(file, payload, options.context)
     net, _ = documents.compile(document)
-    if options.context is not None:
-        inputs.context_group(options.context, net)
+    context_group(net, options.context)
+    require_known(options.set, net)
     home = homes.home_for(file, options.store)
     engine = embedded(home, strict=options.strict)
     homes.remember(home)

@@ -3,48 +3,36 @@
 from __future__ import annotations
 
 import sys
-import time
 from argparse import Namespace
 from typing import Any
 
-from penstock.cli.engine import looking_at, status_of
+from penstock.cli.engine import looking_at, views_of
+from penstock.cli.fanned import fanout_lines
+from penstock.cli.inside import job_lines, jobs_by_step_run
 from penstock.cli.output import BOLD, GREEN, RED, YELLOW, one_line, painted, put, put_json, safe
 from penstock.cli.summary import bounded
-from penstock.ports.results import loader
-from penstock.projections.standing import standing_of
-from penstock.projections.steps import step_runs
 from penstock.projections.wording import counted, error_line, seconds
-from penstock.server.runs import summary_of
 
 MOST_STEPS = 200
 
 
 def main(options: Namespace) -> int:
-    with looking_at(options.store, options.run) as (engine, header):
-        if header.kind == "job":
+    with looking_at(options) as (engine, header):
+        views = views_of(engine)
+        if header.kind == "job" and not options.json:
             from penstock.cli.job_page import show_job
 
-            return show_job(engine, header, as_json=options.json)
-        status = status_of(header, engine)
-        standing = standing_of(engine.log.read(header.execution_id), loader(engine.blobs))
-        now = time.time() if status == "running" else standing.history.last_ts or header.started_at
-        counts = standing.history.counts
-        view = summary_of(header.execution_id, standing.state, counts, standing.events, now).as_json()
-        steps = step_runs(standing.history, is_live=status == "running")
-    if status == "crashed" or standing.state.status == "interrupted":
-        view.update(status="interrupted", exit_code=3)
-    elif status == "running":
-        view.update(status="running", exit_code=None)
-    if not standing.events:  # Registered, and its process was gone before the first event.
-        view.update(name=header.name, duration_ms=0.0)
+            return show_job(views, header)
+        view: Any = views.shown(header)
     if options.json:
-        put_json({**view, "label": header.label, "crashed": status == "crashed", "file": header.path, "steps": steps})
+        put_json(view)
     else:
-        put(_page({**view, "label": header.label, "file": header.path}, steps, crashed=status == "crashed"))
+        inside = jobs_by_step_run(view["children"], view["steps"])
+        put(_page(view, view["steps"], inside, crashed=view["crashed"]))
     return 0
 
 
-def _page(view: dict[str, Any], steps: list[Any], *, crashed: bool) -> str:
+def _page(view: dict[str, Any], steps: list[Any], inside: dict[str, list[Any]], *, crashed: bool) -> str:
     paint = {"completed": GREEN, "failed": RED}.get(view["status"], YELLOW)
     label = f"  label {view['label']}" if view["label"] else ""
     status = painted(view["status"] + (" (crashed)" if crashed else ""), BOLD + paint, sys.stdout)
@@ -60,6 +48,11 @@ def _page(view: dict[str, Any], steps: list[Any], *, crashed: bool) -> str:
     ]
     for step in steps[-MOST_STEPS:]:
         lines += _step(step)
+        indent = "  " * (step["step_run_id"].count("/") // 2 + 1)
+        if step["step_run_id"] in view["fanin"]:
+            lines += fanout_lines(view["fanin"][step["step_run_id"]], f"{indent[2:]}           ")
+        for child in inside.get(step["step_run_id"], ()):
+            lines += job_lines(child, f"{indent}           ")
     if len(steps) > MOST_STEPS:
         lines.insert(4, f"… {len(steps) - MOST_STEPS:,} earlier step runs; `--json` has them all")
     if view["error"] is not None:

@@ -6,7 +6,8 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.output import put, put_json, safe, table
+from penstock.cli.layout import table
+from penstock.cli.output import put, put_json, safe
 from penstock.cli.params import example_page, params_json, params_page, title
 from penstock.kernel.errors import Refused
 from penstock.ports.plugins import ParamInfo, ToolDescription

@@ -19,6 +19,9 @@ from penstock.components.code.views import read_only
 from penstock.components.running import ERRORS
 from penstock.ports.rows import Relation, Schema
 
+_PART_TAKES = 0.2
+"""Seconds between two reports of how far the code has come, about."""
+_LARGEST_PART = 100_000
 ALL = 'SELECT * FROM "input"'
 
 
@@ -80,6 +83,8 @@ class _Run:
         self._block = block
         self._names = names
         self._outlets = outlets
+        self._made = 0
+        self._part_size = 64
 
     def once(self) -> None:
         self._outlets.put(self._output(partial(exec, self._block.whole, self._names.values)))
@@ -108,16 +113,35 @@ class _Run:
 
         def batches() -> Iterator[list[Any]]:
             for columns, batch, before in self._batches():
-                with self._thread.in_code():
-                    refused = each.run(step, columns, batch, before)
-                reject = self._outlets.get("reject")
-                if refused and reject is not None:
-                    reject.extend(refused)
-                    if reject.is_full:
-                        reject.lay_aside()
-                yield self._drained()
+                for at, part in self._parts(batch):
+                    with self._thread.in_code():
+                        refused = each.run(step, columns, part, before + at)
+                    self._refuse(refused)
+                    yield self._drained()
 
         self._draw(batches())
+
+    def _parts(self, batch: list[tuple[Any, ...]]) -> Iterator[tuple[int, list[tuple[Any, ...]]]]:
+        """The batch in parts that take about as long as the live view waits between two looks; the first ones are small."""
+        at, clock = 0, self._call.clock
+        while at < len(batch):
+            size, began = self._part_size, clock.now()
+            yield at, batch[at : at + size] if at or size < len(batch) else batch
+            at += size
+            took = clock.now() - began
+            if took < _PART_TAKES / 2:
+                self._part_size = min(size * 4, _LARGEST_PART)
+            elif took > _PART_TAKES * 2:
+                self._part_size = max(1, size // 4)
+
+    def _refuse(self, refused: list[Any]) -> None:
+        reject = self._outlets.get("reject")
+        if reject is None:
+            self._outlets.count_unread("reject", len(refused))
+            return
+        reject.extend(refused)
+        if reject.is_full:
+            reject.lay_aside()
 
     def _prepared(self) -> Callable[[], object]:
         """What is to be done for each row or batch; what is to be done once is done."""
@@ -142,11 +166,13 @@ class _Run:
             for batch in self._call.engine.rows(ALL, {"input": relation}, self._params.batch_size):
                 yield columns, batch, before
                 before += len(batch)
-                self._call.progress("input", before)
 
     def _drained(self) -> list[Any]:
         main = self._outlets.get("main")
-        return [] if main is None else main.drain()
+        made = [] if main is None else main.drain()
+        self._made += len(made)
+        self._call.progress("main", self._made)
+        return made
 
     def _draw(self, batches: Iterator[list[Any]]) -> None:
         """The rows of `main` are loaded as they are made; nobody may want them, and the code runs all the same."""

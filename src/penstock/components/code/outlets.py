@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from penstock.components.base import Call, ComponentFailure, Port
 from penstock.components.code import frames
+from penstock.data.untyped import UNKNOWN_COLUMNS
 from penstock.ports.rows import Relation, Schema
 from penstock.tools.parameters import similar
 
@@ -70,14 +71,11 @@ class Outlet:
         return self.load(chain(self._read_back(), iter([self.drain()])))
 
     def load(self, batches: Iterable[list[Row]]) -> Relation:
-        """Rows as they come. Without any, the columns are those that were declared, or else the guess."""
+        """Rows as they come. Without any, the columns are those that were declared, or else the guess if there is one."""
         filled = (batch for batch in batches if batch)
         first = next(filled, None)
-        if first is None and not (self._schema or self._guess):
-            hint = "name them in `output_schema` or as the component's `schema`"
-            raise ComponentFailure("output", f"the code gave no rows, so their columns are not known; hint: {hint}")
         if first is None:
-            return self._call.engine.empty(self._schema or self._guess)
+            return self._call.engine.empty(self._schema or self._guess or UNKNOWN_COLUMNS)
         return self._call.engine.load_mappings(chain([first], filled), self._schema)
 
     def close(self) -> None:
@@ -121,11 +119,19 @@ class Outlets:
             raise TypeError(f"emit: a row must be a mapping, and is {frames.kind(row)}")
         self._check(port, "emit")
         outlet = self._made.get(port)
-        if outlet is not None:
+        if outlet is None:
+            self.count_unread(port, 1)
+        else:
             outlet.add(dict(row))
             if outlet.is_full:
                 with self._aside():
                     outlet.lay_aside()
+
+    def count_unread(self, port: str, rows: int) -> None:
+        """A link may ask how many rows a port would have had, without reading them."""
+        name = f"NB_LINE_OUT_{port}"
+        before = self._call.after.get(name)
+        self._call.after[name] = rows + (before if isinstance(before, int) else 0)
 
     def routed(self, output: Any) -> dict[str, Any]:
         """`output` of the code as port -> frame or list of rows."""
@@ -146,6 +152,7 @@ class Outlets:
         for port, value in routed.items():
             outlet = self._made.get(port)
             if outlet is None:
+                self.count_unread(port, len(value) if hasattr(value, "__len__") else 0)
                 continue
             if frames.is_frame(value):
                 outlet.put_frame(value)

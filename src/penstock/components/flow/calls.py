@@ -75,7 +75,7 @@ def file_failures(path: Path) -> Iterator[None]:
         raise _of_file(failed) from failed
     except OSError as error:
         named = error.filename2 or error.filename
-        known = isinstance(named, str) and not named.endswith(".tmp")
+        known = isinstance(named, str) and not named.endswith((".tmp", ".part"))
         raise _of_file(os_failure(error, Path(named) if known else path)) from error
 
 

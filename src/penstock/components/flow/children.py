@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure
 from penstock.components.flow.calls import failure_from
+from penstock.data.untyped import UNKNOWN_COLUMNS
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Port
 from penstock.tools.base import ToolFailure
@@ -34,7 +35,7 @@ class RunJob(Action[RunJobParams]):
     The result is `{status, globals, components, outputs}`: how it ended, the globals it had at its end, and how many rows
     left each port of its components. The globals of the two jobs are separate: take over what you need from
     `global.NAME.RESULT.globals`, where NAME is this component.
-    After-variables: `CHILD_STATUS`, `CHILD_EXIT_CODE`.
+    After-variables, whether the job fails or not: `CHILD_STATUS`, `CHILD_EXIT_CODE`.
     """
 
     type: ClassVar[str] = "run_job"
@@ -65,17 +66,22 @@ connections:
         try:
             ended = await call.play_job(params.path, params.context)
         except ToolFailure as failed:
+            _remember(call, failed.detail)
             if params.check or "status" not in failed.detail:
                 raise failure_from(failed) from failed
             ended = {**failed.detail, "error": failed.message}
         result: JsonMap = dict(ended) if isinstance(ended, Mapping) else {"status": "completed", "outputs": ended}
-        good = result.get("status") in _GOOD
-        code = result.get("exit_code")
-        call.after["CHILD_STATUS"] = result.get("status")
-        call.after["CHILD_EXIT_CODE"] = code if isinstance(code, int) else (0 if good else 1)
-        if params.check and not good:
+        _remember(call, result)
+        if params.check and result.get("status") not in _GOOD:
             raise _failed(params.path, result)
         return result
+
+
+def _remember(call: Call, ended: Mapping[str, Any]) -> None:
+    """How the child ended, for the links that begin here: also when it could not even be started."""
+    status, code = ended.get("status") or "failed", ended.get("exit_code")
+    call.after["CHILD_STATUS"] = status
+    call.after["CHILD_EXIT_CODE"] = code if isinstance(code, int) else (0 if status in _GOOD else 1)
 
 
 def _failed(path: str, result: JsonMap) -> ComponentFailure:
@@ -103,7 +109,7 @@ class Playbook(Action[PlaybookParams]):
     """Run a playbook and take its result.
 
     If `main` is read, the result must be rows: a list of mappings, or a mapping with such a list under `rows` or `data`. The
-    component fails when the playbook does.
+    component fails when the playbook does. After-variables, whether it fails or not: `CHILD_STATUS`, `CHILD_EXIT_CODE`.
     """
 
     type: ClassVar[str] = "playbook"
@@ -142,7 +148,9 @@ connections:
         try:
             result = await call.play(params.path, {**params.workload, **params.args}, params.return_step)
         except ToolFailure as failed:
+            _remember(call, failed.detail)
             raise failure_from(failed) from failed
+        _remember(call, {"status": "completed"})
         if "main" in call.connected:
             rows = rows_of(result, params.path)
             call.put("main", await call.threads.run(_loaded, rows, call))
@@ -171,9 +179,5 @@ def rows_of(result: Any, path: str) -> list[Mapping[str, Any]]:
 def _loaded(rows: list[Mapping[str, Any]], call: Call) -> Any:
     declared = call.declared.get("main")
     if not rows:
-        if declared is None:
-            raise ComponentFailure(
-                "rows", "port `main` is read and the result has no rows: declare its columns in `schema` to allow that"
-            )
-        return call.engine.empty(declared)
+        return call.engine.empty(declared or UNKNOWN_COLUMNS)
     return call.engine.load_mappings([rows], declared)

@@ -43,8 +43,9 @@ def _put(call: Call, schema: Schema, rows: list[Row]) -> JsonMap:
 def _components(call: Call) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Every component but the one that asks."""
     known = call.standing().get("components")
+    own = call.component.rpartition("/")[2]  # Its name in the job, which may run inside another.
     for name, facts in (known if isinstance(known, dict) else {}).items():
-        if name != call.component and isinstance(facts, Mapping):
+        if name != own and isinstance(facts, Mapping):
             yield name, facts
 
 

@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import Action, Call
+from penstock.components.base import Action, Call, ComponentFailure
+from penstock.expr.job_names import why_not_a_global
 from penstock.kernel.values import JsonMap
 
 
@@ -20,7 +21,8 @@ class SetGlobal(Action[SetGlobalParams]):
 
     They are visible when the component's links fire, all of them at once, as `{{ global.name }}`. A value that is exactly
     one `{{ … }}` keeps its type. A variable that another sub-job created can be changed for everyone only by a component
-    that lists it in `global_export`. The result is `{names}`.
+    that lists it in `global_export`. A name has letters, digits, `_` and `-`, and begins with a letter. The result is
+    `{names}`.
     """
 
     type: ClassVar[str] = "set_global"
@@ -42,5 +44,8 @@ connections:
 
     async def run(self, params: SetGlobalParams, call: Call) -> JsonMap:
         for name, value in params.values.items():
+            reason = why_not_a_global(name)
+            if reason is not None:
+                raise ComponentFailure("parameters", reason)
             call.globals[name] = value
         return {"names": [*sorted(params.values)]}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.components.base import ComponentFailure, Mistake
 from penstock.components.io.words import NamedColumn
+from penstock.data.untyped import NOTHING
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import similar
 
@@ -14,10 +15,6 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 Place = tuple[str | int, ...]
-
-NOTHING = '"NULL"'
-"""DuckDB's type of a column that has never had a value: it goes with every other. Text would not, and a day without rows would
-break a job that adds up its amounts."""
 
 
 def sql_type(text: str) -> str:

@@ -19,9 +19,9 @@ from typing import Any
 
 from penstock.components.base import ComponentFailure
 from penstock.components.io import files
-from penstock.components.io.columns import NOTHING
 from penstock.components.io.text_file import open_text
 from penstock.components.io.text_types import Notation, found_types
+from penstock.data.untyped import NOTHING
 
 _HEADER_LINES = 100
 _SAMPLE_BYTES = 4 * 1024 * 1024

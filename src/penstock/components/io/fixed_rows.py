@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from penstock.components.base import ComponentFailure, Mistake, PlanCall, Port, Relational
 from penstock.components.io import columns, words
+from penstock.data.untyped import NOTHING
 from penstock.ports.rows import Column, Schema, SqlText
 from penstock.tools.parameters import similar
 
@@ -82,7 +83,7 @@ def _settled(params: FixedRowsParams, declared: Schema | None) -> tuple[Schema, 
     named = _names(params, declared)
     rows = [_cells(row, list(named)) for row in params.rows]
     given = tuple(
-        Column(name, type or (common_type([row[index] for row in rows]) if rows else columns.NOTHING))
+        Column(name, type or (common_type([row[index] for row in rows]) if rows else NOTHING))
         for index, (name, type) in enumerate(named.items())
     )
     return given, rows

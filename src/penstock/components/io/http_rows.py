@@ -14,6 +14,7 @@ from penstock.components.base import Action, Call, ComponentFailure, Mistake, Pl
 from penstock.components.flow.calls import tool_call, tool_failures
 from penstock.components.io import columns, words
 from penstock.components.io.http_pages import Page, Pagination, first_page, next_page, value_at
+from penstock.data.untyped import NOTHING, UNKNOWN_COLUMNS
 from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.http_request import Fields, Scalar
@@ -101,7 +102,7 @@ connections:
     def check(self, params: HttpRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         found = columns.type_mistakes(params.columns, {})
         if not params.url.strip().lower().startswith(("http://", "https://")):
-            found.append(Mistake(("url",), f"`{params.url}` is not an `http` or `https` URL"))
+            found.append(Mistake(("url",), "this is not a URL that begins with `http://` or `https://`"))
         into_json = getattr(params.pagination, "into", "query") == "json"
         if into_json and not isinstance(params.json, dict):
             found.append(Mistake(("pagination",), "`into: json` needs a mapping in `json` to put the page into"))
@@ -189,11 +190,8 @@ def _loaded(spool: IO[bytes], params: HttpRowsParams, call: Call) -> Relation:
     lines = (msgspec.json.decode(line) for line in spool)
     first = next(lines, None)
     if first is None:
-        if not wanted:
-            raise ComponentFailure(
-                "no_rows", "there are no rows, so their columns are not known; hint: name them in `columns`"
-            )
-        return call.engine.empty(tuple(Column(name, type or "VARCHAR") for name, type in wanted.items()))
+        known = tuple(Column(name, type or NOTHING) for name, type in wanted.items())
+        return call.engine.empty(known or UNKNOWN_COLUMNS)
     rows = call.engine.load_mappings(_batches(first, lines))
     return _chosen(rows, wanted, call) if wanted else rows
 

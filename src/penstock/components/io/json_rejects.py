@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from penstock.components.base import Call
-from penstock.components.io.columns import NOTHING
 from penstock.components.io.json_shape import Reading, steps
 from penstock.components.io.scans import all_of, column_types, scan, text_lines
 from penstock.components.io.text_types import call as function
 from penstock.components.io.text_types import try_cast
 from penstock.components.queries import row_number
 from penstock.data import select
+from penstock.data.untyped import NOTHING
 from penstock.ports.rows import Column, Relation
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from penstock.components.base import ComponentFailure
 from penstock.components.io import columns, files, looking
+from penstock.data.untyped import NOTHING, OPEN
 from penstock.ports.rows import Column, Schema
 from penstock.tools.parameters import similar
 
@@ -151,10 +152,14 @@ def settle(
         return Reading(tuple(paths), manner, top, _columns(top), file_column)
     top = _top(files.stamps(paths), manner)
     present = _present(paths[0], manner, top)
+    says_nothing = list(present.items()) in ([("json", "JSON")], [(ONLY, "JSON")])
+    if not wanted and says_nothing and not _has_rows(Reading(tuple(paths), manner, top, _columns(present))):
+        chosen = {**given, OPEN: NOTHING}
+        return Reading(tuple(paths), manner, top, _columns(chosen), file_column, is_empty=True)
     untyped = [name for name in [*wanted, *types] if name not in given]
     problem = columns.missing(untyped, list(present), f"`{paths[0]}`")
     if problem is not None and wanted and not _has_rows(Reading(tuple(paths), manner, top, _columns(present))):
-        chosen = {name: given.get(name, columns.NOTHING) for name in wanted}
+        chosen = {name: given.get(name, NOTHING) for name in wanted}
         return Reading(tuple(paths), manner, top, _columns(chosen), file_column, is_empty=True)
     if problem is not None:
         raise ComponentFailure("columns", problem, path=str(paths[0]))

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written beside their place, then moved there.
+"""Files that appear whole or not at all: written beside their place, then moved there, by the engine's own way of landing a file.
 
 What is added to a file that exists is taken off again when the adding fails.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import IO
 from penstock.components.base import ComponentFailure
 from penstock.components.flow.calls import file_failures
 from penstock.components.io import files
+from penstock.data.landing import Landing
 
 
 @contextmanager
@@ -36,17 +36,16 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to write to. It takes its place, replacing what is there, when the block ends well."""
     files.make_room(path)
     with _said_of(path):
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", suffix=".tmp", dir=path.parent)
-        temporary = Path(name)
+        landing = Landing(path)
         try:
-            with os.fdopen(handle, "wb") as file:
+            with landing.written.open("wb") as file:
                 yield file
                 file.flush()
-                os.fsync(file.fileno())
-            temporary.chmod(_mode(path))
-            temporary.replace(path)
+                if landing.is_beside:
+                    os.fsync(file.fileno())
+            landing.land()
         finally:
-            temporary.unlink(missing_ok=True)
+            landing.discard()
 
 
 @contextmanager
@@ -104,12 +103,3 @@ def pour(source: Path, target: IO[bytes], encoding: str = "utf-8") -> None:
                     line=number,
                 ) from None
             chosen = plain.get(chosen, chosen)
-
-
-def _mode(path: Path) -> int:
-    """The rights of the file that is replaced, else those of any new file of this process."""
-    with suppress(OSError):
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

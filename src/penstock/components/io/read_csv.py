@@ -15,6 +15,7 @@ from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, 
 from penstock.components.io import columns, files, words
 from penstock.components.io.csv_shape import Group, Layout, all_names, grouped, has_mixed_ends, inferred, recode
 from penstock.components.io.text_types import Notation
+from penstock.data.untyped import NOTHING
 from penstock.ports.rows import Column, RowsFailed, Schema, SqlText
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Reading:
 
         # A column that nobody asked for is left as the text it is: it cannot be wrong.
         types = {name: self.types[name] if name in self.chosen else "VARCHAR" for name in group.names}
-        types = {name: "VARCHAR" if type == columns.NOTHING else type for name, type in types.items()}
+        types = {name: "VARCHAR" if type == NOTHING else type for name, type in types.items()}
         extra = {name: value.format(number) if isinstance(value, str) else value for name, value in more.items()}
         named = self.file_column is not None and self.shown is None
         options = self.layout.options() | extra
@@ -139,7 +140,7 @@ class Reading:
     def _pick(self, name: str, present: Sequence[str]) -> exp.Expr:
         from penstock.data import select
 
-        if name in present and self.types[name] != columns.NOTHING:
+        if name in present and self.types[name] != NOTHING:
             return select.column(name)
         return columns.missing_value(name, self.types[name])
 
@@ -171,7 +172,7 @@ def settle(params: ReadCsvParams, call: PlanCall | Call) -> Reading:
         problem = columns.missing([*wanted, *params.types], present, f"`{found[0]}`")
         if problem is not None:
             raise ComponentFailure("columns", problem, path=str(found[0]))
-    types = dict.fromkeys([*present, *wanted], columns.NOTHING) | inferred(groups, layout, given)
+    types = dict.fromkeys([*present, *wanted], NOTHING) | inferred(groups, layout, given)
     chosen = tuple(wanted) or present
     return Reading(tuple(groups), types, chosen, layout, params.file_column)
 
@@ -209,6 +210,7 @@ class ReadCsv(Relational[ReadCsvParams]):
     """
 
     type = "read_csv"
+    refuses = True
     family = "read"
     Params = ReadCsvParams
     outputs: ClassVar[tuple[Port, ...]] = (

@@ -14,6 +14,7 @@ from penstock.components.io import columns, files, json_shape, words
 from penstock.components.io.json_shape import Manner, Reading
 from penstock.components.io.rejects import REJECTED
 from penstock.data import select
+from penstock.data.untyped import is_open
 from penstock.ports.rows import RowsFailed, Schema, SqlText
 
 _OF_THE_ROWS = ("format", "conversion", "data")
@@ -78,6 +79,7 @@ class ReadJson(Relational[ReadJsonParams]):
     """
 
     type = "read_json"
+    refuses = True
     family = "read"
     Params = ReadJsonParams
     outputs: ClassVar[tuple[Port, ...]] = (
@@ -127,7 +129,8 @@ connections:
         self, params: ReadJsonParams, inputs: Mapping[str, Schema | None], call: PlanCall
     ) -> dict[str, Schema | None]:
         try:
-            main: Schema | None = settle(params, call).schema
+            found = settle(params, call).schema
+            main = None if is_open(found) else found
         except ComponentFailure:
             main = call.declared.get("main")
         return {"main": main, "reject": REJECTED}

@@ -17,6 +17,7 @@ from penstock.components.io.csv_shape import distinct
 from penstock.components.io.rejects import REJECTED
 from penstock.components.io.text_types import Notation
 from penstock.components.io.xml_rows import Element, RowPath, elements, local, values_at
+from penstock.data.untyped import UNKNOWN_COLUMNS
 from penstock.ports.rows import Column, Schema
 
 _BATCH = 2_000
@@ -143,9 +144,9 @@ connections:
             given = {name: XmlColumn(path=name) for name in declared}
         given = given or _present(found, params)
         if not given:
-            raise ComponentFailure(
-                "format", f"`{found[0]}` has no elements `{params.rows}` with anything in them", path=str(found[0])
-            )
+            call.say(f"`{found[0]}` has no elements `{params.rows}` with anything in them")
+            call.put("main", call.engine.empty(UNKNOWN_COLUMNS))
+            return
         problem = columns.missing(list(params.types), list(given), f"`{found[0]}`")
         if problem is not None:
             raise ComponentFailure("columns", problem, path=str(found[0]))

@@ -61,7 +61,7 @@ class DuckdbTable:
         for statement in self.change.preparation(Dialect.DUCKDB, "DELETE FROM"):
             self.connection.execute(statement)
         names = quote_all(self.change.names, Dialect.DUCKDB)
-        self.connection.execute(f"SELECT {names} FROM {self._table} WHERE false")
+        self.connection.execute(f"SELECT {names or '*'} FROM {self._table} WHERE false")
 
     def write(self, batch: range) -> int:
         """Of the rows with these numbers, counted from 1."""

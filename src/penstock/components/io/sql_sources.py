@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from penstock.components.base import Call, ComponentFailure
@@ -13,8 +13,8 @@ from penstock.components.io.sql_types import EXACT, from_mysql, from_postgres, f
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.base import ToolFailure
 from penstock.tools.sql.binding import Bound
-from penstock.tools.sql.blocking import Stop, in_a_thread
-from penstock.tools.sql.failures import prefixed
+from penstock.tools.sql.blocking import Stop
+from penstock.tools.sql.reading import Opened, open_mysql, open_postgres, open_sqlite
 from penstock.tools.sql.values import as_json_text, distinct
 
 if TYPE_CHECKING:
@@ -38,21 +38,9 @@ def read(place: Where, files: Files, statement: Bound, size: int, stop: Stop, ca
             return _read_duckdb(files.duckdb, statement, stop, call)
 
 
-def _fetched(
-    fetch: Callable[[int], Sequence[Any]],
-    size: int,
-    errors: tuple[type[Exception], ...],
-    failure: Callable[[Any], ToolFailure],
-    call: Call,
-) -> Iterator[Sequence[Any]]:
+def _fetched(opened: Opened, size: int, call: Call) -> Iterator[Sequence[Any]]:
     total = 0
-    while True:
-        try:
-            batch = fetch(size)
-        except errors as error:
-            raise prefixed(failure(error), f"after {total} rows") from None
-        if not batch:
-            return
+    for batch in opened.batches(size, lambda before: f"after {before} rows"):
         total += len(batch)
         call.progress("main", total)
         yield batch
@@ -129,73 +117,19 @@ def _cast(rows: Relation, types: dict[str, str], call: Call) -> Relation:
 
 
 def _read_postgres(place: Where, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
-    import psycopg
-
-    from penstock.tools.sql import postgres_connection, postgres_errors
-
-    connection = postgres_connection.connect_blocking(place.conninfo(), place.address().secrets)
-    forget = stop.on_stop(in_a_thread(lambda: postgres_connection.cancel(connection)))
-
-    def failure(error: psycopg.Error) -> ToolFailure:
-        return postgres_errors.failure_of(error, None, connection_lost=connection.closed)
-
-    cursor = psycopg.RawServerCursor(connection, "penstock_rows")
-    try:
-        # A server-side cursor needs a transaction, which must not change anything.
-        connection.read_only = True
-        cursor.execute(statement.text.encode(), postgres_connection.arguments(statement))
-        described = cursor.description or []
+    with open_postgres(place.conninfo(), place.address(), statement, stop) as opened:
+        described = opened.cursor.description or []
         names = distinct([column.name for column in described])
         columns = [(name, from_postgres(column)) for name, column in zip(names, described, strict=True)]
-        return _loaded(call, columns, _fetched(cursor.fetchmany, size, (psycopg.Error,), failure, call))
-    except psycopg.Error as error:
-        raise failure(error) from None
-    finally:
-        forget()
-        with suppress(psycopg.Error):
-            cursor.close()
-        connection.close()
+        return _loaded(call, columns, _fetched(opened, size, call))
 
 
 def _read_mysql(place: Where, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
-    import pymysql
-    from pymysql.cursors import SSCursor
-
-    from penstock.tools.sql.mysql import bindable
-    from penstock.tools.sql.mysql_connection import connect, failure_of, kill_query, thread_of
-
-    login = place.login()
-    connection = connect(login)
-    number = thread_of(connection)
-    forget = stop.on_stop(in_a_thread(lambda: kill_query(login, number)))
-    errors = (pymysql.MySQLError, OSError)
-
-    def failure(error: Exception) -> ToolFailure:
-        return failure_of(error, None)
-
-    finished = False
-    cursor: Any = connection.cursor(SSCursor)
-    try:
-        args = [bindable(value) for value in statement.args] if isinstance(statement.args, list) else None
-        cursor.execute(statement.text, args)
-        fields = cursor._result.fields if cursor.description else []
+    with open_mysql(place.login(), statement, stop) as opened:
+        fields = opened.cursor._result.fields if opened.cursor.description else []
         columns = list(zip(distinct([field.name for field in fields]), map(from_mysql, fields), strict=True))
         dates = [index for index, (_, type) in enumerate(columns) if type in ("DATE", "TIMESTAMP")]
-        batches = (_real_dates(batch, dates) for batch in _fetched(cursor.fetchmany, size, errors, failure, call))
-        rows = _loaded(call, columns, batches)
-        finished = True
-        return rows
-    except errors as error:
-        raise failure(error) from None
-    finally:
-        forget()
-        if not finished:
-            # Closing the cursor reads what is still to come, so the server is told to send no more.
-            kill_query(login, number)
-        with suppress(*errors):
-            cursor.close()
-        if connection.open:
-            connection.close()
+        return _loaded(call, columns, (_real_dates(batch, dates) for batch in _fetched(opened, size, call)))
 
 
 def _real_dates(batch: Sequence[Any], dates: Sequence[int]) -> Sequence[Any]:
@@ -210,43 +144,22 @@ def _real_dates(batch: Sequence[Any], dates: Sequence[int]) -> Sequence[Any]:
 
 
 def _read_sqlite(shared: Any, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
-    import sqlite3
+    declared: dict[str, str] = {}
 
-    from penstock.tools.sql import sqlite
+    def look(connection: Any) -> None:
+        declared.update(_declared_in_sqlite(connection, statement))
 
-    connection = shared.take()
-    forget = stop.on_stop(connection.interrupt)
-    errors = sqlite.SqliteSession.errors
-
-    def failure(error: Exception) -> ToolFailure:
-        return sqlite.failure_of(error, None)
-
-    try:
-        args = statement.args if isinstance(statement.args, dict) else {}
-        declared = _declared_in_sqlite(connection, statement)
-        with closing(
-            connection.execute(statement.text, {name: sqlite.bindable(each) for name, each in args.items()})
-        ) as cursor:
-            names = distinct([column[0] for column in cursor.description or []])
-            if not names:
-                raise ToolFailure("no_rows", "the query gives no rows, not even columns; hint: it must be a SELECT")
-            batches = _fetched(cursor.fetchmany, size, errors, failure, call)
-            first = next(batches, None)
-            if first is None:
-                return call.engine.empty(tuple(Column(name, declared.get(name) or "VARCHAR") for name in names))
-
-            def mappings() -> Iterator[list[dict[str, Any]]]:
-                yield [dict(zip(names, row, strict=True)) for row in first]
-                for batch in batches:
-                    yield [dict(zip(names, row, strict=True)) for row in batch]
-
-            rows = call.engine.load_mappings(mappings())
-        return _as_declared(rows, declared, call)
-    except (sqlite3.Error, OverflowError) as error:
-        raise failure(error) from None
-    finally:
-        forget()
-        shared.give_back(connection)
+    with open_sqlite(shared, statement, stop, look) as opened:
+        names = distinct([column[0] for column in opened.cursor.description or []])
+        if not names:
+            raise ToolFailure("no_rows", "the query gives no rows, not even columns; hint: it must be a SELECT")
+        batches = _fetched(opened, size, call)
+        first = next(batches, None)
+        if first is None:
+            return call.engine.empty(tuple(Column(name, declared.get(name) or "VARCHAR") for name in names))
+        every = chain([first], batches)
+        rows = call.engine.load_mappings([dict(zip(names, row, strict=True)) for row in batch] for batch in every)
+    return _as_declared(rows, declared, call)
 
 
 def _declared_in_sqlite(connection: Any, statement: Bound) -> dict[str, str]:

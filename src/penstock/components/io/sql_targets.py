@@ -163,12 +163,29 @@ def _ordered(change: Change, batch: Sequence[Sequence[Any]]) -> list[list[Any]]:
 
 def _look(change: Change, dialect: Dialect) -> str:
     """A table or column that is missing is found before the first row, also when there is none."""
-    return f"SELECT {quote_all(change.names, dialect)} FROM {quote_table(change.table, dialect)} WHERE 1 = 0"
+    return f"SELECT {quote_all(change.names, dialect) or '*'} FROM {quote_table(change.table, dialect)} WHERE 1 = 0"
 
 
-class PostgresTable(PostgresWriter):
+class Savepoints:
+    """A batch can be undone within its transaction, as SQL spells it everywhere."""
+
     undoable = True
 
+    def execute(self, text: str) -> None:
+        raise NotImplementedError
+
+    def mark(self) -> None:
+        self.execute(f"SAVEPOINT {SAVEPOINT}")
+
+    def release(self) -> None:
+        self.execute(f"RELEASE SAVEPOINT {SAVEPOINT}")
+
+    def undo(self) -> None:
+        self.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
+        self.release()
+
+
+class PostgresTable(PostgresWriter, Savepoints):
     def __init__(self, change: Change, conninfo: str, address: Address, stop: Stop) -> None:
         super().__init__(_target(change), conninfo, address, stop)
         self.change = change
@@ -188,20 +205,8 @@ class PostgresTable(PostgresWriter):
             cursor.executemany(text, [self._values(row) for row in rows])
             return max(cursor.rowcount, 0)
 
-    def mark(self) -> None:
-        self.execute(f"SAVEPOINT {SAVEPOINT}")
 
-    def release(self) -> None:
-        self.execute(f"RELEASE SAVEPOINT {SAVEPOINT}")
-
-    def undo(self) -> None:
-        self.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
-        self.release()
-
-
-class MysqlTable(MysqlWriter):
-    undoable = True
-
+class MysqlTable(MysqlWriter, Savepoints):
     def __init__(self, change: Change, login: Login, stop: Stop) -> None:
         super().__init__(_target(change), login, stop)
         self.change = change
@@ -222,20 +227,8 @@ class MysqlTable(MysqlWriter):
         # An upsert counts two for a row that was there already.
         return max(changed or 0, 0) if self.change.mode in ("update", "delete") else len(batch)
 
-    def mark(self) -> None:
-        self.execute(f"SAVEPOINT {SAVEPOINT}")
 
-    def release(self) -> None:
-        self.execute(f"RELEASE SAVEPOINT {SAVEPOINT}")
-
-    def undo(self) -> None:
-        self.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
-        self.release()
-
-
-class SqliteTable(SqliteWriter):
-    undoable = True
-
+class SqliteTable(SqliteWriter, Savepoints):
     def __init__(self, change: Change, shared: SharedSqlite, stop: Stop) -> None:
         super().__init__(_target(change), shared, stop)
         self.change = change
@@ -253,11 +246,4 @@ class SqliteTable(SqliteWriter):
 
     def mark(self) -> None:
         self.begin()
-        self.execute(f"SAVEPOINT {SAVEPOINT}")
-
-    def release(self) -> None:
-        self.execute(f"RELEASE SAVEPOINT {SAVEPOINT}")
-
-    def undo(self) -> None:
-        self.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
-        self.release()
+        super().mark()

@@ -14,10 +14,10 @@ from typing import Literal
 from sqlglot import exp
 
 from penstock.components.base import Call, ComponentFailure
-from penstock.components.io.columns import NOTHING
 from penstock.components.io.rejects import REJECTED
 from penstock.components.io.text_types import Notation, call, found_types, try_cast
 from penstock.data import select
+from penstock.data.untyped import NOTHING
 from penstock.ports.rows import Column, Relation, Schema
 
 PLACE: Schema = (

@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Sink
 from penstock.components.io import files, placing, words
+from penstock.data.untyped import is_open
 from penstock.kernel.values import Json
 from penstock.ports.rows import Copy, Schema
 
@@ -88,7 +89,9 @@ connections:
         assert not _needs_two_steps(params), "only `run` can write this: a COPY would replace the file"
         path = files.resolved(params.path, call)
         files.make_room(path)
-        return Copy(path, "csv", _options(params, packed=PACKED.get(path.suffix)))
+        options = _options(params, packed=PACKED.get(path.suffix))
+        # Where nothing came that says what the columns are, there is no header either.
+        return Copy(path, "csv", options | {"header": params.header and not is_open(schema)})
 
     def run(self, params: WriteCsvParams, call: Call) -> None:
         """What one COPY cannot do: write beside, then add or recode."""
@@ -109,7 +112,7 @@ connections:
 
         rows, path = call.input(), files.resolved(params.path, call)
         files.make_room(path)
-        header = params.header and not (params.append and placing.is_begun(path))
+        header = params.header and not (params.append and placing.is_begun(path)) and not is_open(rows.schema)
         with tempfile.TemporaryDirectory(prefix="csv-", dir=call.work) as folder:
             part = Path(folder) / "part.csv"
             copy = Copy(part, "csv", _options(params, packed=None) | {"header": header})

@@ -16,6 +16,7 @@ from msgspec import Meta
 from penstock.components.base import Action, Call, ComponentFailure, PlanCall, Port
 from penstock.components.io import files, placing, words
 from penstock.components.io.read_excel import openpyxl
+from penstock.data.untyped import is_open
 from penstock.ports.rows import Relation, Schema
 from penstock.tools.sql.values import as_json_text, to_json
 
@@ -115,7 +116,7 @@ def _fill(library: Any, sheet: Any, params: WriteExcelParams, rows: Relation, ca
     from penstock.components.queries import everything
     from penstock.data import select
 
-    if params.header:
+    if params.header and not is_open(rows.schema):
         sheet.append([_cell(library, sheet, column.name) for column in rows.schema])
     number = 0
     for batch in call.engine.rows(select.sql(everything("input")), {"input": rows}):

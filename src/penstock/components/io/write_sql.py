@@ -14,6 +14,8 @@ from penstock.components.flow.calls import tool_failures
 from penstock.components.flow.databases import Auth, Connection
 from penstock.components.io import columns
 from penstock.components.io.words import AtLeastOne, WriteMode
+from penstock.data.untyped import is_open
+from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Column, Relation, Schema
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from penstock.tools.sql.blocking import Stop
 
 _NEEDS_KEYS = ("update", "upsert", "delete")
+_EMPTYING = ("truncate_insert", "replace")
 _COUNTED = {"update": "NB_LINE_UPDATED", "delete": "NB_LINE_DELETED", "upsert": "NB_LINE_UPSERTED"}
 
 
@@ -163,6 +166,8 @@ connections:
         rows = call.input()
         for mistake in mistakes_of(params, rows.schema):
             raise ComponentFailure("columns" if mistake.kind == "column" else "parameters", mistake.message)
+        if is_open(rows.schema) and params.mode not in _EMPTYING:
+            return _nothing_written(params, rows, call)
         place = sql_place.where(params.connection, params.auth, call, params.connect_timeout)
         with tool_failures():
             files = await sql_place.opened_files(place, create=True)
@@ -173,10 +178,19 @@ connections:
 
             async with (files.sqlite.turn if files.sqlite is not None else None) or nullcontext():
                 loading = await interruptible(place.call, work)
-        refused = len(loading.refused or ())
-        call.after[_COUNTED.get(params.mode, "NB_LINE_INSERTED")] = loading.written
-        call.after["NB_LINE_REJECTED"] = refused
-        return {"table": params.table, "rows": loading.written, "rejected": refused}
+        return _counted(params, loading.written, len(loading.refused or ()), call)
+
+
+def _nothing_written(params: WriteSqlParams, rows: Relation, call: Call) -> JsonMap:
+    call.say(f"no rows came, and nothing says what their columns are: `{params.table}` stays as it is")
+    call.put("main", rows)
+    return _counted(params, 0, 0, call)
+
+
+def _counted(params: WriteSqlParams, written: int, refused: int, call: Call) -> JsonMap:
+    call.after[_COUNTED.get(params.mode, "NB_LINE_INSERTED")] = written
+    call.after["NB_LINE_REJECTED"] = refused
+    return {"table": params.table, "rows": written, "rejected": refused}
 
 
 def _load(params: WriteSqlParams, rows: Relation, place: Where, files: Files, stop: Stop, call: Call) -> Loading:
@@ -191,7 +205,8 @@ def _load(params: WriteSqlParams, rows: Relation, place: Where, files: Files, st
     try:
         loading = Loading(target, change, stop, params.commit_every, [] if wants_rejects else None)
         if isinstance(target, DuckdbTable):
-            _stage(params, numbered, target, call)
+            if not is_open(rows.schema):
+                _stage(params, numbered, target, call)
             loading.run(_ranges(params, numbered, call))
         else:
             loading.run(_values(params, numbered, call))
@@ -215,6 +230,9 @@ def _with_errors(schema: Schema) -> Schema:
 def _change(params: WriteSqlParams, schema: Schema) -> Change:
     from penstock.components.io.sql_targets import Change
 
+    if is_open(schema):
+        # Without columns no table can be made, but the one that is there can be emptied.
+        return Change(params.table, "truncate_insert", (), (), False, {})
     types = {column.name: column.type for column in schema}
     pairs = _pairs(params, list(types))
     made = tuple(Column(name, types[source]) for name, source in pairs.items())

@@ -11,6 +11,7 @@ from msgspec import Meta
 from penstock.components.base import Mistake, Port
 from penstock.components.quality.refusing import Refusing, RefusingParams
 from penstock.components.transform.base import Known, actual, repeated, type_of
+from penstock.data.untyped import OPEN
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import similar
 
@@ -118,7 +119,7 @@ connections:
 
 def _strict(agreed: list[str], schema: Schema) -> Iterable[Mistake]:
     there = [column.name for column in schema]
-    extra = [name for name in there if name.lower() not in {each.lower() for each in agreed}]
+    extra = [name for name in there if name.lower() not in {OPEN, *map(str.lower, agreed)}]
     for number, name in enumerate(agreed):
         if actual(name, schema) is None:
             near = similar(name, extra)

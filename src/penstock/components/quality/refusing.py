@@ -7,7 +7,7 @@ no part of a larger query, in which a filter or a limit further on could hide th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from msgspec import Meta
 
@@ -40,6 +40,8 @@ R = TypeVar("R", bound=RefusingParams)
 
 class Refusing(Transform[R]):
     """A transform that takes most rows and refuses some, each for itself."""
+
+    refuses: ClassVar[bool] = True
 
     def parted(self, params: R, schema: Schema) -> tuple[Flagged, Sequence[exp.Expr]]:
         """The rules that a row may break, and the columns of one that breaks none."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -65,6 +65,17 @@ class Extract(Refusing[E_]):
     def parted(self, params: E_, schema: Schema) -> tuple[Flagged, Sequence[exp.Expr]]:
         column = next(each for each in schema if each.name == actual(params.column, schema))
         return self.extraction(params, column.name, column.type).parted(schema, params.keep)
+
+
+class ExtractFields(Extract[E_]):
+    """Those whose `fields` name the new columns: by how each is found, or by a mapping that may have its type."""
+
+    def new_columns(self, params: E_) -> dict[str, str | None]:
+        fields: Mapping[str, Any] = msgspec.structs.asdict(params)["fields"]
+        return {name: getattr(field, "type", None) for name, field in fields.items()}
+
+    def place_of(self, params: E_, name: str) -> tuple[str | int, ...]:
+        return ("fields", name)
 
 
 def _typed(into: Names) -> dict[str, str | None]:
@@ -162,7 +173,7 @@ class ExtractJsonParams(ExtractParams, kw_only=True):
     ]
 
 
-class ExtractJson(Extract[ExtractJsonParams]):
+class ExtractJson(ExtractFields[ExtractJsonParams]):
     """Take values out of a column of JSON.
 
     The column is text with JSON in it, or a structure. A path begins with `$`; a value that is not there gives NULL, or refuses
@@ -200,12 +211,6 @@ connections:
     - fields.main -> show.input
     - fields.reject -> bad.input
 """
-
-    def new_columns(self, params: ExtractJsonParams) -> dict[str, str | None]:
-        return {name: None if isinstance(field, str) else field.type for name, field in params.fields.items()}
-
-    def place_of(self, params: ExtractJsonParams, name: str) -> tuple[str | int, ...]:
-        return ("fields", name)
 
     def wrong(self, params: ExtractJsonParams, inputs: Known) -> Iterable[Mistake]:
         from penstock.components.shape.patterns import wrong_path
@@ -304,7 +309,7 @@ class ExtractPositionalParams(ExtractParams, kw_only=True):
     ragged: Annotated[bool, Meta(description="Accept texts that end too early; what is missing is NULL.")] = False
 
 
-class ExtractPositional(Extract[ExtractPositionalParams]):
+class ExtractPositional(ExtractFields[ExtractPositionalParams]):
     """Take a text apart by the places of its characters.
 
     A width begins where the field before it ended. A piece of blanks only is NULL. A whole file of such lines is for
@@ -343,12 +348,6 @@ connections:
     - parts.main -> show.input
     - parts.reject -> bad.input
 """
-
-    def new_columns(self, params: ExtractPositionalParams) -> dict[str, str | None]:
-        return {name: None if isinstance(field, int) else field.type for name, field in params.fields.items()}
-
-    def place_of(self, params: ExtractPositionalParams, name: str) -> tuple[str | int, ...]:
-        return ("fields", name)
 
     def extraction(self, params: ExtractPositionalParams, column: str, type: str) -> Extraction:
         from penstock.components.shape.ways import by_position

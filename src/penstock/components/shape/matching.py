@@ -20,12 +20,13 @@ from penstock.components.queries import (
     row_number,
 )
 from penstock.components.shape.fuzzy_match import FuzzyMatchParams, pairs
-from penstock.components.shape.terms import every_one, is_null, text
+from penstock.components.shape.terms import case, every_one, is_null, text
 from penstock.data import select
 from penstock.ports.rows import Schema
 
 _CANDIDATE, _RANK = "__candidate", "__rank"
 _DISTANCES = {"levenshtein": "levenshtein", "damerau": "damerau_levenshtein"}
+_CODES = "".join(map(chr, range(1, 2001)))
 
 
 class Matching:
@@ -105,7 +106,15 @@ class Matching:
 
     def _similarity(self, left: exp.Expr, right: exp.Expr) -> exp.Expr:
         if self._params.method == "jaro_winkler":
-            return function("jaro_winkler_similarity", left, right)
-        distance = select.cast(function(_DISTANCES[self._params.method], left, right), "DOUBLE")
+            return _by_letters("jaro_winkler_similarity", left, right)
+        distance = select.cast(_by_letters(_DISTANCES[self._params.method], left, right), "DOUBLE")
         longest = function("greatest", function("length", left), function("length", right), select.literal(1))
         return exp.Paren(this=exp.Sub(this=select.literal(1.0), expression=exp.Div(this=distance, expression=longest)))
+
+
+def _by_letters(name: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    """DuckDB compares bytes, and `ü` has two: where there are such letters, each becomes the code of its first place."""
+    both = exp.DPipe(this=left, expression=right)
+    one_byte_each = exp.EQ(this=function("strlen", both), expression=function("length", both))
+    coded = [function("translate", each, both, select.literal(_CODES)) for each in (left, right)]
+    return case([(one_byte_each, function(name, left, right))], function(name, *coded))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from penstock.components.base import ComponentFailure, Mistake
-from penstock.components.io.columns import NOTHING
+from penstock.data.untyped import NOTHING
 
 Place = tuple[str | int, ...]
 

@@ -17,7 +17,8 @@ from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, 
 from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, missing, refuse
 from penstock.components.transform.matching import MATCH_WORDS, Match, On, beside, pairs, wrong_pairs
 from penstock.components.transform.sides import Sides, joined, unmatched
-from penstock.ports.rows import Column, Copy, Schema
+from penstock.data.untyped import is_open
+from penstock.ports.rows import Column, Copy, Relation, Schema
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -249,7 +250,7 @@ async def _keep(params: LookupParams, call: Call) -> tuple[Kept, Callable[[], Aw
     async def close() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
-    rows = reading.outputs["main"]
+    rows = await call.threads.run(_with_what_is_asked, reading.outputs["main"], params, call)
     path = folder / "lookup.parquet"
     try:
         await call.threads.run(call.engine.copy, _everything(), {"input": rows}, Copy(path, "parquet"))
@@ -257,6 +258,16 @@ async def _keep(params: LookupParams, call: Call) -> tuple[Kept, Callable[[], Aw
         await close()
         raise
     return Kept(path, rows.schema), close
+
+
+def _with_what_is_asked(rows: Relation, params: LookupParams, call: Call) -> Relation:
+    """A lookup without rows may have none of the columns, either; then it has those that are asked for."""
+    from penstock.components.nothing import with_columns
+
+    taken = params.columns or ()
+    names = [right for _, right in pairs(params.on)]
+    names += taken.values() if isinstance(taken, dict) else taken
+    return with_columns(rows, names, call) if is_open(rows.schema) else rows
 
 
 def _everything() -> str:

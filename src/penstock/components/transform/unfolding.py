@@ -20,6 +20,7 @@ from penstock.components.transform.base import (
     type_of,
     unused,
 )
+from penstock.data.untyped import NOTHING
 from penstock.ports.rows import Schema
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ connections:
         if schema is None:
             return
         kind = type_of(params.column, schema)
-        if kind and not _is_list(kind) and kind.upper() != "VARCHAR":
+        if kind and not _is_list(kind) and kind.upper() not in ("VARCHAR", NOTHING):
             message = f"`{params.column}` is {kind}: only text and lists hold several values"
             yield Mistake(("column",), message, offset=0, length=len(params.column), kind="type")
         if params.position is not None and actual(params.position, schema) is not None:
@@ -230,9 +231,9 @@ def _sides(params: UnpivotParams, schema: Schema) -> tuple[list[str], list[str]]
 
 
 def _different(params: UnpivotParams, folded: list[str], schema: Schema) -> Iterable[Mistake]:
-    first = next((name for name in folded if actual(name, schema)), None)
+    first = next((name for name in folded if type_of(name, schema) not in ("", NOTHING)), None)
     for index, name in enumerate(folded):
-        if first is None or actual(name, schema) is None:
+        if first is None or type_of(name, schema) in ("", NOTHING):
             continue
         if family(type_of(name, schema)) != family(type_of(first, schema)):
             path = ("columns", index) if params.columns is not None else ("keep",)

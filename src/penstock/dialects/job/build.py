@@ -19,6 +19,11 @@ from penstock.dialects.source import to_json
 from penstock.kernel.errors import PenstockError
 from penstock.ports.components import Port, Ports
 
+_ROLES = {
+    PRE_JOB: ("pre-job", "before everything else"),
+    POST_JOB: ("post-job", "when everything else has ended"),
+}
+
 Find = Callable[[str, Place], Level | None]
 """The joblet of a name, or None when it has been reported."""
 
@@ -104,7 +109,7 @@ def item_input(body: Level) -> str | None:
 
 
 def _check_roles(reading: Reading, level: Level) -> None:
-    for role in (PRE_JOB, POST_JOB):
+    for role in _ROLES:
         members = [member for member in level.members.values() if member.draft.type == role]
         for member in members:
             where = level.homes.get(member.name, "")
@@ -112,6 +117,16 @@ def _check_roles(reading: Reading, level: Level) -> None:
                 around = "a joblet" if level.draft.is_joblet else f"the body of `{where}`"
                 message = f"`{role}` stands in a job, and `{member.name}` is in {around}"
                 reading.report("ROLE_PLACE", message, member.draft.type_place)
+            else:
+                _check_links_into(reading, level, member)
         if len(members) > 1:
             message = f"there are two components of type `{role}`: `{members[0].name}` and `{members[1].name}`"
             reading.report("ROLE_PLACE", message, members[1].draft.type_place, hint="a job has one at most")
+
+
+def _check_links_into(reading: Reading, level: Level, member: Member) -> None:
+    role, when = _ROLES[member.draft.type]
+    for wire in level.into(member.name):
+        message = f"`{wire}` leads into the {role} `{member.name}`, which starts by itself {when}"
+        hint = f"take this link away; what is to run after `{wire.source}` alone is a component of its own"
+        reading.report("ROLE_LINK", message, wire.place, hint=hint)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from penstock.dialects.cards import Card, shortened
 from penstock.dialects.job.proxies import JOBLET
-from penstock.dialects.playbook.cards import Card, shortened
 from penstock.kernel.net import Gate, Link, Net, Node, On
 
 __all__ = ["Arrow", "Card", "arrows", "card", "is_failure", "link_label"]

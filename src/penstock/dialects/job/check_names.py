@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from penstock.dialects.expressions import declared_secrets, is_plain_true, named_part, warn_constant
 from penstock.dialects.job.conditions import inspected
 from penstock.dialects.job.drafts import Excerpt
-from penstock.dialects.job.level import Level, Member
-from penstock.dialects.job.reading import Reading, did_you_mean, is_template, listed
+from penstock.dialects.job.level import SET_GLOBAL, Level, Member
+from penstock.dialects.job.reading import Reading, did_you_mean, is_template
 from penstock.dialects.problems import Place, Severity, closest
-from penstock.dialects.source import SourceNode
+from penstock.dialects.reading import texts_in
 from penstock.expr.check import Inspection, Use, inspect
 from penstock.kernel.net import On
 
 AFTER_VARIABLES = ("NB_LINE", "ERROR_MESSAGE", "DURATION_MS")
 NAMESPACES = ("context", "global", "globals", "iteration", "params", "execution", "execution_id", "keychain")
 WHILE = "iterate_while"
-_KEPT_IN_LOG = ("set_global",)
 _OTHER_WORDS = {
     "workload": "context", "ctx": "context", "vars": "context", "env": "context", "iter": "iteration", "item": "iteration.item",
     "index": "iteration.index", "secrets": "keychain", "args": "params",
@@ -55,7 +55,7 @@ def sites(level: Level) -> Iterator[Site]:
     for member in level.members.values():
         for name, param in member.draft.params.items():
             is_condition = member.draft.type == WHILE and name == "while"
-            for node in texts(param.node):
+            for node in texts_in(param.node):
                 if is_condition or is_template(node):
                     yield Site(Excerpt(node, str(node.value)), member, is_condition)
     seen: set[int] = set()
@@ -63,15 +63,6 @@ def sites(level: Level) -> Iterator[Site]:
         if wire.on is On.IF and wire.when is not None and wire.source in level.members and id(wire.when) not in seen:
             seen.add(id(wire.when))
             yield Site(wire.when, level.members[wire.source], True, True)
-
-
-def texts(node: SourceNode) -> Iterator[SourceNode]:
-    waiting = [node]
-    while waiting:
-        here = waiting.pop()
-        if here.text() is not None:
-            yield here
-        waiting += [*here.items, *here.entries.values()]
 
 
 def read_of(site: Site) -> Inspection:
@@ -102,18 +93,12 @@ class _Check:
         return self.site.excerpt.place(start, end, self.level.text)
 
     def _span(self, use: Use) -> Place:
-        """As far as names are checked: a namespace with its first key, or a bare name."""
-        written = ".".join(use.path[: 2 if use.path[0] in NAMESPACES else 1])
-        is_plain = self.site.excerpt.text.startswith(written, use.start)
-        return self._place(use.start, use.start + len(written) if is_plain else use.end)
+        return self._place(*named_part(self.site.excerpt.text, use, NAMESPACES))
 
     def _constant(self, value: bool) -> None:
         text = self.site.excerpt.text
-        if text.strip("{}- \n\t").casefold() != "true":
-            always = "true" if value else "false"
-            hint = "names stand without quotes" if "'" in text or '"' in text else ""
-            place = self._place(0, len(text))
-            self.reading.findings.warning("E0108", f"this condition is always {always}", place, hint=hint)
+        if not is_plain_true(text):
+            warn_constant(self.reading.findings, text, value, self._place(0, len(text)), "global.ready")
 
     def _use(self, use: Use) -> None:
         match use.path[0]:
@@ -163,7 +148,7 @@ class _Check:
 
     def _secret(self, use: Use) -> None:
         member = self.site.member
-        if self.site.is_condition or member.draft.type in _KEPT_IN_LOG or member.is_iterator:
+        if self.site.is_condition or member.draft.type == SET_GLOBAL or member.is_iterator:
             where = (
                 "a condition" if self.site.is_condition else f"`{member.name}`, whose values are recorded in the log"
             )
@@ -171,11 +156,12 @@ class _Check:
             self.reading.report("SECRET_IN_LOG", f"a secret stands in {where}", self._span(use), hint=hint)
         elif len(use.path) > 1 and use.path[1] not in self.known.keychain:
             names = self.known.keychain
-            declared = f"`keychain` declares {listed(sorted(names))}" if names else "the document has no `keychain`"
             if self.known.context is not None:
                 message = f"`{use.path[1]}` is not declared in `keychain`"
                 label = did_you_mean(use.path[1], names)
-                self.reading.report("UNKNOWN_SECRET", message, self._span(use), label=label, hint=declared)
+                self.reading.report(
+                    "UNKNOWN_SECRET", message, self._span(use), label=label, hint=declared_secrets(names)
+                )
 
     def _unknown(self, message: str, use: Use, label: str, hint: str) -> None:
         place = self._span(use)

@@ -11,17 +11,15 @@ from collections.abc import Callable, Mapping
 from operator import ge, gt, le, lt
 from typing import Any
 
+from penstock.dialects.job.drafts import ComponentDraft
 from penstock.dialects.job.expand import Unit
 from penstock.dialects.job.reading import Reading, did_you_mean, is_template, listed
 from penstock.dialects.problems import Place
+from penstock.dialects.schema import NOUNS, types_of
 from penstock.dialects.source import SourceNode
 
 Schema = Mapping[str, Any]
 
-_NOUNS = {
-    "string": "text", "integer": "a whole number", "number": "a number", "boolean": "`true` or `false`", "object": "a mapping",
-    "array": "a list", "null": "nothing",
-}  # fmt: skip
 _BOUNDS: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
     ("minimum", "at least", ge),
     ("maximum", "at most", le),
@@ -46,7 +44,7 @@ class _Check:
         self.schema = schema
         self.mistakes = 0
 
-    def root(self, params: Mapping[str, SourceNode], place: Place, draft: Any) -> frozenset[str]:
+    def root(self, params: Mapping[str, SourceNode], place: Place, draft: ComponentDraft) -> frozenset[str]:
         schema = self._resolved(self.schema)
         known = schema.get("properties", {})
         wrong: set[str] = set()
@@ -197,22 +195,7 @@ def _fits(node: SourceNode, schema: Schema) -> bool:
     kinds = schema.get("type")
     if kinds is None:
         return "properties" not in schema or node.kind == "mapping"
-    return not _types_of(node).isdisjoint({kinds} if isinstance(kinds, str) else kinds)
-
-
-def _types_of(node: SourceNode) -> frozenset[str]:
-    if node.kind != "scalar":
-        return frozenset(("object",) if node.kind == "mapping" else ("array",))
-    match node.value:
-        case None:
-            return frozenset(("null",))
-        case bool():
-            return frozenset(("boolean",))
-        case int():
-            return frozenset(("integer", "number"))
-        case float() as value:
-            return frozenset(("number", "integer") if value.is_integer() else ("number",))
-    return frozenset(("string",))
+    return not types_of(node).isdisjoint({kinds} if isinstance(kinds, str) else kinds)
 
 
 def _is_itself(node: SourceNode) -> bool:
@@ -228,7 +211,7 @@ def _said(options: list[Schema]) -> str:
         given = option.get("type", "object" if "properties" in option else None)
         for kind in [given] if isinstance(given, str) else given or []:
             if kind != "null":
-                kinds[_NOUNS.get(kind, kind)] = None
+                kinds[NOUNS.get(kind, kind)] = None
         if "enum" in option:
             kinds[f"one of {listed(str(value) for value in option['enum'] if value is not None)}"] = None
     return " or ".join(kinds) or "something else"

@@ -21,6 +21,14 @@ def _control(*lines: str) -> str:
     return _STEPS + "connections:\n  control: |\n" + "".join(f"    {line}\n" for line in lines)
 
 
+_POST = """\
+components:
+  - { name: work, type: sleep, params: { seconds: 1 } }
+  - { name: last, type: post_job }
+  - { name: tidy, type: sleep, params: { seconds: 1 } }
+connections:
+  control: %s
+"""
 _LOOP = """\
 components:
   - { name: each, type: iterate_list, params: { items: [1, 2] } }
@@ -127,5 +135,13 @@ LINKS = {
         "Add an `iterate` link, read its `item` port, or name a joblet in its parameter `body`.",
         "components:\n  - { name: each, type: iterate_list, params: { items: [1, 2] } }\n",
         _LOOP % "iterator_complete",
+    ),
+    "J0313": CodeDoc(
+        "a link into a pre-job or post-job",
+        "A pre-job starts before everything else, and a post-job when everything else has ended, however it ended. No link can "
+        "make it sooner or later.",
+        "Take the link away. What is to run after one component only is a component of its own.",
+        _POST % "work (ok) last, tidy",
+        _POST % "last (ok) tidy",
     ),
 }

@@ -32,6 +32,12 @@ def _say(text: str, head: str = "") -> str:
     return f'{head}components:\n  - {{ name: tell, type: warn, params: {{ message: "{text}" }} }}\n'
 
 
+def _set(values: str) -> str:
+    return (
+        f"context: {{ name: x }}\ncomponents:\n  - {{ name: keep, type: set_global, params: {{ values: {values} }} }}\n"
+    )
+
+
 _SECRET = "keychain: [{ name: token, kind: env, var: API_TOKEN }]\n"
 _SOURCE = "  - { name: orders, type: fixed_rows, params: { columns: [id], rows: [[1]] } }\n"
 
@@ -71,7 +77,22 @@ PARAMS = {
     "J0504": CodeDoc(
         "a file that is not there yet",
         "Its columns cannot be known, and unless something makes it before, the component will fail.",
-        "Correct the path. Relative ones begin at the folder of the job.",
+        "Correct the path. Relative ones begin at the folder of the document they are written in.",
+    ),
+    "J0505": CodeDoc(
+        "a template in a key",
+        "Only values are rendered. A key is taken as it is written, so the braces would stay in it.",
+        'Write the key out, or give the whole mapping as one template: `values: "{{ {name: 1} }}"`.',
+        _set('{ "{{ name }}": 1 }'),
+        _set('"{{ {name: 1} }}"'),
+    ),
+    "J0506": CodeDoc(
+        "a name that a global cannot have",
+        "A global is read as `global.NAME`, so its name begins with a letter and goes on with letters, digits, `_` or `-`. A dot "
+        "stands between a component and its own variables, and two underscores in front are kept for joblets.",
+        "Choose another name.",
+        _set("{ two words: 1 }"),
+        _set("{ two_words: 1 }"),
     ),
 }
 

@@ -9,24 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from penstock.dialects.job import codes
+from penstock.dialects.job.check_keys import check_keys
 from penstock.dialects.job.check_names import Names
 from penstock.dialects.job.check_params import check_params
 from penstock.dialects.job.document import read_document
 from penstock.dialects.job.drafts import JobDraft
 from penstock.dialects.job.expand import Expanded, expand
+from penstock.dialects.job.folders import Folders, find_bases
 from penstock.dialects.job.infer import Columns, Origin, infer
 from penstock.dialects.job.joblets import Joblets
 from penstock.dialects.job.lint import lint
 from penstock.dialects.job.lower import lowered, source_map
 from penstock.dialects.job.reading import Reading
 from penstock.dialects.job.render import Context, effective
-from penstock.dialects.playbook.source_map import SourceMap
 from penstock.dialects.problems import Findings, Problem
 from penstock.dialects.source import Loaded, lines_of, load_file, load_text
+from penstock.dialects.source_map import SourceMap
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import ComponentCatalog
-from penstock.ports.plugins import ToolCatalog
+from penstock.ports.folders import Base
 from penstock.ports.rows import Schema
 
 codes.register_all()
@@ -52,6 +54,10 @@ class CompiledJob:
     """(component, output port) -> column -> the (component, output port, column) it is made of, one component back."""
     is_joblet: bool = False
     """The document is a joblet: it can be looked at, not run."""
+    bases: dict[str, Base] = field(default_factory=dict)
+    """Component -> where its relative paths begin, when that is not the folder of `file`."""
+    gives_out: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
+    """Joblet call -> its output -> the (component, output port) inside it; those that nobody reads, too."""
 
 
 def compile_text(
@@ -59,7 +65,6 @@ def compile_text(
     file: str,
     catalog: ComponentCatalog,
     *,
-    tools: ToolCatalog | None = None,
     strict: bool = False,
     read: Read | None = None,
     context: Mapping[str, Any] | None = None,
@@ -73,7 +78,6 @@ def compile_file(
     path: Path,
     catalog: ComponentCatalog,
     *,
-    tools: ToolCatalog | None = None,
     strict: bool = False,
     read: Read | None = None,
     context: Mapping[str, Any] | None = None,
@@ -97,16 +101,18 @@ def _compiled(
         findings = findings.strict()
     problems = tuple(_with_path(problem, joblets) for problem in findings)
     return CompiledJob(
-        None if findings.has_errors else found.net,
-        problems,
-        found.places or SourceMap(loaded.file),
-        loaded.text,
-        loaded.file,
-        joblets.sources,
-        {name: each.text for name, each in joblets.loaded.items()},
-        found.columns.schemas,
-        found.columns.lineage,
-        found.is_joblet,
+        net=None if findings.has_errors else found.net,
+        problems=problems,
+        places=found.places or SourceMap(loaded.file),
+        text=loaded.text,
+        file=loaded.file,
+        sources=joblets.sources,
+        texts={name: each.text for name, each in joblets.loaded.items()},
+        schemas=found.columns.schemas,
+        lineage=found.columns.lineage,
+        is_joblet=found.is_joblet,
+        bases=found.bases,
+        gives_out=found.gives_out,
     )
 
 
@@ -116,6 +122,8 @@ class _Found:
     places: SourceMap | None = None
     columns: Columns = field(default_factory=Columns)
     is_joblet: bool = False
+    bases: dict[str, Base] = field(default_factory=dict)
+    gives_out: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
 
 
 def _put_together(
@@ -125,16 +133,22 @@ def _put_together(
     level = joblets.level(draft, loaded.text)
     expanded = expand(reading, level)
     wrong = {name: check_params(reading, unit) for name, unit in expanded.units.items()}
+    for unit in expanded.units.values():
+        check_keys(reading, unit)
     defaults: JsonMap = {}
     for joblet in joblets.drafts():
         defaults.update(joblet.context)
     defaults.update(draft.context)
     found = _Found(places=source_map(draft, expanded), is_joblet=draft.is_joblet)
+    found.bases = find_bases(expanded, loaded.file)
+    found.gives_out = {
+        name: unit.gives_out() for name, unit in expanded.units.items() if unit.member.joblet is not None
+    }
     if not _is_whole(expanded):
         return found
     texts = {name: each.text for name, each in joblets.loaded.items()}
     seen = Context(effective(defaults, context))
-    found.columns = infer(reading, expanded, seen, Path(loaded.file).parent, texts, wrong)
+    found.columns = infer(reading, expanded, seen, Folders(Path(loaded.file).parent, found.bases), texts, wrong)
     lint(reading, expanded)
     if not reading.findings.has_errors:
         found.net, found.places = lowered(draft, expanded, defaults, _keychain(draft, joblets))

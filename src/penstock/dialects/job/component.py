@@ -56,18 +56,18 @@ def _read(reading: Reading, item: SourceNode, name: str | None, place: Place) ->
     type_ = reading.text(kind, "`type`")
     params = reading.mapping(item.get("params"), "`params`")
     schemas = read_schemas(reading, item)
-    description = item.get("description")
     component = ComponentDraft(
-        name or "",
-        place,
-        type_ or "",
-        place if kind is None else kind.place,
-        {} if params is None else {key: ParamDraft(params.keys[key], value) for key, value in params.entries.items()},
-        reading.flag(item.get("die_on_error"), "`die_on_error`", False),
-        tuple(str(each.value) for each in reading.texts(item.get("global_export"), "`global_export`")),
-        reading.flag(item.get("startable"), "`startable`", False),
-        reading.flag(item.get("active"), "`active`", True),
-        schemas,
-        "" if description is None else str(description.value),
+        name=name or "",
+        place=place,
+        type=type_ or "",
+        type_place=place if kind is None else kind.place,
+        params={}
+        if params is None
+        else {key: ParamDraft(params.keys[key], one) for key, one in params.entries.items()},
+        die_on_error=reading.flag(item.get("die_on_error"), "`die_on_error`", False),
+        exports=tuple(str(each.value) for each in reading.texts(item.get("global_export"), "`global_export`")),
+        startable=reading.flag(item.get("startable"), "`startable`", False),
+        active=reading.flag(item.get("active"), "`active`", True),
+        schemas=schemas,
     )
     return component if name is not None and type_ is not None else None

@@ -21,6 +21,8 @@ GRAMMAR = Grammar(
     functions=FUNCTIONS,
     methods=frozenset(),
 )
+_OTHER_SPELLINGS = {"null": "none", "NULL": "none", "TRUE": "true", "FALSE": "false"}
+"""Constants as other languages write them. Read as globals they would be missing, and the condition never true."""
 _LANGUAGE = (
     "a condition has literals, names, comparison, `and` / `or` / `not`, arithmetic, and the functions "
     + ", ".join(f"`{name}`" for name in sorted(FUNCTIONS))
@@ -74,6 +76,10 @@ def _outside(text: str) -> list[Finding]:
                 said = "a mapping"
             case nodes.Chain(operator="~"):
                 said = "`~`"
+            case nodes.Name(name=word) if word in _OTHER_SPELLINGS:
+                hint = f"write `{_OTHER_SPELLINGS[word]}`"
+                found.append(Finding("E0101", f"`{word}` is not a constant here", node.start, node.end, hint))
+                continue
             case _:
                 continue
         found.append(Finding("E0101", f"{said} cannot stand in a condition", node.start, node.end, _LANGUAGE))

@@ -10,12 +10,9 @@ from penstock.dialects.job.drafts import End, JobDraft, ParamDraft
 from penstock.dialects.job.links import read_end, read_links
 from penstock.dialects.job.reading import Reading, did_you_mean, listed
 from penstock.dialects.job.words import API_VERSIONS, KINDS
-from penstock.dialects.playbook.drafts import PlaybookDraft
-from penstock.dialects.playbook.keychain import read_keychain
-from penstock.dialects.playbook.reading import Reading as PlaybookReading
+from penstock.dialects.keychain import read_keychain
 from penstock.dialects.source import SourceNode, to_json
 from penstock.kernel.values import JsonMap
-from penstock.ports.plugins import ToolDescription
 
 
 def is_job(root: SourceNode | None) -> bool:
@@ -41,7 +38,7 @@ def read_document(
     draft = JobDraft(PurePath(file).stem or "job", file, root.place, is_joblet)
     _read_metadata(reading, root, draft)
     _read_context(reading, root.get("context"), draft)
-    _read_secrets(reading, root.get("keychain"), draft)
+    draft.keychain = [_map(entry) for entry in read_keychain(reading, root.get("keychain"))]
     if is_joblet:
         _read_joblet(reading, root, draft, text)
     else:
@@ -66,10 +63,13 @@ def _is_readable(reading: Reading, root: SourceNode) -> bool:
         if kind.value == "Playbook":
             reading.findings.error("J0006", "this is a playbook, and a job is expected here", kind.place)
             return False
-        shown = f"`{kind.value}`" if kind.kind == "scalar" else kind.noun
         label = did_you_mean(str(kind.value), (*KINDS, "Playbook"))
         reading.findings.error(
-            "J0004", f"{shown} is not a kind of document", kind.place, label=label, hint=f"it is one of {listed(KINDS)}"
+            "J0004",
+            f"{kind.shown} is not a kind of document",
+            kind.place,
+            label=label,
+            hint=f"it is one of {listed(KINDS)}",
         )
     elif kind is None and "workflow" in root.entries:
         reading.findings.error("J0006", "this is a playbook, and a job is expected here", root.keys["workflow"])
@@ -80,9 +80,8 @@ def _is_readable(reading: Reading, root: SourceNode) -> bool:
 def _check_version(reading: Reading, root: SourceNode) -> None:
     version = root.get("apiVersion")
     if version is not None and version.value not in API_VERSIONS:
-        shown = f"`{version.value}`" if version.kind == "scalar" else version.noun
         reading.findings.error(
-            "J0003", f"{shown} is not a version of the language of jobs", version.place,
+            "J0003", f"{version.shown} is not a version of the language of jobs", version.place,
             label=did_you_mean(str(version.value), API_VERSIONS), hint=f"write `apiVersion: {API_VERSIONS[0]}`",
         )  # fmt: skip
 
@@ -127,21 +126,6 @@ def _read_context(reading: Reading, node: SourceNode | None, draft: JobDraft) ->
             draft.context = {**draft.context, **values}
         elif isinstance(values, dict):
             draft.contexts[name] = values
-
-
-class _NoTools:
-    def kinds(self) -> list[str]:
-        return []
-
-    def describe(self, kind: str) -> ToolDescription | None:
-        return None
-
-
-def _read_secrets(reading: Reading, node: SourceNode | None, draft: JobDraft) -> None:
-    """Jobs declare secrets exactly as playbooks do."""
-    holder = PlaybookDraft(draft.name, draft.place)
-    read_keychain(PlaybookReading(reading.findings, _NoTools()), node, holder)
-    draft.keychain = holder.keychain
 
 
 def _read_joblet(reading: Reading, root: SourceNode, draft: JobDraft, text: str) -> None:

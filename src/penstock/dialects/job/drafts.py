@@ -55,7 +55,6 @@ class ComponentDraft:
     startable: bool = False
     active: bool = True
     schemas: dict[str, Declared] = field(default_factory=dict)
-    description: str = ""
 
     @property
     def calls(self) -> str | None:

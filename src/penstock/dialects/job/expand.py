@@ -6,7 +6,8 @@ call and begin there again on the outside: the call is its own proxy. An inner c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from penstock.dialects.job.build import item_input
@@ -14,7 +15,8 @@ from penstock.dialects.job.check_names import sites
 from penstock.dialects.job.drafts import Excerpt
 from penstock.dialects.job.level import ITEM, PROXY, Level, Member, Subjob, Wire
 from penstock.dialects.job.reading import Reading, did_you_mean, listed
-from penstock.dialects.job.substitution import Unfit, substituted, substituted_condition, used_params
+from penstock.dialects.job.substitution import Unfit, leading_param, substituted, substituted_condition, used_params
+from penstock.dialects.reading import texts_in
 from penstock.dialects.source import SourceNode
 from penstock.kernel.net import On, Opening
 
@@ -33,14 +35,21 @@ class Unit:
     member: Member
     params: dict[str, SourceNode]
     opens: str | None = None
+    borrowed: tuple[tuple[str, str], ...] = ()
+    """Texts among its parameters that begin with what a caller gave, and the file that this stands in."""
 
     @property
     def type(self) -> str:
         return "joblet" if self.member.draft.calls is not None else self.member.draft.type
 
+    def gives_out(self) -> dict[str, tuple[str, str]]:
+        """Of a joblet call: its outputs, and the (unit, port) that each leads out of."""
+        wires = self.member.joblet.wires if self.member.joblet is not None else []
+        return {one.to_port: (f"{self.name}.__{one.source}", one.port) for one in wires if one.target == PROXY}
+
 
 @dataclass(slots=True)
-class Group:
+class ExpandedSubjob:
     """A sub-job of the expanded job."""
 
     name: str
@@ -52,7 +61,7 @@ class Group:
 class Scope:
     key: str
     opening: Opening
-    subjobs: list[Group] = field(default_factory=list)
+    subjobs: list[ExpandedSubjob] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -75,6 +84,8 @@ class _Frame:
     prefix: tuple[str, ...] = ()
     caller: str = ""
     given: Mapping[str, SourceNode] = field(default_factory=dict)
+    lenders: Mapping[str, str] = field(default_factory=dict)
+    """Parameter of a joblet -> the file in which its value stands."""
     fed: frozenset[str] = frozenset()
     """The inputs of a joblet that its caller feeds."""
     read: frozenset[str] = frozenset()
@@ -132,7 +143,17 @@ class _Expansion:
         params = {key: self._filled(param.node, frame) for key, param in member.draft.params.items()}
         opens = name if member.joblet is not None or member.is_iterator else None
         container = frame.full(home) if home else frame.container
-        return Unit(name, frame.local(member.name), container, frame.prefix, level, member, params, opens)
+        borrowed = tuple(self._borrowed(member, frame)) if frame.lenders else ()
+        return Unit(name, frame.local(member.name), container, frame.prefix, level, member, params, opens, borrowed)
+
+    def _borrowed(self, member: Member, frame: _Frame) -> Iterator[tuple[str, str]]:
+        for param in member.draft.params.values():
+            for node in texts_in(param.node):
+                name = leading_param(str(node.value))
+                if name is not None and name in frame.lenders:
+                    with suppress(Unfit):  # Reported where the whole parameter is filled in.
+                        for filled in texts_in(substituted(node, frame.given)):
+                            yield str(filled.value), frame.lenders[name]
 
     def _filled(self, node: SourceNode, frame: _Frame) -> SourceNode:
         try:
@@ -178,12 +199,13 @@ class _Expansion:
             fed, read = fed | ({item} if item is not None else set()), set()
         given = _defaults(inner) if is_body else self._given(unit, inner)
         prefix = (*frame.prefix, unit.name)
-        return _Frame(unit.name, prefix, unit.name, given, frozenset(fed), frozenset(read), is_body)
+        lenders = {} if is_body else _lenders(unit, inner, frame)
+        return _Frame(unit.name, prefix, unit.name, given, lenders, frozenset(fed), frozenset(read), is_body)
 
     def _subjob(self, level: Level, subjob: Subjob, frame: _Frame, container: str) -> None:
         members = [frame.full(name) for name in subjob.members]
         name = frame.full(subjob.first(level))
-        self.found.scopes[container].subjobs.append(Group(name, members, subjob.handles))
+        self.found.scopes[container].subjobs.append(ExpandedSubjob(name, members, subjob.handles))
 
     # ---- parameters of joblets
 
@@ -244,6 +266,15 @@ def _items(iterator: str, body: Level) -> list[Wire]:
 
 def _defaults(joblet: Level) -> dict[str, SourceNode]:
     return {name: param.node for name, param in joblet.draft.params.items() if not param.node.is_null}
+
+
+def _lenders(unit: Unit, joblet: Level, frame: _Frame) -> dict[str, str]:
+    """A caller that is a joblet itself may only hand on what its own caller gave."""
+    found = dict.fromkeys(joblet.draft.params, joblet.file)
+    for name, param in unit.member.draft.params.items():
+        passed = leading_param(param.node.text() or "")
+        found[name] = frame.lenders.get(passed or "", unit.level.file)
+    return found
 
 
 def _used(joblet: Level) -> Iterable[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from penstock.dialects.job.expand import Expanded, Unit
 from penstock.dialects.job.level import Wire
-from penstock.dialects.source import SourceNode
+from penstock.dialects.reading import texts_in
 from penstock.expr.errors import ExpressionError
 from penstock.expr.template import roots
 from penstock.kernel.net import On
@@ -100,19 +100,13 @@ class _Grouping:
 
 
 def _reads_globals(unit: Unit) -> bool:
-    return any(_mentions(node) for node in unit.params.values())
+    return any(_mentions_globals(str(text.value)) for node in unit.params.values() for text in texts_in(node))
 
 
-def _mentions(node: SourceNode) -> bool:
-    waiting = [node]
-    while waiting:
-        here = waiting.pop()
-        waiting += [*here.items, *here.entries.values()]
-        text = here.text()
-        if text is not None and "global" in text:
-            try:
-                if roots(text) & _GLOBALS:
-                    return True
-            except ExpressionError:
-                return True
-    return False
+def _mentions_globals(text: str) -> bool:
+    if "global" not in text:
+        return False
+    try:
+        return bool(roots(text) & _GLOBALS)
+    except ExpressionError:
+        return True

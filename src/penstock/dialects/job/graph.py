@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from penstock.dialects.cards import dot_label, dot_text, mermaid_label, mermaid_text, wrapped
 from penstock.dialects.job.cards import arrows, card, is_failure, link_label
 from penstock.dialects.job.proxies import kind_of
 from penstock.dialects.job.svg import svg
-from penstock.dialects.playbook.cards import wrapped
 from penstock.kernel.net import Link, Net, On, Region
 from penstock.kernel.values import JsonMap
 
 __all__ = ["as_json", "dot", "mermaid", "svg"]
-
-_SYNTAX = frozenset("\"'<>&#;[]{}()|`\\")
 
 
 def mermaid(net: Net) -> str:
@@ -22,19 +20,16 @@ def mermaid(net: Net) -> str:
     lines = ["flowchart TD"]
 
     def component(name: str, indent: str) -> None:
-        shown = card(net.nodes[name])
-        text = "<br/>".join([f"<b>{_entities(shown.title)}</b>", *(_entities(f"[{badge}]") for badge in shown.badges)])
-        small = "<br/>".join(_entities(line) for line in shown.lines)
-        lines.append(f'{indent}{ids[name]}["{text}<br/><small>{small}</small>"]')
+        lines.append(f'{indent}{ids[name]}["{mermaid_label(card(net.nodes[name]))}"]')
 
     def begin(number: int, title: str, indent: str) -> None:
-        lines.append(f'{indent}subgraph g{number}["{_entities(title)}"]')
+        lines.append(f'{indent}subgraph g{number}["{mermaid_text(title)}"]')
 
     _boxes(net, component, begin, lambda indent: lines.append(f"{indent}end"))
     for each in arrows(net):
         link = each.link
         arrow = "==>" if link.on is On.DATA else "-.->" if is_failure(link) else "-->"
-        said = "<br/>".join(_entities(line) for line in wrapped(link_label(link)))
+        said = "<br/>".join(mermaid_text(line) for line in wrapped(link_label(link)))
         label = f'|"{said}"|' if said else ""
         lines.append(f"  {ids[each.source]} {arrow}{label} {ids[each.target]}")
     return "\n".join(lines) + "\n"
@@ -77,39 +72,27 @@ def _title(net: Net, key: str, region: Region) -> str:
     return f"{what} of {key}{handles}"
 
 
-def _entities(text: str) -> str:
-    """Mermaid writes characters that would be syntax as `#number;`."""
-    return "".join(f"#{ord(sign)};" if sign in _SYNTAX else sign for sign in text)
-
-
 def dot(net: Net) -> str:
     lines = [
-        f"digraph {_quoted(net.name)} {{",
+        f"digraph {dot_text(net.name)} {{",
         '  rankdir=TB; node [shape=box, style="rounded", fontname="Helvetica", fontsize=11];',
         '  edge [fontname="Helvetica", fontsize=9];',
     ]
 
     def component(name: str, indent: str) -> None:
-        shown = card(net.nodes[name])
-        label = "\n".join([shown.title, *(f"[{badge}]" for badge in shown.badges), *shown.lines])
-        lines.append(f"{indent}{_quoted(name)} [label={_quoted(label)}];")
+        lines.append(f"{indent}{dot_text(name)} [label={dot_label(card(net.nodes[name]))}];")
 
     def begin(number: int, title: str, indent: str) -> None:
-        lines.append(f"{indent}subgraph cluster_{number} {{ label={_quoted(title)}; style=dotted;")
+        lines.append(f"{indent}subgraph cluster_{number} {{ label={dot_text(title)}; style=dotted;")
 
     _boxes(net, component, begin, lambda indent: lines.append(f"{indent}}}"))
     for each in arrows(net):
         link = each.link
         said = wrapped(link_label(link))
-        options = [f"label={_quoted(chr(10).join(said))}"] if said else []
+        options = [f"label={dot_text(chr(10).join(said))}"] if said else []
         options.append("penwidth=2" if link.on is On.DATA else "style=dashed" if is_failure(link) else "arrowhead=open")
-        lines.append(f"  {_quoted(each.source)} -> {_quoted(each.target)} [{', '.join(options)}];")
+        lines.append(f"  {dot_text(each.source)} -> {dot_text(each.target)} [{', '.join(options)}];")
     return "\n".join([*lines, "}"]) + "\n"
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
 
 
 def as_json(net: Net) -> JsonMap:

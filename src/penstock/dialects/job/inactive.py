@@ -1,8 +1,9 @@
 """Components that are left out: `active: false`.
 
 A deactivated component passes its rows through, from its first input to its main output, and its control links are spliced:
-what let it start lets those start that it would have let start. What can then never run, because its rows or its only trigger
-came from a component that is gone, is left out as well, with a warning.
+what let it start lets those start that it would have let start. A fork stays one: what it would have forked into are branches
+still. What can then never run, because its rows or its only trigger came from a component that is gone, is left out as well,
+with a warning.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def leave_out(reading: Reading, level: Level) -> None:
         if member.name not in level.members:
             continue
         lost = _spliced(level, member)
-        del level.members[member.name]
+        _forget(level, member.name)
         _starve(reading, level, lost, member.name)
 
 
@@ -44,12 +45,33 @@ def _spliced(level: Level, member: Member) -> list[Wire]:
     kept = [wire for wire in level.wires if name not in (wire.source, wire.target)]
     lost: list[Wire] = []
     for wire in after:
-        instead = _rows(member, before, wire) if wire.is_data else _control(before, after, wire)
+        instead = _rows(member, before, wire) if wire.is_data else _control(level, before, after, wire)
         kept += [new for new in instead if new.source != new.target]
         if not instead and not _merely_starts(wire, before):
             lost.append(wire)
+    _keep_branches(level, name, (before, after), kept)
     level.wires = kept
     return lost
+
+
+def _keep_branches(level: Level, name: str, ends: tuple[list[Wire], list[Wire]], kept: list[Wire]) -> None:
+    """A branch is one still when its fork is left out; and when its root is, it begins at what came after that."""
+    before, after = ends
+    forked = {wire.target for wire in kept if wire.on is On.PARALLELISE}
+    branches = {wire.target for wire in after if wire.on is On.PARALLELISE} - forked
+    if branches:
+        level.former_forks[name] = branches
+    roots = {wire.target for wire in after if wire.target != PROXY and (wire.is_data or wire.on in _SPLICED)} - forked
+    forks = {wire.source for wire in before if wire.on is On.PARALLELISE}
+    forks |= {fork for fork, targets in level.former_forks.items() if name in targets}
+    for fork in forks if roots else ():
+        level.former_forks.setdefault(fork, set()).update(roots)
+
+
+def _forget(level: Level, name: str) -> None:
+    del level.members[name]
+    for targets in level.former_forks.values():
+        targets.discard(name)
 
 
 def _merely_starts(wire: Wire, before: list[Wire]) -> bool:
@@ -70,7 +92,7 @@ def _is_port(name: str, port: str) -> bool:
     return name.startswith(port[:-1]) if port.endswith("*") else name == port
 
 
-def _control(before: list[Wire], after: list[Wire], wire: Wire) -> list[Wire]:
+def _control(level: Level, before: list[Wire], after: list[Wire], wire: Wire) -> list[Wire]:
     triggers = [come for come in before if not come.is_data]
     feeders = [come for come in before if come.is_data and come.source != PROXY and come.port != ITEM]
     if wire.on in _SPLICED:
@@ -78,11 +100,17 @@ def _control(before: list[Wire], after: list[Wire], wire: Wire) -> list[Wire]:
             return [_relayed(come, wire) for come in triggers]
         fires = On.PARALLELISE if wire.on is On.PARALLELISE else On.OK
         return [replace(wire, source=come.source, on=fires) for come in feeders]
-    if wire.on in _OF_SUBJOBS:
-        near = [come.source for come in before if come.on in MERGING and come.source != PROXY]
-        near += [go.target for go in after if go.on in MERGING and go.target != PROXY]
-        return [replace(wire, source=near[0])] if near else []
-    return []
+    return _of_neighbours(level, before, after, wire) if wire.on in _OF_SUBJOBS else []
+
+
+def _of_neighbours(level: Level, before: list[Wire], after: list[Wire], wire: Wire) -> list[Wire]:
+    """A link of the sub-job begins at any other member of it. A branch without its root may come apart, and a join waits for
+    all that is left of it."""
+    roots = level.branch_roots()
+    near = [come.source for come in before if come.on in MERGING and come.source != PROXY and come.target not in roots]
+    near += [go.target for go in after if go.on in MERGING and go.target != PROXY and go.target not in roots]
+    chosen = near if wire.on is On.SYNCHRONISE and wire.source in roots else near[:1]
+    return [replace(wire, source=source, moved=True) for source in dict.fromkeys(chosen)]
 
 
 def _relayed(come: Wire, wire: Wire) -> Wire:
@@ -104,7 +132,7 @@ def _starve(reading: Reading, level: Level, lost: list[Wire], cause: str) -> Non
             reading.report("LEFT_OUT", message, member.draft.place, severity=Severity.WARNING)
         waiting += [go for go in level.out_of(member.name) if go.target != member.name]
         level.wires = [other for other in level.wires if member.name not in (other.source, other.target)]
-        del level.members[member.name]
+        _forget(level, member.name)
 
 
 def _why(source: str, cause: str) -> str:

@@ -6,6 +6,7 @@ that a document declares is taken at its word.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, TypeAlias
 from penstock.dialects.job.check_names import WHILE
 from penstock.dialects.job.columns import can_become
 from penstock.dialects.job.expand import Expanded, Unit
+from penstock.dialects.job.folders import Folders
 from penstock.dialects.job.level import Wire
 from penstock.dialects.job.reading import Reading, did_you_mean, is_template, listed
 from penstock.dialects.job.render import Context
@@ -49,13 +51,12 @@ def infer(
     reading: Reading,
     expanded: Expanded,
     context: Context,
-    folder: Path,
+    folders: Folders,
     texts: Mapping[str, str],
     wrong: Mapping[str, frozenset[str]],
 ) -> Columns:
     """`wrong` has the parameters of each component that were found wrong already, and are not spoken of again."""
-    inference = _Inference(reading, expanded, context, folder, texts)
-    inference.wrong = wrong
+    inference = _Inference(reading, expanded, context, folders, texts, wrong)
     for name in expanded.order:
         inference.unit(expanded.units[name])
     return inference.found
@@ -63,20 +64,26 @@ def infer(
 
 class _Inference:
     def __init__(
-        self, reading: Reading, expanded: Expanded, context: Context, folder: Path, texts: Mapping[str, str]
+        self,
+        reading: Reading,
+        expanded: Expanded,
+        context: Context,
+        folders: Folders,
+        texts: Mapping[str, str],
+        wrong: Mapping[str, frozenset[str]],
     ) -> None:
         self.reading = reading
         self.context = context
-        self.folder = folder
+        self.folders = folders
         self.texts = texts
         self.found = Columns()
         self.arrivals: dict[str, list[Wire]] = {}
         self.leaving: dict[str, list[Wire]] = {}
         self.units = expanded.units
         self.boundary = expanded.boundary
-        self.wrong: Mapping[str, frozenset[str]] = {}
+        self.wrong = wrong
         self.told: set[tuple[str, Place]] = set()
-        self._paths: list[Any] | None = None
+        self._paths: set[str] | None = None
         for wire in expanded.wires:
             if wire.is_data:
                 self.arrivals.setdefault(wire.target, []).append(wire)
@@ -112,15 +119,26 @@ class _Inference:
             return UNKNOWN
         value = self.context.value(node)
         # What lies there now is not what the job will read: it makes the file itself.
-        is_made_here = name == "path" and _family(unit) == "read" and value in self._made()
-        return UNKNOWN if is_made_here else value
+        is_file = name == "path" and _family(unit) == "read" and isinstance(value, str)
+        return UNKNOWN if is_file and self._whole(unit, value) in self._made() else value
 
-    def _made(self) -> list[Any]:
-        """The paths that components of this job write to, as they are written."""
+    def _folder(self, unit: Unit) -> Path:
+        return self.folders.of(unit.name, self.context.text)
+
+    def _whole(self, unit: Unit, path: str) -> str:
+        return os.path.abspath(self._folder(unit) / path)
+
+    def _made(self) -> set[str]:
+        """The paths that components of this job write to."""
         if self._paths is None:
             makers = [unit for unit in self.units.values() if _family(unit) in ("write", "file")]
-            nodes = [unit.params[name] for unit in makers for name in ("path", "to") if name in unit.params]
-            self._paths = [path for path in map(self.context.value, nodes) if isinstance(path, str)]
+            written = [
+                (unit, self.context.value(unit.params[name]))
+                for unit in makers
+                for name in ("path", "to")
+                if name in unit.params
+            ]
+            self._paths = {self._whole(unit, path) for unit, path in written if isinstance(path, str)}
         return self._paths
 
     def _arriving(self, name: str, port: str) -> Schema | None:
@@ -142,7 +160,8 @@ class _Inference:
         self, unit: Unit, params: dict[str, Any], inputs: dict[str, Schema | None], outputs: tuple[str, ...]
     ) -> Inferred:
         try:
-            return self.reading.catalog.infer(unit.type, params, inputs, outputs, self.folder)
+            declared = {port: one.schema for port, one in unit.member.draft.schemas.items()}
+            return self.reading.catalog.infer(unit.type, params, inputs, outputs, self._folder(unit), declared)
         except PenstockError as error:
             hint = error.hint or ""
             self.reading.report("BAD_PARAM", f"`{unit.name}`: {error.message}", unit.member.draft.place, hint=hint)

@@ -24,6 +24,7 @@ Read = Callable[[Path], str | None]
 """The text of a file by its whole path, or None when there is none."""
 
 DEEPEST = 20
+_MOST_SHOWN = 6
 _NAME = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)*\Z")
 
 
@@ -58,9 +59,8 @@ class Joblets:
             return None
         loaded, path = found
         if path in self._stack:
-            chain = [*self._stack[self._stack.index(path) :], path]
-            shown = " -> ".join(f"`{Path(each).stem}`" for each in chain)
-            self.reading.report("JOBLET_RECURSION_DEPTH", f"`{name}` calls itself: {shown}", place)
+            chain = _chain([*self._stack[self._stack.index(path) :], path])
+            self.reading.report("JOBLET_RECURSION_DEPTH", f"`{name}` calls itself: {chain}", place)
             return None
         if len(self._stack) > DEEPEST:
             self._too_deep(place)
@@ -98,7 +98,7 @@ class Joblets:
         if self._is_told_of_depth:
             return
         self._is_told_of_depth = True
-        message = f"joblets are nested more than {DEEPEST} deep here"
+        message = f"joblets are nested more than {DEEPEST} deep here: {_chain(self._stack)} -> …"
         self.reading.report("JOBLET_RECURSION_DEPTH", message, place, hint="call some of them from the job itself")
 
     def _look(self, name: str, near: Path) -> tuple[Loaded, str] | None:
@@ -142,6 +142,12 @@ class Joblets:
 def _whole(path: Path) -> str:
     """One name for a file by whatever way its folder was reached: a resume comes by another way than the run did."""
     return os.path.join(os.path.realpath(path.parent), path.name)
+
+
+def _chain(files: list[str]) -> str:
+    """Who calls whom, in one line."""
+    names = [f"`{Path(file).stem}`" for file in files]
+    return " -> ".join(names if len(names) <= _MOST_SHOWN else [*names[:3], "…", *names[-2:]])
 
 
 def _is_file(path: Path) -> bool:

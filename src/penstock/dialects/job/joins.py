@@ -21,6 +21,7 @@ def check_forks(reading: Reading, level: Level) -> None:
 
 
 def check_joins(reading: Reading, level: Level) -> None:
+    level.wires = _without_moved_doubles(level)
     joins: dict[str, list[Wire]] = {}
     for wire in level.wires:
         if wire.on is On.SYNCHRONISE:
@@ -33,6 +34,19 @@ def check_joins(reading: Reading, level: Level) -> None:
             reading.report("AMBIGUOUS_JOIN", message, wires[-1].place, hint=hint)
         elif not _lists_one_branch_twice(reading, level, target, wires):
             _check_stem(reading, level, target, wires, stems)
+
+
+def _without_moved_doubles(level: Level) -> list[Wire]:
+    """What is left of a branch whose root is left out may hang together all the same, and is then listed once."""
+    joins = [wire for wire in level.wires if wire.on is On.SYNCHRONISE]
+    listed_once = {(wire.target, level.subjob_of[wire.source].number) for wire in joins if not wire.moved}
+    doubles: list[Wire] = []
+    for wire in joins:
+        branch = wire.target, level.subjob_of[wire.source].number
+        if wire.moved and branch in listed_once:
+            doubles.append(wire)
+        listed_once.add(branch)
+    return [wire for wire in level.wires if wire not in doubles] if doubles else level.wires
 
 
 def _lists_one_branch_twice(reading: Reading, level: Level, target: str, wires: list[Wire]) -> bool:
@@ -56,16 +70,16 @@ def _stems(level: Level) -> dict[int, set[str]]:
     for wire in level.wires:
         if PROXY not in (wire.source, wire.target):
             after.setdefault(level.subjob_of[wire.source].number, set()).add(level.subjob_of[wire.target].number)
+    forks = [(wire.source, wire.target) for wire in level.wires if wire.on is On.PARALLELISE]
+    forks += [(fork, target) for fork, targets in level.former_forks.items() for target in targets]
     found: dict[int, set[str]] = {}
-    for wire in level.wires:
-        if wire.on is not On.PARALLELISE:
-            continue
-        waiting = [level.subjob_of[wire.target].number]
+    for fork, target in forks:
+        waiting = [level.subjob_of[target].number]
         while waiting:
             number = waiting.pop()
             stems = found.setdefault(number, set())
-            if wire.source not in stems:
-                stems.add(wire.source)
+            if fork not in stems:
+                stems.add(fork)
                 waiting += after.get(number, ())
     return found
 

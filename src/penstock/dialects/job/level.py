@@ -25,7 +25,8 @@ ITEM = "item"
 MERGING = frozenset((On.DATA, On.OK, On.ERROR, On.IF, On.ITERATOR_COMPLETE))
 """Links that make two components members of one sub-job."""
 INTO_BODY = frozenset((On.ITERATE, On.ITERATION_OK, On.ITERATION_ERROR))
-PRE_JOB, POST_JOB = "pre_job", "post_job"
+PRE_JOB, POST_JOB, SET_GLOBAL = "pre_job", "post_job", "set_global"
+"""Types that the planner itself knows."""
 
 
 @dataclass(slots=True)
@@ -70,6 +71,8 @@ class Wire:
     position: int = 0
     """Its place among the links as they are written."""
     hidden: bool = False
+    moved: bool = False
+    """It begins elsewhere than the author wrote, where a component is left out."""
 
     @property
     def is_data(self) -> bool:
@@ -106,6 +109,8 @@ class Level:
     """Member -> the iterator in whose body it lies, or ""."""
     handlers: dict[str, On] = field(default_factory=dict)
     """Members that run after the body of their iteration has closed."""
+    former_forks: dict[str, set[str]] = field(default_factory=dict)
+    """Fork -> roots of branches that it no longer starts itself, because it or what led to them is left out."""
     subjobs: list[Subjob] = field(default_factory=list)
     subjob_of: dict[str, Subjob] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
@@ -136,6 +141,11 @@ class Level:
                 targets.setdefault(wire.target, []).append(wire)
             self._indexed = self.wires, (sources, targets)
         return self._indexed[1]
+
+    def branch_roots(self) -> set[str]:
+        """Targets of forks, and joins: no link makes them members of a sub-job that begins before them (D35)."""
+        found = {wire.target for wire in self.wires if wire.on in (On.PARALLELISE, On.SYNCHRONISE)}
+        return found.union(*self.former_forks.values())
 
     def homes_around(self, home: str) -> Iterator[str]:
         """The scopes around a home, innermost first, the level itself last."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from penstock.dialects.cards import mermaid_text
 from penstock.dialects.job.compile import CompiledJob
 from penstock.dialects.job.infer import Origin
 from penstock.kernel.net import On
@@ -120,14 +121,10 @@ def mermaid(compiled: CompiledJob) -> str:
     arrows = [f"  {node(one)} --> {node(other)}" for one, other in edges(compiled)]
     groups: dict[str, list[str]] = {}
     for (component, port, column), name in ids.items():
-        groups.setdefault(f"{component}.{port}", []).append(f'    {name}["{_entities(column)}"]')
+        groups.setdefault(f"{component}.{port}", []).append(f'    {name}["{mermaid_text(column)}"]')
     boxes = [
         line
         for number, (title, members) in enumerate(groups.items())
-        for line in (f'  subgraph g{number}["{_entities(title)}"]', *members, "  end")
+        for line in (f'  subgraph g{number}["{mermaid_text(title)}"]', *members, "  end")
     ]
     return "\n".join(["flowchart LR", *boxes, *arrows]) + "\n"
-
-
-def _entities(text: str) -> str:
-    return "".join(f"#{ord(sign)};" if sign in "\"'<>&#;[]{}()|`\\" else sign for sign in text)

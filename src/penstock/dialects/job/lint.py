@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from penstock.dialects.job.check_names import Site, read_of, sites, texts
+from penstock.dialects.job.check_names import Site, read_of, sites
 from penstock.dialects.job.expand import Expanded, Unit
-from penstock.dialects.job.level import Level
+from penstock.dialects.job.level import PROXY, SET_GLOBAL, Level
 from penstock.dialects.job.reading import Reading, is_template
 from penstock.dialects.problems import Severity
+from penstock.dialects.reading import texts_in
 
-_SET_GLOBAL = "set_global"
 _WRITES_ANYTHING = ("context_load", "run_job", "playbook")
 _QUIET = ("code", "orchestrate", "iterate", "file")
 """Families whose outputs are there for whoever wants them."""
@@ -25,7 +25,7 @@ def lint(reading: Reading, expanded: Expanded) -> None:
 def _unread_outputs(reading: Reading, expanded: Expanded) -> None:
     read = {(wire.source, wire.port) for wire in expanded.wires if wire.is_data}
     mapped = {
-        (id(unit.level), wire.source, wire.port) for unit in expanded.units.values() for wire in unit.level.into("")
+        (id(unit.level), wire.source, wire.port) for unit in expanded.units.values() for wire in unit.level.into(PROXY)
     }
     for unit in expanded.units.values():
         description = unit.member.description
@@ -70,7 +70,7 @@ def _written(units: Iterable[Unit]) -> set[str] | None:
     found: set[str] = set()
     for unit in units:
         found.update(unit.member.draft.exports)
-        values = unit.params.get("values") if unit.type == _SET_GLOBAL else None
+        values = unit.params.get("values") if unit.type == SET_GLOBAL else None
         if values is not None and values.kind != "mapping":
             return None
         found.update(() if values is None else values.entries)
@@ -81,10 +81,10 @@ def _quoted_words(units: Iterable[Unit]) -> set[str]:
     """Words that stand in quotes in some parameter, as `globals['total']` does in code: any of them may be written there."""
     found: set[str] = set()
     for unit in units:
-        if unit.type == _SET_GLOBAL:
+        if unit.type == SET_GLOBAL:
             continue
         for node in unit.params.values():
-            for text in texts(node):
+            for text in texts_in(node):
                 if not is_template(text):
                     found.update(match[1] for match in re.finditer(r"[\"']([^\"'\n]+)[\"']", str(text.value)))
     return found

@@ -8,18 +8,18 @@ from dataclasses import replace
 
 import msgspec
 
+from penstock.dialects.inline_secrets import without_secrets
 from penstock.dialects.job.check_names import WHILE
 from penstock.dialects.job.drafts import JobDraft
 from penstock.dialects.job.expand import Expanded, Unit
 from penstock.dialects.job.fuse import fused
 from penstock.dialects.job.level import ITEM, POST_JOB, PRE_JOB, Wire
-from penstock.dialects.playbook.inline_secrets import without_secrets
-from penstock.dialects.playbook.source_map import SourceMap
 from penstock.dialects.source import to_json
+from penstock.dialects.source_map import SourceMap
 from penstock.kernel.net import Container, Gate, Iteration, Link, Net, Node, On, Part, Region, Task
 from penstock.kernel.values import Json, JsonMap
 
-_CONTROL = {on: number for number, on in enumerate(On)}
+_RANKS = {on: number for number, on in enumerate(On)}
 
 
 def lowered(draft: JobDraft, expanded: Expanded, context: JsonMap, keychain: list[JsonMap]) -> tuple[Net, SourceMap]:
@@ -100,7 +100,7 @@ class _Lowering:
         def key(wire: Wire) -> tuple[bool, bool, int, str, int, int, int, str, int]:
             source, target = self.index[wire.source], self.index[wire.target]
             position = wire.position if wire.on is On.IF else 0
-            kind = 0 if wire.is_data else _CONTROL[wire.on]
+            kind = 0 if wire.is_data else _RANKS[wire.on]
             return wire.hidden, not wire.is_data, source, wire.port, kind, wire.order, position, wire.to_port, target
 
         return sorted(wires, key=key)

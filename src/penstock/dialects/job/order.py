@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
 
 from penstock.dialects.job.level import INTO_BODY, ITEM, PROXY, Level, Wire
 from penstock.dialects.job.reading import Reading
+from penstock.dialects.job.topology import ordered
 from penstock.kernel.net import On
 
 _OF_SUBJOBS = (On.SUBJOB_OK, On.SUBJOB_ERROR, On.SYNCHRONISE)
@@ -29,28 +29,15 @@ class _Graph:
         self.after.setdefault(target, [])
 
 
-def find_order(reading: Reading, level: Level) -> bool:
-    """Fill `level.order`; False when there is a cycle."""
+def find_order(reading: Reading, level: Level) -> None:
+    """Fill `level.order`; with a cycle it stays empty."""
     graph = _graph(level)
-    waits = dict.fromkeys(graph.after, 0)
-    for following in graph.after.values():
-        for target, _ in following:
-            waits[target] += 1
-    ready: list[tuple[int, str]] = [(_rank(level, name), name) for name, count in waits.items() if not count]
-    ready.sort()
-    order: list[str] = []
-    while ready:
-        _, name = heappop(ready)
-        order.append(name)
-        for target, _ in graph.after[name]:
-            waits[target] -= 1
-            if not waits[target]:
-                heappush(ready, (_rank(level, target), target))
-    if len(order) == len(waits):
+    after = {name: [target for target, _ in following] for name, following in graph.after.items()}
+    order = ordered(after, lambda name: _rank(level, name))
+    if len(order) == len(after):
         level.order = [name for name in order if name in level.members]
-        return True
-    _report_cycles(reading, level, graph, {name for name, count in waits.items() if count})
-    return False
+    else:
+        _report_cycles(reading, level, graph, set(after) - set(order))
 
 
 def _rank(level: Level, name: str) -> int:

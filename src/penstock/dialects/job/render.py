@@ -30,9 +30,9 @@ class Context:
         text = node.value
         if not isinstance(text, str) or not is_template(text):
             return text
-        return self._rendered(text)
+        return self.text(text)
 
-    def _rendered(self, text: str) -> Any:
+    def text(self, text: str) -> Any:
         try:
             if not roots(text) <= self._scope.keys():
                 return UNKNOWN

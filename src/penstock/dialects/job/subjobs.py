@@ -7,14 +7,12 @@ into a join.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
-
 from penstock.dialects.job.level import MERGING, PROXY, Level, Subjob, Wire
-from penstock.kernel.net import On
+from penstock.dialects.job.topology import ordered
 
 
 def find_subjobs(level: Level) -> None:
-    cuts = {wire.target for wire in level.wires if wire.on in (On.PARALLELISE, On.SYNCHRONISE)}
+    cuts = level.branch_roots()
     roots = {name: name for name in level.members}
     for wire in level.wires:
         if _merges(level, wire, cuts):
@@ -50,21 +48,10 @@ def _subjob(level: Level, names: list[str], number: int) -> Subjob:
 def _ranked(level: Level, names: list[str]) -> list[str]:
     """Topological order within the sub-job, ties in the order of the document; what lies on a cycle comes last."""
     inside = set(names)
-    waits = dict.fromkeys(names, 0)
-    for name in names:
-        for wire in level.out_of(name):
-            if wire.target in inside and wire.target != name:
-                waits[wire.target] += 1
-    ready = [(level.members[name].index, name) for name in names if not waits[name]]
-    ready.sort()
-    order: list[str] = []
-    while ready:
-        _, name = heappop(ready)
-        order.append(name)
-        for wire in level.out_of(name):
-            if wire.target in inside and wire.target != name:
-                waits[wire.target] -= 1
-                if not waits[wire.target]:
-                    heappush(ready, (level.members[wire.target].index, wire.target))
+    after = {
+        name: [wire.target for wire in level.out_of(name) if wire.target in inside and wire.target != name]
+        for name in names
+    }
+    order = ordered(after, lambda name: level.members[name].index)
     done = set(order)
     return [*order, *(name for name in names if name not in done)]

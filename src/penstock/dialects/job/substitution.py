@@ -36,6 +36,18 @@ def used_params(text: str, *, condition: bool = False) -> Iterator[str]:
                 yield use.path[1]
 
 
+def leading_param(text: str) -> str | None:
+    """`x` of a text that begins with `{{ params.x }}`: it is a path of the caller's, if it is a path."""
+    if ROOT not in text or not is_template(text):
+        return None
+    try:
+        body = parse(text).body
+    except ExpressionError:
+        return None
+    first = body[0] if body else None
+    return _param(first.expr) if isinstance(first, nodes.Output) else None
+
+
 def substituted(node: SourceNode, given: Given) -> SourceNode:
     """The same value with its parameters filled in. Raises Unfit."""
     if node.kind == "mapping":

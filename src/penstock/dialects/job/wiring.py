@@ -8,7 +8,7 @@ from dataclasses import replace
 from penstock.dialects.job.drafts import End, LinkDraft
 from penstock.dialects.job.level import PROXY, Level, Member, Wire
 from penstock.dialects.job.reading import Reading, did_you_mean, listed
-from penstock.dialects.problems import Place, Severity
+from penstock.dialects.problems import Severity
 from penstock.kernel.net import On
 from penstock.ports.components import Port
 
@@ -218,8 +218,4 @@ def _check_doubles(reading: Reading, member: Member, arrivals: dict[str, list[Wi
             continue
         sources = listed(f"{wire.source}.{wire.port}" if wire.source else wire.port for wire in wires)
         message = f"{len(wires)} links end at the input `{name}` of `{member.name}`, which takes one: from {sources}"
-        reading.report("PORT_ARITY", message, _second(wires), hint="bring them together with a `union` before it")
-
-
-def _second(wires: list[Wire]) -> Place:
-    return wires[1].place
+        reading.report("PORT_ARITY", message, wires[1].place, hint="bring them together with a `union` before it")

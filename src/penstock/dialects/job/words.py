@@ -6,8 +6,7 @@ from it, so none of them can know a word the others do not.
 
 from __future__ import annotations
 
-from penstock.dialects.playbook.word import (
-    ANY,
+from penstock.dialects.word import (
     BOOLEAN,
     DURABILITIES,
     MAPPING,
@@ -21,7 +20,7 @@ from penstock.dialects.playbook.word import (
     ref,
 )
 from penstock.kernel.net import On
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import JsonMap
 
 API_VERSIONS = ("penstock/v1",)
 KINDS = ("Job", "Joblet")
@@ -218,12 +217,4 @@ SYNONYMS: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 
-def one_line(schema: JsonMap) -> JsonMap:
-    """A mapping, or the same as one line of text."""
-    options: list[Json] = [TEXT, schema]
-    return {"anyOf": options}
-
-
-__all__ = [
-    "ANY", "API_VERSIONS", "CONTROL", "ENGINES", "FAIL_STRATEGIES", "KINDS", "SCOPES", "SUBJOB_POLICIES", "SYNONYMS", "one_line",
-]  # fmt: skip
+__all__ = ["API_VERSIONS", "CONTROL", "ENGINES", "FAIL_STRATEGIES", "KINDS", "SCOPES", "SUBJOB_POLICIES", "SYNONYMS"]

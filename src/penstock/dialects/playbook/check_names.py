@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import chain
 
+from penstock.dialects.expressions import declared_secrets, is_plain_true, named_part, warn_constant
 from penstock.dialects.playbook.drafts import PlaybookDraft, Site, TaskDraft, Where
 from penstock.dialects.playbook.known_names import NAMESPACES, SEEN, Definitions, Known
 from penstock.dialects.playbook.lower import entry_of
 from penstock.dialects.playbook.reading import Reading, did_you_mean, is_template, listed
 from penstock.dialects.problems import Place, closest
+from penstock.dialects.reading import texts_in
 from penstock.dialects.source import SourceNode, place_in_text
 from penstock.expr.check import Use, inspect
 from penstock.expr.parse import parse_condition
@@ -33,21 +34,6 @@ def check_names(reading: Reading, draft: PlaybookDraft, pipelines: dict[str, lis
                 _Check(reading, within, site, text).run()
 
 
-def _texts(node: SourceNode) -> Iterator[SourceNode]:
-    waiting = [node]
-    while waiting:
-        here = waiting.pop()
-        if here.text() is not None:
-            yield here
-        waiting += [*here.items, *here.entries.values()]
-
-
-def _span(text: str, use: Use) -> tuple[int, int]:
-    """As far as names are checked: a namespace with its first key, or a bare name."""
-    written = ".".join(use.path[: 2 if use.path[0] in NAMESPACES else 1])
-    return use.start, use.start + len(written) if text.startswith(written, use.start) else use.end
-
-
 class _Check:
     """The check of one site."""
 
@@ -59,7 +45,7 @@ class _Check:
         self.text = text
 
     def run(self) -> None:
-        for node in _texts(self.site.node):
+        for node in texts_in(self.site.node):
             if self.site.is_condition or is_template(node):
                 self._expression(node)
 
@@ -74,18 +60,14 @@ class _Check:
             # What a condition reads may be undefined, but a name that nothing defines is a slip there as well.
             uses = tuple(read_expression(parse_condition(source), guarded=False)[1])
         for use in uses:
-            self._use(use, place_in_text(node, *_span(source, use), self.text))
+            self._use(use, place_in_text(node, *named_part(source, use, NAMESPACES), self.text))
         if inspection.constant is not None:
             self._constant(node, source, inspection.constant)
 
     def _constant(self, node: SourceNode, source: str, value: bool) -> None:
-        """`{{ true }}` is said on purpose; anything longer that never changes is a slip. Arcs are judged with their router."""
-        is_plain = source.strip("{}- \n\t").casefold() == "true"
-        if not is_plain and (value or self.where is not Where.ARC):
-            always = "true" if value else "false"
-            is_quoted = "'" in source or '"' in source
-            hint = "names stand without quotes: `{{ ctx.ready }}`" if is_quoted else ""
-            self.findings.warning("E0108", f"this condition is always {always}", node.place, hint=hint)
+        """Arcs that never fire are judged with their router."""
+        if not is_plain_true(source) and (value or self.where is not Where.ARC):
+            warn_constant(self.findings, source, value, node.place, "{{ ctx.ready }}")
 
     def _use(self, use: Use, place: Place) -> None:
         root = str(use.path[0])
@@ -93,10 +75,14 @@ class _Check:
             self._secret(use, place)
         elif root in NAMESPACES:
             # The iteration around a sub-playbook is seen from everywhere in it.
-            if root in SEEN[self.where] or use.path[:2] == ("iter", "parent"):
+            if self.known.sees(root, self.where) or use.path[:2] == ("iter", "parent"):
                 self._key(use, place)
             elif not self.known.has(root, self.where):
                 self._unseen(root, place)
+        elif hidden := self.known.hidden_result(root, self.where):
+            message = f"`{root}` is read from the workload, not from the {hidden} of that name"
+            hint = f"write `workload.{root}` if that is meant; otherwise give the {hidden} another name"
+            self.findings.warning("P0706", message, place, hint=hint)
         elif not use.guarded and not self.known.has(root, self.where):
             self._unknown(root, place)
 
@@ -111,20 +97,16 @@ class _Check:
             return
         names = self.known.keychain
         if len(use.path) > 1 and str(use.path[1]) not in names:
-            declared = f"`keychain` declares {listed(sorted(names))}" if names else "the document has no `keychain`"
             name = str(use.path[1])
-            self.findings.error(
-                "P0705",
-                f"`{name}` is not declared in `keychain`",
-                place,
-                label=did_you_mean(name, names),
-                hint=declared,
-            )
+            message = f"`{name}` is not declared in `keychain`"
+            self.findings.error("P0705", message, place, label=did_you_mean(name, names), hint=declared_secrets(names))
 
     def _unseen(self, root: str, place: Place) -> None:
         seen = [where.value for where, names in SEEN.items() if root in names]
         hint = f"it is seen in {', '.join(seen)}"
-        if self.where is Where.CHECK:
+        if root == "fanin":
+            hint = "it is there in the arcs of a step that has a loop"
+        elif self.where is Where.CHECK:
             hint = "this condition has no outcome of its own: use `_prev`, or the name of the task"
         elif self.where in (Where.ADMIT, Where.ARC):
             hint += "; pass what is needed through ctx or through the arc's `args`"
@@ -155,6 +137,10 @@ class _Check:
 
     def _unwritten(self, root: str, key: str, keys: list[str], place: Place) -> None:
         label = did_you_mean(key, keys)
+        if root == "fanin":
+            hint = f"it has {listed(keys)}"
+            self.findings.warning("P0702", f"there is no `fanin.{key}`", place, label=label, hint=hint)
+            return
         verb = {"workload": "declares", "args": "passes"}.get(root, "writes")
         hint = "" if label else f"it has {listed(sorted(keys))}" if keys else ""
         if root == "workload" and not label:

@@ -8,6 +8,7 @@ from penstock.dialects.playbook.drafts import ParamDraft, TaskDraft
 from penstock.dialects.playbook.reading import Reading, did_you_mean, is_template, listed
 from penstock.dialects.playbook.tasks import WORKBOOK
 from penstock.dialects.problems import closest
+from penstock.dialects.schema import NOUNS, types_of
 from penstock.dialects.source import SourceNode
 from penstock.ports.plugins import ParamInfo, ToolDescription
 
@@ -25,10 +26,6 @@ _KIND_HINTS = {
     "api": "requests are made by `http`",
     "request": "requests are made by `http`",
 }
-_NOUNS = {
-    "string": "text", "integer": "a whole number", "number": "a number", "boolean": "true or false", "object": "a mapping",
-    "array": "a list", "null": "nothing",
-}  # fmt: skip
 
 
 def check_tool(reading: Reading, task: TaskDraft, folder: Path | None) -> None:
@@ -98,28 +95,12 @@ def _check_value(reading: Reading, kind: str, info: ParamInfo, node: SourceNode)
         message = f"`{info.name}` of `{kind}` cannot be `{node.value}`"
         reading.findings.error("P0508", message, node.place, label=label, hint=f"it is one of {listed(values)}")
         return
-    if not set(info.types) & {"any", *_types_of(node)}:
-        expected = " or ".join(_NOUNS.get(name, name) for name in info.types if name != "null")
+    if types_of(node).isdisjoint(info.types) and "any" not in info.types:
+        expected = " or ".join(NOUNS.get(name, name) for name in info.types if name != "null")
         hint = "put it in quotes" if "string" in info.types and node.kind == "scalar" else ""
         reading.findings.error(
             "P0507", f"`{info.name}` of `{kind}` must be {expected}, not {node.noun}", node.place, hint=hint
         )
-
-
-def _types_of(node: SourceNode) -> tuple[str, ...]:
-    if node.kind != "scalar":
-        return ("object",) if node.kind == "mapping" else ("array",)
-    match node.value:
-        case None:
-            return ("null",)
-        case bool():
-            return ("boolean",)
-        case int():
-            return ("integer", "number")
-        case float() as value:
-            return ("number", "integer") if value.is_integer() else ("number",)
-        case _:
-            return ("string",)
 
 
 def _check_path(reading: Reading, task: TaskDraft, folder: Path | None) -> None:

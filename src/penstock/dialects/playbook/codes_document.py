@@ -124,7 +124,8 @@ SHAPES = {
     ),
     "P0108": CodeDoc(
         "the same thing is said twice",
-        "`input` is another name for `args`; with both it is not clear which one holds.",
+        "With both it is not clear which one holds. `input` is another name for `args`, `reduce` for `op`, and what is said of a "
+        "fan-out may stand in several places.",
         "Keep one of the two.",
         "- name: calc\n  kind: python\n  args: { x: 1 }\n  input: { x: 2 }\n  code: result = x\n",
         "- name: calc\n  kind: python\n  args: { x: 1 }\n  code: result = x\n",
@@ -135,6 +136,13 @@ SHAPES = {
         "Put the expression where the value is used, such as a tool's parameter or `set_ctx`.",
         _MINIMAL + 'workload: { url: "{{ ctx.host }}/api" }\n',
         _MINIMAL + 'workload: { path: "/api" }\n',
+    ),
+    "P0110": CodeDoc(
+        "a template in a key",
+        "Only values are rendered. A key is taken as it is written, so the braces would stay in it.",
+        'Write the key out, or give the whole mapping as one template: `value: "{{ {name: 1} }}"`.',
+        '- name: a\n  kind: noop\n  value: { "{{ workload.city }}": 1 }\n',
+        '- name: a\n  kind: noop\n  value: "{{ {workload.city: 1} }}"\n',
     ),
 }
 

@@ -57,6 +57,13 @@ NAMES = {
         _SECRET.replace("keychain.token", "keychain.tokn"),
         _SECRET,
     ),
+    "P0706": CodeDoc(
+        "a result hidden by the workload",
+        "A bare name is looked up in `workload` before results, so a task or step of the same name cannot be read by it.",
+        "Write `workload.…` if that is meant; otherwise give the task or step a name of its own.",
+        '- { name: city, kind: noop, value: Bergen }\n- { name: b, kind: noop, value: "{{ city }}" }\n',
+        '- { name: town, kind: noop, value: Bergen }\n- { name: b, kind: noop, value: "{{ town }}" }\n',
+    ),
 }
 
 LINT = {

@@ -148,11 +148,15 @@ POLICIES = {
 }
 
 _LOOP = "- step: start\n  tool: { kind: noop }\n"
+_SHARING = (
+    "- step: start\n  loop: { in: [1, 2], iterator: n }\n  tool: { kind: noop, set_shared: { total: { sum: 1 } } }\n"
+)
 
 LOOPS = {
     "P0602": CodeDoc(
         "an iterator whose name is taken",
-        "`iter.index` is the number of the iteration, and `iter.parent` the iteration around it.",
+        "`iter.index` is the number of the iteration, `iter.parent` the iteration around it; `iter.loop_id`, `iter.shard_id` and "
+        "`iter.iter_key` name the element.",
         "Choose another name.",
         _LOOP + "  loop: { in: [1, 2], iterator: index }\n",
         _LOOP + "  loop: { in: [1, 2], iterator: item }\n",
@@ -160,7 +164,7 @@ LOOPS = {
     "P0603": CodeDoc(
         "the loop has no collection",
         "A loop runs once per element, so `in` must give elements.",
-        "Write a template that gives a list, a list, or `{range: 10}`.",
+        "Write a template that gives a list, a list, or a description such as `{range: 10}` or `{lines: orders.csv}`.",
         _LOOP + "  loop: { in: 10, iterator: item }\n",
         _LOOP + "  loop: { in: { range: 10 }, iterator: item }\n",
     ),
@@ -179,11 +183,14 @@ LOOPS = {
         _LOOP + "  loop: { in: [1, 2], iterator: item, spec: { mode: parallel, max_in_flight: 5 } }\n",
     ),
     "P0606": CodeDoc(
-        "a loop that asks for fan-out",
-        "This version runs every loop in one worker, with bounded concurrency. The result is the same.",
-        "Nothing has to be done.",
-        _LOOP + "  spec: { loop_mode: fanout }\n  loop: { in: [1, 2], iterator: item }\n",
-        _LOOP + "  spec: { loop_mode: local }\n  loop: { in: [1, 2], iterator: item }\n",
+        "a loop that cannot be fanned out",
+        "A task of it runs a playbook or a job, and only the server starts those. The loop runs on one worker, and comes to the "
+        "same.",
+        "Nothing has to be done; `loop_mode: local` says that it is meant.",
+        "- step: start\n  spec: { loop_mode: fanout }\n  loop: { in: [1, 2], iterator: item }\n"
+        "  tool: { kind: playbook, path: other }\n",
+        "- step: start\n  spec: { loop_mode: local }\n  loop: { in: [1, 2], iterator: item }\n"
+        "  tool: { kind: playbook, path: other }\n",
     ),
     "P0607": CodeDoc(
         "a join names a step twice",
@@ -191,5 +198,66 @@ LOOPS = {
         "Name each step once.",
         "- step: start\n  next: { arcs: [{ step: both }] }\n- step: both\n  spec: { join: [start, start] }\n",
         "- step: start\n  next: { arcs: [{ step: both }] }\n- step: both\n  spec: { join: [start] }\n",
+    ),
+    "P0608": CodeDoc(
+        "settings of a fan-out that contradict each other",
+        "`fail_fast` stops at the first failure; `allow_partial` lets the others run on and the playbook go on.",
+        "Keep one of the two.",
+        _LOOP + "  spec: { loop_mode: fanout, fanout: { fail_fast: true, allow_partial: true } }\n"
+        "  loop: { in: [1, 2], iterator: item }\n",
+        _LOOP
+        + "  spec: { loop_mode: fanout, fanout: { allow_partial: true } }\n  loop: { in: [1, 2], iterator: item }\n",
+    ),
+    "P0609": CodeDoc(
+        "a fan-out without a loop",
+        "It is the iterations of a loop that are fanned out.",
+        "Give the step a `loop`, or leave the setting out.",
+        _LOOP + "  spec: { loop_mode: fanout }\n",
+        _LOOP + "  spec: { loop_mode: fanout }\n  loop: { in: [1, 2], iterator: item }\n",
+    ),
+    "P0610": CodeDoc(
+        "a reducer that does not exist",
+        "What iterations share has to come to the same in any order. That is true of sum, count, min, max, append and merge.",
+        "Choose one of them.",
+        _SHARING + "  spec: { reducers: { total: average } }\n",
+        _SHARING + "  spec: { reducers: { total: sum } }\n",
+    ),
+    "P0611": CodeDoc(
+        "`set_shared` that is not enabled",
+        "Iterations do not see each other. That they make a value together has to be said where the loop is.",
+        "Add `reducers: true`, or each key with its reducer, to the step's `spec`.",
+        _SHARING,
+        _SHARING + "  spec: { reducers: true }\n",
+    ),
+    "P0612": CodeDoc(
+        "one key with two reducers",
+        "A key is summed, or counted, or appended to; the values of two reducers cannot be put together.",
+        "Use the same reducer everywhere, or another key.",
+        _SHARING + "  spec: { reducers: { total: max } }\n",
+        _SHARING + "  spec: { reducers: { total: sum } }\n",
+    ),
+    "P0613": CodeDoc(
+        "`set_shared` outside a loop",
+        "It is the tasks of a loop that share. A step, an arc, and a task of a step without a loop have nobody to share with.",
+        "Write to ctx, or move it to a task of the loop.",
+        "- step: start\n  tool: { kind: noop, set_shared: { total: { sum: 1 } } }\n",
+        _SHARING + "  spec: { reducers: true }\n",
+    ),
+    "P0614": CodeDoc(
+        "a fanned-out loop that writes to ctx",
+        "Its elements run in any order, on many workers, and none sees what another wrote. Different values for one key are a "
+        "conflict that fails an element.",
+        "Use `set_shared` with a reducer, or `append_ctx`.",
+        "- step: start\n  spec: { loop_mode: fanout }\n  loop: { in: [1, 2], iterator: n }\n"
+        "  tool: { kind: noop, set: { ctx.last: '{{ iter.n }}' } }\n",
+        "- step: start\n  spec: { loop_mode: fanout, reducers: { last: max } }\n  loop: { in: [1, 2], iterator: n }\n"
+        "  tool: { kind: noop, set: { shared.last: '{{ iter.n }}' } }\n",
+    ),
+    "P0615": CodeDoc(
+        "`set_shared` without a reducer",
+        "Nothing says how the values of this key come together.",
+        "Name the reducer where the value is shared, or in `reducers`.",
+        _SHARING.replace("{ sum: 1 }", "1") + "  spec: { reducers: true }\n",
+        _SHARING.replace("{ sum: 1 }", "1") + "  spec: { reducers: { total: sum } }\n",
     ),
 }

@@ -12,13 +12,15 @@ from penstock.dialects.playbook.check_pipeline import check_pipeline
 from penstock.dialects.playbook.check_tools import check_tool
 from penstock.dialects.playbook.document import read_document
 from penstock.dialects.playbook.drafts import PlaybookDraft
+from penstock.dialects.playbook.fanouts import check_fanout
 from penstock.dialects.playbook.lower import Pipelines, entry_of, lowered, source_map
 from penstock.dialects.playbook.reading import Reading, did_you_mean
-from penstock.dialects.playbook.source_map import SourceMap
+from penstock.dialects.playbook.shared import check_shared
 from penstock.dialects.playbook.sugar import expand
 from penstock.dialects.playbook.workbook import Workbook, inlined, report_uncalled
 from penstock.dialects.problems import Findings, Problem
 from penstock.dialects.source import Loaded, load_file, load_text
+from penstock.dialects.source_map import SourceMap
 from penstock.kernel.net import Net
 from penstock.ports.plugins import ToolCatalog
 
@@ -104,5 +106,7 @@ def _check_steps(reading: Reading, draft: PlaybookDraft, pipelines: Pipelines, f
     for step in draft.steps:
         tasks = pipelines[step.name]
         check_pipeline(reading, step, tasks)
+        check_shared(reading, step, tasks, draft.executor)
+        check_fanout(reading, step, tasks, draft.executor)
         for task in tasks:
             check_tool(reading, task, folder)

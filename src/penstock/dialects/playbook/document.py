@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from penstock.dialects.playbook.drafts import ExecutorDraft, PlaybookDraft, StepDraft
-from penstock.dialects.playbook.keychain import read_keychain
-from penstock.dialects.playbook.loops import read_loop_mode
+from penstock.dialects.keychain import read_keychain
+from penstock.dialects.playbook.drafts import ExecutorDraft, PlaybookDraft, Site, StepDraft, Where
+from penstock.dialects.playbook.fanouts import dotted, read_fanout
 from penstock.dialects.playbook.policy import refuse_control
 from penstock.dialects.playbook.reading import Reading, did_you_mean, listed
 from penstock.dialects.playbook.steps import as_map, read_failure, read_steps
@@ -31,7 +31,9 @@ def read_document(reading: Reading, root: SourceNode, file: str) -> tuple[Playbo
     if workload is not None:
         draft.workload = as_map(workload)
         reading.warn_unrendered(workload, "`workload`")
-    read_keychain(reading, root.get("keychain"), draft)
+    for entry in read_keychain(reading, root.get("keychain")):
+        draft.keychain.append(as_map(entry))
+        draft.keychain_sites.append(Site(entry, Where.KEYCHAIN))
     draft.executor = _read_executor(reading, root.get("executor"))
     book = read_workbook(reading, root.get("workbook"))
     draft.steps = _read_workflow(reading, root)
@@ -54,10 +56,9 @@ def _is_playbook(reading: Reading, root: SourceNode) -> bool:
             "P0005", "the document does not say what it is", root.place, hint=f"add `kind: {_KIND}`"
         )
     elif kind.value != _KIND:
-        shown = f"`{kind.value}`" if kind.kind == "scalar" else kind.noun
         label = did_you_mean(str(kind.value), (_KIND, *_JOB_KINDS))
         reading.findings.error(
-            "P0005", f"{shown} is not a kind of document", kind.place, label=label, hint=f"write `kind: {_KIND}`"
+            "P0005", f"{kind.shown} is not a kind of document", kind.place, label=label, hint=f"write `kind: {_KIND}`"
         )
         return "workflow" in root.entries
     return True
@@ -71,7 +72,6 @@ def _check_version(reading: Reading, root: SourceNode) -> None:
             "P0003", "the document does not say which version of the language it is in", root.place, hint=hint
         )
     elif version.value not in API_VERSIONS:
-        shown = f"`{version.value}`" if version.kind == "scalar" else version.noun
         older = str(version.value).startswith("noetl.io/")
         hint = (
             "older playbooks must be rewritten: `validate` names each word"
@@ -79,7 +79,7 @@ def _check_version(reading: Reading, root: SourceNode) -> None:
             else f"it is one of {listed(API_VERSIONS)}"
         )
         reading.findings.error(
-            "P0004", f"{shown} is not a version of the language this runs", version.place,
+            "P0004", f"{version.shown} is not a version of the language this runs", version.place,
             label=did_you_mean(str(version.value), API_VERSIONS), hint=f"write `apiVersion: {API_VERSIONS[0]}`; {hint}",
         )  # fmt: skip
 
@@ -120,16 +120,17 @@ def _read_executor(reading: Reading, node: SourceNode | None) -> ExecutorDraft:
     if spec is None:
         return draft
     draft.spec = as_map(spec)
-    reading.warn_unrendered(spec, "`spec`")
-    read_loop_mode(reading, spec)
+    reading.warn_unrendered(spec, "`spec`", skip="policy")
     entry = spec.get("entry_step")
     entry_name = reading.text(entry, "`entry_step`")
     if entry is not None and entry_name is not None:
         draft.entry = entry_name, entry.place
     durability = spec.get("durability")
     policy = reading.mapping(spec.get("policy"), "`policy`")
+    draft.fanout = read_fanout(reading, spec, policy)
     if policy is not None:
-        reading.words(policy, "executor_policy", skip=refuse_control(reading, policy, "the executor's policy"))
+        control = refuse_control(reading, policy, "the executor's policy")
+        reading.words(policy, "executor_policy", skip=[*control, *dotted(policy)])
         draft.limits = _read_limits(reading, policy)
         draft.loop_failure = read_failure(reading, policy)
         draft.failure = draft.loop_failure or FailureMode.BEST_EFFORT

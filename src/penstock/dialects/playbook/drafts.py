@@ -11,7 +11,7 @@ from enum import Enum
 from penstock.dialects.problems import Place
 from penstock.dialects.source import SourceNode
 from penstock.kernel.net import AdmitRule, Durability, Edge, FailureMode, Limits, LoopMode, Rule, Writes
-from penstock.kernel.values import Condition, JsonMap, Template
+from penstock.kernel.values import Condition, Json, JsonMap, Template
 
 
 class Where(Enum):
@@ -38,6 +38,24 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
+class Shared:
+    """One key of a `set_shared`. `operation` is None where `reducers` has to say it."""
+
+    key: str
+    operation: str | None
+    place: Place
+
+
+@dataclass(slots=True)
+class FanoutDraft:
+    """What one `spec` says about fan-out. `said` has the canonical keys, and only those that are given."""
+
+    mode: str | None = None
+    said: JsonMap = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ParamDraft:
     key: Place
     node: SourceNode
@@ -58,6 +76,10 @@ class TaskDraft:
     jumps: dict[int, Place] = field(default_factory=dict)
     """Rule number -> where its `to` stands."""
     on_ok: Writes = field(default_factory=Writes)
+    shared: list[Shared] = field(default_factory=list)
+    """What it shares after an ok outcome."""
+    shared_rules: list[Shared] = field(default_factory=list)
+    """What its rules share."""
     sites: list[Site] = field(default_factory=list)
     calls: tuple[str, Place] | None = None
     """The workbook task it calls, for `kind: workbook`."""
@@ -99,6 +121,7 @@ class LoopDraft:
     max_in_flight: int | None = None
     failure: FailureMode | None = None
     spec: JsonMap = field(default_factory=dict)
+    reducers: Json = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +142,7 @@ class StepDraft:
     timeout_s: float | None = None
     deadline_s: float | None = None
     failure: FailureMode | None = None
+    fanout: FanoutDraft = field(default_factory=FanoutDraft)
     edges: list[Edge] = field(default_factory=list)
     arc_places: list[ArcPlaces] = field(default_factory=list)
     first_only: bool = True
@@ -137,6 +161,7 @@ class ExecutorDraft:
     loop_failure: FailureMode | None = None
     """The same as it was written, which is what the loops inside inherit: None when nothing was."""
     durability: Durability = Durability.GROUPED
+    fanout: FanoutDraft = field(default_factory=FanoutDraft)
     entry: tuple[str, Place] | None = None
 
 

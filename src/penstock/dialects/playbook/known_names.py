@@ -16,7 +16,8 @@ from penstock.kernel.values import JsonMap
 
 _EVERYWHERE = ("workload", "execution", "execution_id")
 _SERVER = ("ctx", "args", "event", *_EVERYWHERE)
-_PIPELINE = ("ctx", "args", "iter", "_prev", "_task", "_attempt", *_EVERYWHERE)
+FANIN = ("status", "total", "succeeded", "failed", "skipped", "retried", "refs", "shared", "loop_id")
+_PIPELINE = ("ctx", "args", "iter", "_prev", "_task", "_attempt", "_effect", *_EVERYWHERE)
 _OUTCOME = ("outcome", "output")
 
 SEEN: dict[Where, frozenset[str]] = {
@@ -28,7 +29,7 @@ SEEN: dict[Where, frozenset[str]] = {
     Where.CHECK: frozenset(_PIPELINE),
     Where.ON_OK: frozenset((*_PIPELINE, *_OUTCOME)),
     Where.ON_DONE: frozenset((*_PIPELINE, *_OUTCOME)),
-    Where.ARC: frozenset(_SERVER),
+    Where.ARC: frozenset((*_SERVER, "fanin")),
 }
 NAMESPACES = frozenset(name for names in SEEN.values() for name in names)
 _INSIDE_PIPELINE = (Where.PARAM, Where.POLICY, Where.CHECK, Where.ON_OK, Where.ON_DONE)
@@ -48,6 +49,7 @@ class Known:
     tasks: frozenset[str] = frozenset()
     steps: frozenset[str] = frozenset()
     keychain: frozenset[str] = frozenset()
+    is_loop: bool = False
 
     def layers(self, where: Where) -> list[Collection[str]]:
         """What a bare name falls through, seen from there."""
@@ -60,8 +62,23 @@ class Known:
             found.append(self.tasks)
         return found
 
+    def sees(self, namespace: str, where: Where) -> bool:
+        """Does the namespace mean something there? What came together is only known where a loop was."""
+        return namespace in SEEN[where] and (namespace != "fanin" or self.is_loop)
+
     def has(self, name: str, where: Where) -> bool:
         return any(name in layer for layer in self.layers(where))
+
+    def hidden_result(self, name: str, where: Where) -> str | None:
+        """What the workload keeps a bare name from reading: a task or a step of that name. None when nothing is hidden."""
+        nearer: list[Collection[str]] = [self.own_args, self.args or (), self.ctx]
+        if where in _SEES_ITER:
+            nearer.append(self.iter)
+        if name not in self.workload or any(name in layer for layer in nearer):
+            return None
+        if name in self.tasks and where in _INSIDE_PIPELINE:
+            return "task"
+        return "step" if name in self.steps and where is not Where.KEYCHAIN else None
 
     def under(self, namespace: str) -> Collection[str] | None:
         """The keys of a namespace, or None where they cannot be known."""
@@ -76,6 +93,8 @@ class Known:
                 return self.workload or None
             case "keychain":
                 return self.keychain
+            case "fanin":
+                return FANIN
         return None
 
 
@@ -94,7 +113,7 @@ class Definitions:
         ctx: set[str] = set()
         for step in self.draft.steps:
             for writes in _writes(step, self.pipelines[step.name]):
-                ctx |= {_head(key) for key in (*writes.ctx, *writes.append)}
+                ctx |= {_head(key) for key in (*writes.ctx, *writes.append, *writes.shared)}
             for edge in step.edges:
                 self.args.setdefault(edge.target, set()).update(edge.args)
             self.args.setdefault(step.name, set()).update(step.joins)
@@ -113,6 +132,7 @@ class Definitions:
             iter=frozenset(self._iter(step, tasks)),
             args=None if step.name == self.entry else frozenset(self.args[step.name]),
             tasks=frozenset(name for name in names if name is not None),
+            is_loop=step.loop is not None,
         )
 
     def within(self, known: Known, task: TaskDraft) -> Known:
@@ -127,7 +147,7 @@ class Definitions:
     def _iter(self, step: StepDraft, tasks: list[TaskDraft]) -> Iterator[str]:
         yield from ("index", "parent")
         if step.loop is not None:
-            yield step.loop.iterator
+            yield from (step.loop.iterator, "loop_id", "shard_id", "iter_key")
         for writes in _writes(step, tasks):
             yield from (_head(key) for key in writes.iter)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from penstock.dialects.playbook.digest import with_digest
+from penstock.dialects.digest import with_digest
 from penstock.dialects.playbook.drafts import ExecutorDraft, LoopDraft, PlaybookDraft, StepDraft, TaskDraft
-from penstock.dialects.playbook.overlay import effective
-from penstock.dialects.playbook.source_map import SourceMap
+from penstock.dialects.playbook.fanouts import fanout_of, local_failure
+from penstock.dialects.playbook.overlay import effective, without_engine_words
+from penstock.dialects.playbook.shared import reducers_of
 from penstock.dialects.playbook.word import DEFAULT_MAX_IN_FLIGHT
 from penstock.dialects.problems import Place
+from penstock.dialects.source_map import SourceMap
 from penstock.kernel.net import FailureMode, Fan, Gate, LoopMode, Net, Node, Task
 from penstock.ports.plugins import ToolDescription
 
@@ -49,7 +51,7 @@ def _node(step: StepDraft, tasks: list[TaskDraft], executor: ExecutorDraft, desc
     return Node(
         name=step.name,
         tasks=tuple(_task(task, step, executor, describe) for task in tasks),
-        fan=None if step.loop is None else _fan(step.loop, step.failure or executor.loop_failure),
+        fan=None if step.loop is None else _fan(step.loop, step, tasks, executor),
         gate=Gate.JOIN if step.joins else Gate.TOKEN,
         joins=tuple(step.joins),
         admit=step.admit,
@@ -66,8 +68,8 @@ def _task(task: TaskDraft, step: StepDraft, executor: ExecutorDraft, describe: D
     description = describe(task.kind, task.place)
     layers = [
         {} if description is None else description.defaults,
-        executor.spec,
-        step.spec,
+        without_engine_words(executor.spec),
+        without_engine_words(step.spec),
         {} if step.loop is None else step.loop.spec,
         task.spec,
     ]
@@ -81,15 +83,18 @@ def _task(task: TaskDraft, step: StepDraft, executor: ExecutorDraft, describe: D
     )
 
 
-def _fan(loop: LoopDraft, failure: FailureMode | None) -> Fan:
-    """`failure` is what the layers around the loop say; the innermost that says anything is right."""
+def _fan(loop: LoopDraft, step: StepDraft, tasks: list[TaskDraft], executor: ExecutorDraft) -> Fan:
+    """Of the layers around the loop the innermost that says how it fails is right."""
+    failure = loop.failure or step.failure or executor.loop_failure or FailureMode.FAIL_FAST
     at_once = DEFAULT_MAX_IN_FLIGHT if loop.max_in_flight is None else loop.max_in_flight
     return Fan(
         collection=loop.collection,
         iterator=loop.iterator,
         mode=loop.mode,
         max_in_flight=at_once if loop.mode is LoopMode.PARALLEL else 1,
-        failure=loop.failure or failure or FailureMode.FAIL_FAST,
+        failure=local_failure(step, tasks, executor, failure),
+        reducers=reducers_of(step, tasks, executor),
+        fanout=fanout_of(step, tasks, executor, failure),
     )
 
 

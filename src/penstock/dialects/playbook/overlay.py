@@ -25,5 +25,13 @@ def effective(*layers: JsonMap) -> JsonMap:
     return result
 
 
+# Words of a spec that are the engine's and say nothing to a tool.
+_ENGINE_WORDS = ("loop_mode", "fanout", "reducers", "shared", "concurrency")
+
+
+def without_engine_words(spec: JsonMap) -> JsonMap:
+    return {key: value for key, value in spec.items() if key not in _ENGINE_WORDS and not key.startswith("fanout.")}
+
+
 def without_policy(spec: JsonMap) -> JsonMap:
     return {key: value for key, value in spec.items() if key != "policy"}

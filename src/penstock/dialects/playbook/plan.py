@@ -5,7 +5,22 @@ Tasks are in the canonical form with their effective spec, labels made by sugar 
 
 from __future__ import annotations
 
-from penstock.kernel.net import AdmitRule, Backoff, Do, Edge, Fan, Gate, Limits, Net, Node, Rule, Task, Then, Writes
+from penstock.kernel.net import (
+    AdmitRule,
+    Backoff,
+    Do,
+    Edge,
+    Fan,
+    Fanout,
+    Gate,
+    Limits,
+    Net,
+    Node,
+    Rule,
+    Task,
+    Then,
+    Writes,
+)
 from penstock.kernel.values import Json, JsonMap
 
 
@@ -64,7 +79,17 @@ def _loop(fan: Fan) -> JsonMap:
         "mode": fan.mode.value,
         "max_in_flight": fan.max_in_flight,
         "failure": fan.failure.value,
+        **({"reducers": dict(fan.reducers)} if fan.reducers else {}),
+        **({"fanout": _fanout(fan.fanout)} if fan.fanout is not None else {}),
     }
+
+
+def _fanout(fanout: Fanout) -> JsonMap:
+    """In the words of the language, without what was not said."""
+    shown = fanout.as_json()
+    del shown["reducers"], shown["retries"], shown["losses"]
+    # Unless it is said, what failed is not handed out again, and what was lost is.
+    return {**shown, **({"max_job_retries": fanout.retries} if fanout.retries == fanout.losses else {})}
 
 
 def task_json(task: Task) -> JsonMap:
@@ -101,6 +126,7 @@ def _then(then: Then) -> JsonMap:
         ("set_iter", then.writes.iter),
         ("set_ctx", then.writes.ctx),
         ("append_ctx", then.writes.append),
+        ("set_shared", then.writes.shared),
     ):
         if writes:
             found[word] = dict(writes)
@@ -110,6 +136,7 @@ def _then(then: Then) -> JsonMap:
 def _set(writes: Writes) -> JsonMap:
     found: dict[str, Json] = {f"ctx.{key}": value for key, value in writes.ctx.items()}
     found.update({f"iter.{key}": value for key, value in writes.iter.items()})
+    found.update({f"shared.{key}": value for key, value in writes.shared.items()})
     return {"set": found} if found else {}
 
 

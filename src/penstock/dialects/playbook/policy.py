@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from penstock.dialects.playbook.drafts import Site, Where
+from penstock.dialects.playbook.drafts import Shared, Site, Where
 from penstock.dialects.playbook.reading import Reading, is_template
 from penstock.dialects.playbook.rewrite import yaml_text
 from penstock.dialects.playbook.word import BACKOFFS, DIRECTIVES
@@ -20,7 +20,11 @@ from penstock.kernel.pipeline import DEFAULT_ATTEMPTS
 from penstock.kernel.values import Template
 
 _RETRY_WORDS = ("attempts", "backoff", "delay", "max_delay", "jitter")
-_CONTROL_WORDS = frozenset({"do", "rules", "retry", "jump", "break", "continue", "fail", "set_ctx", "set_iter", "eval"})
+_CONTROL_WORDS = frozenset(
+    {"do", "rules", "retry", "jump", "break", "continue", "fail", "set_ctx", "set_iter", "set_shared", "eval"}
+)
+# Sections with words and keys of their own.
+_OWN_SECTIONS = ("admit", "fanout", "reducers")
 
 
 @dataclass(slots=True)
@@ -28,6 +32,7 @@ class RulesDraft:
     rules: tuple[Rule, ...] = ()
     jumps: dict[int, Place] = field(default_factory=dict)
     sites: list[Site] = field(default_factory=list)
+    shared: list[Shared] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +152,7 @@ def _read_then(reading: Reading, node: SourceNode, draft: RulesDraft, number: in
     if given is not None:
         text = reading.choice(given, "a directive", DIRECTIVES, code="P0412")
         if text is None:
-            return Then(writes=read_then_writes(reading, node, draft.sites))
+            return Then(writes=read_then_writes(reading, node, draft.sites, draft.shared))
         do = Do(text)
     _misplaced(reading, node, do, has_do=given is not None)
     target = node.get("to")
@@ -167,7 +172,7 @@ def _read_then(reading: Reading, node: SourceNode, draft: RulesDraft, number: in
         max_delay=_or(reading.number(node.get("max_delay"), "`max_delay`"), 300.0),
         jitter=_or(reading.number(node.get("jitter"), "`jitter`"), 0.0),
         to=reading.text(target, "`to`") if do is Do.JUMP else None,
-        writes=read_then_writes(reading, node, draft.sites),
+        writes=read_then_writes(reading, node, draft.sites, draft.shared),
     )
 
 
@@ -257,7 +262,7 @@ def refuse_control(reading: Reading, node: SourceNode | None, scope: str) -> set
                 "P0402", f"`{key}` is a control action, and {scope} may not have one", node.keys[key],
                 hint="control belongs to a task: move it to that task's `spec.policy.rules`",
             )  # fmt: skip
-        elif key != "admit":
+        elif key not in _OWN_SECTIONS:
             for inner in (value, *value.items):
                 refuse_control(reading, inner, scope)
     return found

@@ -27,7 +27,7 @@ class Refusal:
 _Make = Callable[[str, SourceNode], Refusal]
 
 THEN_WORDS = (
-    "do", "attempts", "backoff", "delay", "max_delay", "jitter", "to", "set_iter", "set_ctx", "append_ctx", "set",
+    "do", "attempts", "backoff", "delay", "max_delay", "jitter", "to", "set_iter", "set_ctx", "append_ctx", "set_shared", "set",
 )  # fmt: skip
 
 
@@ -243,6 +243,11 @@ def _step_args(key: str, node: SourceNode) -> Refusal:
     return Refusal("P0214", f"a step has no `{key}`", hint)
 
 
+def _step_shared(key: str, node: SourceNode) -> Refusal:
+    hint = "it is a task of the loop that shares: put it on the task, or into `then` of one of its rules"
+    return Refusal("P0613", f"a step has no `{key}`", hint)
+
+
 def _task_tool(key: str, node: SourceNode) -> Refusal:
     value = _value(node, key)
     task = {"kind": value} if isinstance(value, str) else _map(value)
@@ -264,8 +269,12 @@ _REFUSED: dict[str, dict[str, _Make]] = {
         "when": _step_when, "case": _case, "pipe": _pipe, "eval": _eval, "vars": _scoped_vars, "sink": _sink, "save": _sink,
         "retry": _retry, "type": _step_kind, "kind": _step_kind, "policy": _under_spec, "join": _under_spec,
         "admit": _under_policy, "lifecycle": _under_policy, "args": _step_args, "input": _step_args,
+        "set_shared": _step_shared, **dict.fromkeys(("loop_mode", "fanout", "reducers", "pool", "concurrency"), _under_spec),
     },
-    "executor": {"policy": _under_spec, "durability": _under_spec, "limits": _under_policy, "failure": _under_policy},
+    "executor": {
+        **dict.fromkeys(("policy", "durability", "loop_mode", "fanout", "pool"), _under_spec),
+        "limits": _under_policy, "failure": _under_policy,
+    },
     "executor_spec": {"limits": _under_policy, "failure": _under_policy},
     "loop": dict.fromkeys(("mode", "max_in_flight", "policy"), _under_spec),
     "next": {"mode": _under_spec, **dict.fromkeys(("step", "when", "args", "to", "set"), _bare_next)},
@@ -312,4 +321,13 @@ SYNONYMS: dict[str, dict[str, str]] = {
     "task_policy": {"rule": "rules"},
     "limits": {"max_payload": "max_payload_bytes", "max_visits": "max_step_visits"},
     "lifecycle": {"timeout": "timeout_s", "deadline": "deadline_s"},
+    "fanout": {
+        "retries": "max_job_retries", "max_retries": "max_job_retries", "partial": "allow_partial", "ttl_s": "queue_ttl_s",
+        "concurrency": "max_concurrent", "max_in_flight": "max_concurrent", "lease_timeout_s": "lease_s", "limit": "max_shards",
+        "batch_size": "range_size", "chunk_size": "range_size", "shard_size": "range_size",
+    },
+    "collection_files": {"glob": "path", "pattern": "path"},
+    "collection_objects": {"path": "url", "prefix": "url", "glob": "pattern"},
+    "collection_sql": {"sql": "query", "command": "query", "order_by": "key", "primary_key": "key"},
+    "shared": {"name": "key", "operation": "op", "reducer": "op"},
 }  # fmt: skip

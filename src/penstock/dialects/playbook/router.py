@@ -58,6 +58,7 @@ def _read_arc(reading: Reading, node: SourceNode, step: StepDraft) -> None:
     args_node = reading.mapping(node.get("args"), "`args`")
     if args_node is not None:
         step.sites.append(Site(args_node, Where.ARC))
+        reading.refuse_template_keys(args_node)
         value = to_json(args_node)
         args = value if isinstance(value, dict) else {}
     writes, more = read_arc_set(reading, node.get("set"), step.sites)

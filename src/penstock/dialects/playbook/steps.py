@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from penstock.dialects.playbook.drafts import StepDraft
-from penstock.dialects.playbook.loops import read_loop, read_loop_mode
+from penstock.dialects.playbook.fanouts import dotted, read_concurrency, read_fanout
+from penstock.dialects.playbook.loops import read_loop
 from penstock.dialects.playbook.policy import read_admission, refuse_control
 from penstock.dialects.playbook.reading import Reading
 from penstock.dialects.playbook.router import read_next
@@ -55,19 +56,20 @@ def _read_step(reading: Reading, item: SourceNode) -> StepDraft | None:
 
 def _read_spec(reading: Reading, spec: SourceNode, step: StepDraft) -> None:
     step.spec = as_map(spec)
-    reading.warn_unrendered(spec, "`spec`")
-    read_loop_mode(reading, spec)
+    reading.warn_unrendered(spec, "`spec`", skip="policy")
+    read_concurrency(reading, spec.get("concurrency"))
+    policy = reading.mapping(spec.get("policy"), "`policy`")
+    step.fanout = read_fanout(reading, spec, policy)
     for entry in reading.items(spec.get("join"), "`join`"):
         source = reading.text(entry, "an entry of `join`")
         if source is not None and source in step.joins:
             reading.findings.error("P0607", f"`join` names `{source}` twice", entry.place)
         elif source is not None:
             step.joins[source] = entry.place
-    policy = reading.mapping(spec.get("policy"), "`policy`")
     if policy is None:
         return
     control = refuse_control(reading, policy, "a step's policy")
-    reading.words(policy, "step_policy", skip=control)
+    reading.words(policy, "step_policy", skip=[*control, *dotted(policy)])
     admit = policy.get("admit")
     if admit is not None:
         step.admit = read_admission(reading, admit, step.sites)

@@ -25,7 +25,7 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.plugins import ToolDescription
 
 WORKBOOK = "workbook"
-_OWN_WORDS = ("name", "kind", "desc", "spec", "set")
+_OWN_WORDS = ("name", "kind", "desc", "spec", "set", "set_shared")
 _INSTEAD_OF_KIND = ("type", "tool", "pipe")
 
 
@@ -135,7 +135,7 @@ def _read_body(reading: Reading, node: SourceNode, label: str, place: Place) -> 
     draft = TaskDraft(label, place, kind, node.entries["kind"].place if "kind" in node.entries else None)
     reading.text(node.get("desc"), "`desc`")
     _read_spec(reading, node, draft)
-    draft.on_ok = read_task_set(reading, node.get("set"), draft.sites)
+    draft.on_ok = read_task_set(reading, node, draft.sites, draft.shared)
     description = reading.describe(kind, draft.kind_place or place) if kind else None
     for key, value in node.entries.items():
         if key not in _OWN_WORDS and (kind or key not in _INSTEAD_OF_KIND):
@@ -163,7 +163,7 @@ def _read_spec(reading: Reading, node: SourceNode, draft: TaskDraft) -> None:
     if spec is None:
         return
     draft.spec = without_policy(_map_of(spec))
-    reading.warn_unrendered(spec, "`spec`")
+    reading.warn_unrendered(spec, "`spec`", skip="policy")
     policy = spec.get("policy")
     if policy is None:
         return
@@ -171,6 +171,7 @@ def _read_spec(reading: Reading, node: SourceNode, draft: TaskDraft) -> None:
     if rules is not None:
         draft.rules, draft.jumps = rules.rules, rules.jumps
         draft.sites += rules.sites
+        draft.shared_rules = rules.shared
 
 
 def _read_param(
@@ -194,6 +195,7 @@ def _read_param(
     draft.params[name] = ParamDraft(place, value)
     draft.values[name] = to_json(value)
     draft.sites.append(Site(value, Where.PARAM))
+    reading.refuse_template_keys(value)
 
 
 def _read_call(reading: Reading, node: SourceNode, draft: TaskDraft) -> None:

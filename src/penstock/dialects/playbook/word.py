@@ -1,12 +1,10 @@
-"""What a word of the playbook language is, and the small vocabulary of its values."""
+"""The small vocabulary of a playbook's values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from enum import Enum
-
-from penstock.kernel.values import Json, JsonMap
+from penstock.dialects.word import BOOLEAN, MAPPING, choice, integer, list_of, ref
+from penstock.kernel.reducers import OPERATIONS
+from penstock.kernel.values import JsonMap
 
 API_VERSIONS = ("noetl.io/v2", "penstock/v1")
 
@@ -15,69 +13,22 @@ BACKOFFS = ("none", "linear", "exponential")
 ROUTERS = ("exclusive", "inclusive")
 LOOP_MODES = ("sequential", "parallel")
 FAILURE_MODES = ("fail_fast", "best_effort")
-DURABILITIES = ("grouped", "strict")
 LOOP_PLACES = ("local", "fanout")
 SUGAR = ("choose", "while", "until")
+EMITS = ("summary", "per_item")
+SQL_KINDS = ("postgres", "mysql", "sqlite", "duckdb")
 
 DEFAULT_MAX_IN_FLIGHT = 10
 
-
-class Strictness(Enum):
-    """What a key that is not in the table means. CLOSED: a mistake. HINTS: it does nothing. OPEN: it is the author's own."""
-
-    CLOSED = "closed"
-    HINTS = "hints"
-    OPEN = "open"
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    about: str
-    schema: JsonMap = field(default_factory=dict)
-    required: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    title: str
-    about: str
-    words: dict[str, Word]
-    strictness: Strictness = Strictness.CLOSED
-    need_one_of: tuple[str, ...] = ()
-
-
-def ref(scope: str) -> JsonMap:
-    return {"$ref": f"#/$defs/{scope}"}
-
-
-def list_of(item: JsonMap, least: int = 0) -> JsonMap:
-    return {"type": "array", "items": item, **({"minItems": least} if least else {})}
-
-
-def choice(values: Iterable[str], default: str | None = None) -> JsonMap:
-    found: JsonMap = {"enum": list[Json](values)}
-    return {**found, "default": default} if default else found
-
-
-def number(least: float = 0, default: float | None = None) -> JsonMap:
-    found: JsonMap = {"type": "number", "minimum": least}
-    return found if default is None else {**found, "default": default}
-
-
-def integer(least: int = 0, default: int | None = None) -> JsonMap:
-    found: JsonMap = {"type": "integer", "minimum": least}
-    return found if default is None else {**found, "default": default}
-
-
-ANY: JsonMap = {}
-TEXT: JsonMap = {"type": "string"}
 NAME: JsonMap = {"type": "string", "pattern": r"^[^\W\d][\w-]*$"}
-BOOLEAN: JsonMap = {"type": "boolean"}
-MAPPING: JsonMap = {"type": "object"}
-TEMPLATE: JsonMap = {"type": "string", "pattern": r"\{\{"}
 CONDITION: JsonMap = {"type": ["string", "boolean"]}
 WRITES: JsonMap = {"type": "object", "minProperties": 1}
 TASKS: JsonMap = list_of(ref("task"), 1)
+POOL: JsonMap = {"type": ["string", "object"]}
+CONCURRENCY: JsonMap = {"type": "object", "additionalProperties": integer(1)}
+OPERATION: JsonMap = choice(OPERATIONS)
+REDUCERS: JsonMap = {"anyOf": [BOOLEAN, {"type": "object", "additionalProperties": OPERATION}]}
+SHARED: JsonMap = {"anyOf": [{**MAPPING, "minProperties": 1}, list_of(ref("shared"), 1)]}
 
 
 def fallback(then: JsonMap) -> JsonMap:
@@ -89,7 +40,3 @@ def fallback(then: JsonMap) -> JsonMap:
         "additionalProperties": False,
     }
     return {"anyOf": [{"type": "null"}, nested, then]}
-
-
-def or_template(schema: JsonMap) -> JsonMap:
-    return {"anyOf": [schema, TEMPLATE]}

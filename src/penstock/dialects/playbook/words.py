@@ -6,11 +6,10 @@ from it, so none of them can know a word the others do not.
 
 from __future__ import annotations
 
-from penstock.dialects.playbook.word import Scope
-from penstock.dialects.playbook.words_run import EXECUTOR, KEYCHAIN_KINDS, ROOT
+from penstock.dialects.playbook.words_loop import LOOP
+from penstock.dialects.playbook.words_run import EXECUTOR, ROOT
 from penstock.dialects.playbook.words_step import STEP
 from penstock.dialects.playbook.words_task import TASK
+from penstock.dialects.word import Scope
 
-SCOPES: dict[str, Scope] = {"root": ROOT, **EXECUTOR, **STEP, **TASK}
-
-__all__ = ["KEYCHAIN_KINDS", "SCOPES"]
+SCOPES: dict[str, Scope] = {"root": ROOT, **EXECUTOR, **STEP, **LOOP, **TASK}

@@ -1,30 +1,19 @@
-"""The words of a step: admission, loop, router and arcs."""
+"""The words of a step: admission, router and arcs."""
 
 from __future__ import annotations
 
 from penstock.dialects.playbook.word import (
-    ANY,
-    BOOLEAN,
+    CONCURRENCY,
     CONDITION,
-    DEFAULT_MAX_IN_FLIGHT,
-    LOOP_MODES,
     LOOP_PLACES,
-    MAPPING,
     NAME,
+    POOL,
+    REDUCERS,
     ROUTERS,
-    TEMPLATE,
-    TEXT,
     WRITES,
-    Scope,
-    Strictness,
-    Word,
-    choice,
     fallback,
-    integer,
-    list_of,
-    number,
-    ref,
 )
+from penstock.dialects.word import ANY, BOOLEAN, MAPPING, TEXT, Scope, Strictness, Word, choice, list_of, number, ref
 
 STEP = {
     "step": Scope(
@@ -49,7 +38,22 @@ STEP = {
                 "Wait for a token from each of these steps, then run once; `args.<step>` has what each sent.",
                 list_of(TEXT, 1),
             ),
-            "loop_mode": Word("Where this step's loop runs.", choice(LOOP_PLACES, "local")),
+            "loop_mode": Word(
+                "Where this step's loop runs: on one worker, or fanned out over all of them.",
+                choice(LOOP_PLACES, "local"),
+            ),
+            "fanout": Word("How the loop is fanned out. Also read under `policy`.", ref("fanout")),
+            "reducers": Word("The same as `fanout.reducers`; a local loop has them too.", REDUCERS),
+            "shared": Word("The same as `fanout.shared`.", BOOLEAN),
+            "pool": Word("The worker pool that the step's work goes to. A mapping is a knob of the SQL tools.", POOL),
+            "needs": Word(
+                "Labels that the worker must have been started with (`penstock worker --label`).", list_of(TEXT, 1)
+            ),
+            "concurrency": Word(
+                "Limits that all steps of all runs share by name, such as `{warehouse: 4}`: how many runs and ranges that name "
+                "one may be worked on at a time.",
+                CONCURRENCY,
+            ),
             "timeout": Word("Time limit of each task in seconds, or a mapping such as `{connect: 5, read: 15}`."),
         },
         Strictness.OPEN,
@@ -64,6 +68,7 @@ STEP = {
                 "What a failed iteration means for the others; loops are `fail_fast` unless told otherwise.",
                 ref("failure"),
             ),
+            "fanout": Word("The same as `step.spec.fanout`.", ref("fanout")),
             "emit": Word("Which events to write: an intent.", ANY),
             "tracing": Word("Reserved.", ANY),
             "quotas": Word("Reserved.", ANY),
@@ -98,70 +103,11 @@ STEP = {
         {
             "timeout_s": Word("Seconds from the start of its work.", number(0)),
             "deadline_s": Word("Seconds from the moment it was scheduled.", number(0)),
-        },
-    ),
-    "loop": Scope(
-        "loop",
-        "Run the step's pipeline once per element, each with an `iter` of its own.",
-        {
-            "in": Word(
-                "The collection: a template, a list, or `{range: 10}` / `{range: {start, stop, step}}`.",
-                {"anyOf": [TEMPLATE, {"type": "array"}, ref("range")]},
-                required=True,
+            "stall_s": Word(
+                "On a fleet: a worker that is alive and shows no progress for so many seconds loses the step to another.",
+                number(0),
             ),
-            "iterator": Word("The element is read as `iter.<iterator>`.", NAME, required=True),
-            "spec": Word("Sequential or parallel, and how many at once.", ref("loop_spec")),
         },
-    ),
-    "range": Scope(
-        "range",
-        "Whole numbers that are never written out as a list.",
-        {
-            "range": Word(
-                "A count, or `{start, stop, step}`.",
-                {
-                    "anyOf": [
-                        {"type": ["integer", "string"]},
-                        {
-                            "type": "object",
-                            "properties": {
-                                "start": {"type": ["integer", "string"]},
-                                "stop": {"type": ["integer", "string"]},
-                                "step": {"type": ["integer", "string"]},
-                            },
-                            "required": ["stop"],
-                            "additionalProperties": False,
-                        },
-                    ]
-                },
-                required=True,
-            )
-        },
-    ),
-    "loop_spec": Scope(
-        "loop.spec",
-        "How the iterations run. Further keys are knobs of the step's tools.",
-        {
-            "mode": Word("One after another, or side by side.", choice(LOOP_MODES, "sequential")),
-            "max_in_flight": Word("How many iterations at once when parallel.", integer(1, DEFAULT_MAX_IN_FLIGHT)),
-            "policy": Word("Scheduling hints.", ref("loop_policy")),
-        },
-        Strictness.OPEN,
-    ),
-    "loop_policy": Scope(
-        "loop.spec.policy",
-        "Scheduling hints. Control actions belong to tasks.",
-        {
-            "exec": Word("Where iterations are meant to run: an intent.", choice(("local", "distributed"))),
-            "mode": Word("The same as `loop.spec.mode`.", choice(LOOP_MODES)),
-            "max_in_flight": Word("The same as `loop.spec.max_in_flight`.", integer(1)),
-            "failure": Word("The same as `step.spec.policy.failure`.", ref("failure")),
-            "ordering": Word("Reserved.", ANY),
-            "reducers": Word("Reserved.", ANY),
-            "backpressure": Word("Reserved.", ANY),
-            "partitioning": Word("Reserved.", ANY),
-        },
-        Strictness.HINTS,
     ),
     "next": Scope(
         "next",

@@ -18,6 +18,8 @@ from penstock.kernel.net import Writes
 class Workbook:
     tasks: dict[str, TaskDraft] = field(default_factory=dict)
     called: set[str] = field(default_factory=set)
+    broken: set[str] = field(default_factory=set)
+    """Names of tasks that could not be read, which has been reported."""
 
 
 def read_workbook(reading: Reading, node: SourceNode | None) -> Workbook:
@@ -33,7 +35,9 @@ def read_workbook(reading: Reading, node: SourceNode | None) -> Workbook:
             reading.findings.error("P0510", f"two tasks of the workbook are called `{name}`", place)
             continue
         task = _read_entry(reading, body, name, place)
-        if task is not None:
+        if task is None:
+            book.broken.add(name)
+        else:
             book.tasks[name] = task
     return book
 
@@ -98,6 +102,8 @@ def inlined(reading: Reading, book: Workbook, call: TaskDraft) -> TaskDraft | No
         return None
     name, place = call.calls
     task = book.tasks.get(name)
+    if task is None and name in book.broken:
+        return None
     if task is None:
         known = f"the workbook has {listed(book.tasks)}" if book.tasks else "the document has no workbook"
         reading.findings.error(
@@ -116,6 +122,8 @@ def inlined(reading: Reading, book: Workbook, call: TaskDraft) -> TaskDraft | No
         rules=call.rules if has_rules else task.rules,
         jumps=call.jumps if has_rules else task.jumps,
         on_ok=_over(task.on_ok, call.on_ok),
+        shared=[*(one for one in task.shared if one.key not in call.on_ok.shared), *call.shared],
+        shared_rules=call.shared_rules if has_rules else task.shared_rules,
         sites=[*task.sites, *call.sites],
         calls=None,
     )
@@ -123,7 +131,10 @@ def inlined(reading: Reading, book: Workbook, call: TaskDraft) -> TaskDraft | No
 
 def _over(below: Writes, above: Writes) -> Writes:
     return Writes(
-        iter={**below.iter, **above.iter}, ctx={**below.ctx, **above.ctx}, append={**below.append, **above.append}
+        iter={**below.iter, **above.iter},
+        ctx={**below.ctx, **above.ctx},
+        append={**below.append, **above.append},
+        shared={**below.shared, **above.shared},
     )
 
 

@@ -1,10 +1,12 @@
-"""Assignments: `set_ctx`, `set_iter`, `append_ctx`, and `set`, whose keys say by their prefix where they write (D25)."""
+"""Assignments: `set_ctx`, `set_iter`, `append_ctx`, `set_shared`; and `set`, whose keys say by their prefix where they go."""
 
 from __future__ import annotations
 
-from penstock.dialects.playbook.drafts import Site, Where
+from penstock.dialects.playbook.drafts import Shared, Site, Where
 from penstock.dialects.playbook.overlay import merged
 from penstock.dialects.playbook.reading import Reading
+from penstock.dialects.playbook.shared import SharedWrites, read_shared
+from penstock.dialects.problems import Place
 from penstock.dialects.source import SourceNode, to_json
 from penstock.kernel.net import Writes
 from penstock.kernel.values import JsonMap, Template
@@ -12,18 +14,27 @@ from penstock.kernel.values import JsonMap, Template
 _READ_ONLY = ("workload", "keychain", "args", "event", "execution", "outcome", "output")
 
 
-def read_then_writes(reading: Reading, then: SourceNode, sites: list[Site]) -> Writes:
+def read_then_writes(reading: Reading, then: SourceNode, sites: list[Site], shared: list[Shared]) -> Writes:
     """The writes of a rule. What `set` and the longer words both name is written as the longer words say."""
-    found = _split(reading, then.get("set"), Where.POLICY, sites, bare="iter")
+    into = SharedWrites()
+    found = _split(reading, then.get("set"), Where.POLICY, sites, bare="iter", shared=into)
+    read_shared(reading, then.get("set_shared"), Where.POLICY, sites, into)
+    shared += into.drafts
     return Writes(
         iter={**found.iter, **_plain(reading, then, "set_iter", "iter", sites)},
         ctx={**found.ctx, **_plain(reading, then, "set_ctx", "ctx", sites)},
         append=_plain(reading, then, "append_ctx", "ctx", sites),
+        shared=into.templates,
     )
 
 
-def read_task_set(reading: Reading, node: SourceNode | None, sites: list[Site]) -> Writes:
-    return _split(reading, node, Where.ON_OK, sites, bare="iter")
+def read_task_set(reading: Reading, task: SourceNode, sites: list[Site], shared: list[Shared]) -> Writes:
+    """What a task writes after an ok outcome."""
+    into = SharedWrites()
+    found = _split(reading, task.get("set"), Where.ON_OK, sites, bare="iter", shared=into)
+    read_shared(reading, task.get("set_shared"), Where.ON_OK, sites, into)
+    shared += into.drafts
+    return Writes(iter=found.iter, ctx=found.ctx, shared=into.templates)
 
 
 def read_step_set(reading: Reading, node: SourceNode | None, sites: list[Site]) -> Writes:
@@ -44,6 +55,8 @@ def read_arc_set(reading: Reading, node: SourceNode | None, sites: list[Site]) -
         head, _, rest = key.partition(".")
         if head == "ctx" and rest:
             ctx[rest] = to_json(value)
+        elif head == "shared" and rest:
+            _refuse_shared(reading, "an arc", mapping.keys[key])
         else:
             path = rest if head in ("args", "iter") and rest else key
             args = merged(args, _nested(path, to_json(value)))
@@ -75,7 +88,19 @@ def _plain(reading: Reading, then: SourceNode, word: str, prefix: str, sites: li
     return {key.removeprefix(f"{prefix}."): to_json(value) for key, value in mapping.entries.items()}
 
 
-def _split(reading: Reading, node: SourceNode | None, where: Where, sites: list[Site], bare: str) -> Writes:
+def _refuse_shared(reading: Reading, what: str, place: Place) -> None:
+    hint = "it is a task of the loop that shares: put it on the task, or into `then` of one of its rules"
+    reading.findings.error("P0613", f"{what} cannot share: by then all iterations are over", place, hint=hint)
+
+
+def _split(
+    reading: Reading,
+    node: SourceNode | None,
+    where: Where,
+    sites: list[Site],
+    bare: str,
+    shared: SharedWrites | None = None,
+) -> Writes:
     mapping = reading.mapping(node, "`set`")
     if mapping is None:
         return Writes()
@@ -94,6 +119,11 @@ def _split(reading: Reading, node: SourceNode | None, where: Where, sites: list[
             )
         elif head in targets and rest:
             targets[head][rest] = to_json(value)
+        elif head == "shared" and rest:
+            if shared is None:
+                _refuse_shared(reading, "a step", mapping.keys[key])
+            else:
+                shared.add(reading, rest, mapping.keys[key], value)
         else:
             targets[bare][key] = to_json(value)
     return writes

@@ -8,7 +8,7 @@ from penstock.kernel import facts
 from penstock.kernel.flow import iterating, joining, resuming, routing
 from penstock.kernel.flow.ending import Ended
 from penstock.kernel.flow.scene import Scene
-from penstock.kernel.flow.state import ERROR, OK, SKIPPED, ComponentState, RegionState
+from penstock.kernel.flow.state import ERROR, OK, SKIPPED, ComponentState, RegionState, dying
 from penstock.kernel.net import On, Opening, Region
 from penstock.kernel.places import event_name
 from penstock.kernel.values import Json
@@ -98,12 +98,12 @@ def _end(flow: Flow) -> None:
     status: Literal["completed", "failed", "cancelled"] = "completed"
     error: Json = None
     exit_code: int | None = None
-    dying = resuming.dying(flow.root)
+    dead = dying(flow.root)
     failed = routing.failures(flow.scenes[flow.root.id])
     if flow.state.cancelling:
         status = "cancelled"
-    elif dying is not None:
-        status, error, exit_code = "failed", routing.with_component(dying), dying.exit_code or 1
+    elif dead is not None:
+        status, error, exit_code = "failed", routing.with_component(dead), dead.exit_code or 1
     elif failed:
         status, error = "failed", routing.first_error(failed)
     body = facts.ExecutionEnded(status, error, "job", exit_code)

@@ -57,6 +57,12 @@ class Flow:
         """Iterators whose `while` came out false, or could not be judged: then with the error."""
         self.advancing: deque[ComponentState] = deque()
         """Iterators of which an iteration has ended."""
+        self.elsewhere: set[str] = set()
+        """Sub-jobs of the job's own whose holder decides what happens in them; what they decide is heard of (`sharing`)."""
+        self.only: str | None = None
+        """Set where a holder decides: the one sub-job that is his. He does not close it, and touches nothing around it."""
+        self.is_through = False
+        """All members of that sub-job have settled."""
         self._queue: deque[tuple[Scene, str]] = deque()
         self._is_moving = False
         self._is_held = False
@@ -102,6 +108,9 @@ class Flow:
         """From here on nothing starts and nothing is skipped. What ends is recorded, and the sub-jobs that close with it."""
         self._is_held = True
 
+    def release(self) -> None:
+        self._is_held = False
+
     def take_up(self) -> None:
         """Work out from the state alone how far everything is, and go on from there."""
         self.scenes.clear()
@@ -128,6 +137,11 @@ class Flow:
 
     def open(self, container: ContainerState, spec: Container) -> None:
         """A scope begins, or is taken up: what leads into it is settled, and its members follow when theirs are."""
+        scene = self.stage(container, spec)
+        resuming.settle_kept(self, scene)
+        closing.close_if_over(self, scene)
+
+    def stage(self, container: ContainerState, spec: Container) -> Scene:
         scene = Scene.opened(self.plan, spec, container)
         self.scenes[container.id] = scene
         for region in scene.bodies:
@@ -135,8 +149,7 @@ class Flow:
                 if not scene.pending[name]:
                     self._queue.append((scene, name))
         routing.settle_from_outside(self, scene)
-        resuming.settle_kept(self, scene)
-        closing.close_if_over(self, scene)
+        return scene
 
     # ---- moving
 
@@ -167,7 +180,16 @@ class Flow:
         if scene.pending[name] == 0:
             self._queue.append((scene, name))
 
+    def decides(self, scene: Scene, region: Region) -> bool:
+        """Is what happens in this sub-job decided here?"""
+        if scene.state is not self.root:
+            return True
+        scope = scene.region_scope(region)
+        return scope not in self.elsewhere and self.only in (None, scope)
+
     def _decide(self, scene: Scene, name: str) -> None:
+        if not self.decides(scene, self.plan.region(name)):
+            return
         skip = routing.why_skipped(self, scene, name)
         if skip is not None:
             self._skip(scene, name, skip)
@@ -206,9 +228,8 @@ class Flow:
         """The fact that a start rests on: the settling of the latest of its links, by place."""
         best: tuple[tuple[object, ...], str] | None = None
         for scope in routing.sees(scene, name):
-            source: ComponentState | RegionState | None = self.tree.flow.regions.get(
-                scope
-            ) or scene.state.components.get(scope)
+            source: ComponentState | RegionState | None
+            source = self.tree.flow.regions.get(scope) or self.tree.flow.components.get(scope)
             if source is not None:
                 at = (source.place.clock, event_name(scope, source.counter - 1))
                 if best is None or at[0] > best[0]:
@@ -237,7 +258,7 @@ class Flow:
         )
         self.record(Fact(place.id, (*place.clock, self.counter(place.id)), body, skip.cause))
         component = self.tree.flow.components[place.id]
-        self._settle_component(scene, name, component)
+        self.settle_component(scene, name, component)
 
     # ---- the end of a component
 
@@ -278,7 +299,7 @@ class Flow:
             )
         if dies:
             self.die(resuming.DEAD.format(component.name), name)
-        self._settle_component(scene, name, component)
+        self.settle_component(scene, name, component)
 
     def _with_after(self, component: ComponentState, end: Ended) -> Ended:
         after: JsonMap = {"NB_LINE": routing.lines(component, end.rows_out)}
@@ -310,7 +331,7 @@ class Flow:
             )
             self.in_component(component, body, cause)
 
-    def _settle_component(self, scene: Scene, name: str, component: ComponentState) -> None:
+    def settle_component(self, scene: Scene, name: str, component: ComponentState) -> None:
         for link in self.plan.outbound[name]:
             if link.on not in OF_REGION:
                 self.settle(scene, link, routing.has_fired(link, component))
@@ -319,7 +340,10 @@ class Flow:
         index = component.region.index
         scene.unsettled[index] -= 1
         if scene.unsettled[index] == 0:
-            closing.close_region(self, scene, scene.spec.regions[index])
+            if self.only is not None and scene.state is self.root:
+                self.is_through = True
+            else:
+                closing.close_region(self, scene, scene.spec.regions[index])
 
     def die(self, why: str, *names: str) -> None:
         """Nothing starts any more but the error path of what failed, and what runs always."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from penstock.kernel.flow.state import OK, ComponentState
+from penstock.kernel.flow.state import ERROR, OK, ComponentState
 from penstock.kernel.net import Link, Node
 from penstock.kernel.values import Json, JsonMap
 
@@ -27,6 +27,12 @@ class Ended:
     """Its writes have been allowed already: an iterator passes on what its iterations were allowed to write."""
     exit_code: int | None = None
     dies: bool = False
+
+
+def stopped(component: ComponentState) -> Ended:
+    """It did not end by itself: the run was cancelled."""
+    message = f"`{component.name}` was stopped: the run was cancelled"
+    return Ended(ERROR, error={"kind": "cancelled", "message": message, "retryable": True})
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ Only iterations that ended OK count, and they count in the order of their index,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from penstock.kernel.flow.state import ContainerState, IteratorState
+from penstock.kernel.flow.state import ContainerState, IteratorState, RegionState
 from penstock.kernel.flow.views import View, Written
 from penstock.kernel.net import GlobalsMode
 from penstock.kernel.values import Json
@@ -20,10 +20,19 @@ from penstock.kernel.values import Json
 
 def writes_of(container: ContainerState) -> dict[str, Written]:
     """What the members of a closed iteration leave behind: for each key they wrote, its last value."""
-    keys = set(_written(container))
+    return _last_values(container.regions.values())
+
+
+def writes_in(region: RegionState) -> dict[str, Written]:
+    """What one sub-job of an iteration leaves behind, whatever others beside it have written by then."""
+    return _last_values((region,))
+
+
+def _last_values(regions: Collection[RegionState]) -> dict[str, Written]:
+    keys = {key for region in regions for key in _written(region)}
     if not keys:
         return {}
-    views = [region.out() for region in container.regions.values()]
+    views = [region.out() for region in regions]
     found: dict[str, Written] = {}
     for key in sorted(keys):
         present = [written for view in views if (written := view.shared().get(key)) is not None]
@@ -32,12 +41,12 @@ def writes_of(container: ContainerState) -> dict[str, Written]:
     return found
 
 
-def _written(container: ContainerState) -> Iterator[str]:
+def _written(region: RegionState) -> Iterator[str]:
     """With what was written in the joblets that it calls."""
-    for component in container.components.values():
+    for component in region.members.values():
         yield from component.written
-        if component.inside is not None:
-            yield from _written(component.inside)
+        for inner in component.inside.regions.values() if component.inside is not None else ():
+            yield from _written(inner)
 
 
 def gather(iterator: IteratorState, index: int, writes: dict[str, Written]) -> None:

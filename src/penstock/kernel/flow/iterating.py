@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from penstock.kernel import facts
 from penstock.kernel.facts import Fact
-from penstock.kernel.flow import routing
+from penstock.kernel.flow import resuming, routing
 from penstock.kernel.flow.ending import Ended
 from penstock.kernel.flow.gathering import finish
 from penstock.kernel.flow.plan import OF_ITERATION
 from penstock.kernel.flow.scene import Scene
-from penstock.kernel.flow.state import ERROR, OK, ComponentState, IteratorState
-from penstock.kernel.net import Node, On, Region
+from penstock.kernel.flow.state import ERROR, OK, ComponentState, ContainerState, IteratorState
+from penstock.kernel.net import Link, Node, On, Region
 from penstock.kernel.places import event_name
 from penstock.kernel.values import Json, JsonMap
 
@@ -26,7 +26,23 @@ LIMIT = "CONDITION_REEVALUATION_LIMIT"
 def start(flow: Flow, component: ComponentState, total: int | None, items: Json, parallel: int, mode: str) -> None:
     body = facts.IteratorStarted(component.name, total, items, parallel, mode)
     flow.in_component(component, body, event_name(component.place.id, component.counter - 1))
+    for iteration in _iterator(component).open.values():
+        _take_up(flow, component, iteration)
     flow.advancing.append(component)
+
+
+def _take_up(flow: Flow, component: ComponentState, iteration: ContainerState) -> None:
+    """A resume has kept the body of an iteration: what is left to run is what its end leads to."""
+    container = flow.plan.part(flow.name_of(component)).opens
+    assert container is not None
+    scene = flow.stage(iteration, flow.net.containers[container])
+    resuming.settle_kept(flow, scene)
+    resuming.recall_death(flow, scene)
+    _lead_on(flow, scene)
+    for region in handlers_of(scene, leading(iteration.body)):
+        state = scene.region(region)
+        if state is not None:
+            resuming.settle_closed(flow, scene, region, state)
 
 
 def advance(flow: Flow, component: ComponentState) -> None:
@@ -126,7 +142,7 @@ def _record_end(flow: Flow, scene: Scene, component: ComponentState) -> int:
     container = scene.state
     assert container.index is not None
     status, error = scene.held or _outcome(scene)
-    handlers = _handlers(scene, status)
+    handlers = handlers_of(scene, leading(status))
     region = container.regions.get(container.place.id)
     if region is not None:
         _in_scope(flow, scene, routing.checkpoint(None, region, ERROR if status == ERROR else OK))
@@ -142,8 +158,11 @@ def _outcome(scene: Scene) -> tuple[str, Json]:
     return (ERROR, routing.first_error(failed)) if failed else (OK, None)
 
 
-def _handlers(scene: Scene, status: str) -> list[Region]:
-    on = On.ITERATION_ERROR if status == ERROR else On.ITERATION_OK
+def leading(status: str) -> On:
+    return On.ITERATION_ERROR if status == ERROR else On.ITERATION_OK
+
+
+def handlers_of(scene: Scene, on: On) -> list[Region]:
     return [
         region
         for region in scene.spec.regions
@@ -152,24 +171,37 @@ def _handlers(scene: Scene, status: str) -> list[Region]:
 
 
 def _lead_on(flow: Flow, scene: Scene) -> None:
-    status = scene.state.status
-    on = On.ITERATION_ERROR if status == ERROR else On.ITERATION_OK
-    regions = _handlers(scene, status)
+    on = leading(scene.state.body)
+    regions = handlers_of(scene, on)
     component = scene.state.opener
     assert component is not None
     for region in regions:
         scene.admit(region)
     links = [link for region in regions for name in region.members for link in scene.plan.inbound[name]]
     for link in links:
-        if link.on is on:
+        if link.on is on and link.index not in scene.state.fired:
             target = scene.scope(link.target)
             _in_scope(flow, scene, facts.LinkFired(component.name, target, on.value, link.order, link.index))
-    for link in links:
-        is_from_inside = scene.plan.part(link.source).container == scene.spec.key
-        if link.on in OF_ITERATION:
-            flow.settle(scene, link, link.on is on)
-        elif not is_from_inside:
-            flow.settle(scene, link, routing.is_fed(flow, scene, link))
+    settle_handlers(flow, scene, regions, on)
+
+
+def settle_handlers(flow: Flow, scene: Scene, regions: list[Region], on: On) -> None:
+    """What leads into the handlers of an iteration's end, from that end and from around the iteration, is settled; and so is
+    what its body has handed over."""
+    for name in (name for region in regions for name in region.members):
+        for link in scene.plan.inbound[name]:
+            if link.on in OF_ITERATION:
+                flow.settle(scene, link, link.on is on)
+            elif scene.plan.part(link.source).container != scene.spec.key:
+                flow.settle(scene, link, routing.is_fed(flow, scene, link))
+            elif _is_of_body(scene, link):
+                flow.count_down(scene, name)
+        for _ in filter(lambda link: _is_of_body(scene, link), scene.plan.awaited[name]):
+            flow.count_down(scene, name)
+
+
+def _is_of_body(scene: Scene, link: Link) -> bool:
+    return scene.plan.region(link.source) in scene.bodies
 
 
 def _in_scope(flow: Flow, scene: Scene, body: facts.Body) -> None:

@@ -10,8 +10,18 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.flow import joining, routing
 from penstock.kernel.flow.plan import OF_REGION
 from penstock.kernel.flow.scene import Scene
-from penstock.kernel.flow.state import ERROR, OK, PENDING, RUNNING, ComponentState, ContainerState
-from penstock.kernel.net import On
+from penstock.kernel.flow.state import (
+    ERROR,
+    OK,
+    PENDING,
+    RUNNING,
+    WAIT,
+    ComponentState,
+    ContainerState,
+    RegionState,
+    dying,
+)
+from penstock.kernel.net import On, Region
 
 if TYPE_CHECKING:
     from penstock.kernel.flow.decide import Flow
@@ -26,11 +36,15 @@ def resume(flow: Flow) -> None:
     state = flow.state
     if state.status in ("completed", "cancelled"):
         raise Refused(f"the run is {state.status}; there is nothing to resume")
-    kept = list(_kept(flow, flow.root, "", has_failed=state.status == "failed"))
+    kept = kept_of(flow, has_failed=state.status == "failed")
     body = facts.ExecutionStarted(
         state.name, state.digest, state.workload, "", state.trace_id, kind="job", resumed=True, kept=kept
     )
     flow.mark(body)
+
+
+def kept_of(flow: Flow, *, has_failed: bool) -> list[str]:
+    return list(_kept(flow, flow.root, "", has_failed=has_failed))
 
 
 def _kept(flow: Flow, container: ContainerState, key: str, *, has_failed: bool) -> Iterator[str]:
@@ -42,7 +56,7 @@ def _kept(flow: Flow, container: ContainerState, key: str, *, has_failed: bool) 
         if state is None:
             continue
         if _is_kept(scene, state.status, region, has_failed=has_failed):
-            yield state.place.id
+            yield scene.region_scope(region)
             continue
         for name in region.members:
             component = scene.component(name)
@@ -50,10 +64,7 @@ def _kept(flow: Flow, container: ContainerState, key: str, *, has_failed: bool) 
                 yield from _kept(flow, component.inside, name, has_failed=has_failed)
 
 
-def _is_kept(scene: Scene, status: str, region: object, *, has_failed: bool) -> bool:
-    from penstock.kernel.net import Region
-
-    assert isinstance(region, Region)
+def _is_kept(scene: Scene, status: str, region: Region, *, has_failed: bool) -> bool:
     if status in (PENDING, RUNNING):
         return False
     if not has_failed:
@@ -74,16 +85,6 @@ def _has_died(component: ComponentState) -> bool:
     return component.inside is not None and dying(component.inside) is not None
 
 
-def dying(container: ContainerState) -> ComponentState | None:
-    """The component with which the job dies, if one has ended so: the first by place."""
-    for component in sorted(container.components.values(), key=lambda one: one.place.clock):
-        if component.dies:
-            return component
-        if component.inside is not None and (inner := dying(component.inside)) is not None:
-            return inner
-    return None
-
-
 def recall_dying(flow: Flow) -> None:
     """A job that was dying when it stopped goes on dying."""
     scene = flow.scenes[flow.root.id]
@@ -91,12 +92,15 @@ def recall_dying(flow: Flow) -> None:
         state = scene.region(region)
         if state is not None and state.status == ERROR:
             flow.die(ABORTED.format(region.name), *region.members)
-    component = dying(flow.root)
+    recall_death(flow, scene)
+
+
+def recall_death(flow: Flow, scene: Scene) -> None:
+    component = dying(scene.state)
     if component is not None:
         around = component
-        while (
-            around.region.container.opener is not None
-        ):  # What it lay in has closed; its way out begins at the job's own.
+        while around.region.container is not scene.state:  # What it lay in has closed; its way out begins here.
+            assert around.region.container.opener is not None
             around = around.region.container.opener
         flow.die(DEAD.format(component.name), scene.names[around.place.id])
 
@@ -105,24 +109,55 @@ def settle_kept(flow: Flow, scene: Scene) -> None:
     """Sub-jobs that are there already have closed: what they led to is settled, and nothing is recorded again."""
     for region in scene.bodies:
         state = scene.region(region)
-        if state is None or state.status in (PENDING, RUNNING):
+        if state is not None and state.status not in (PENDING, RUNNING):
+            settle_closed(flow, scene, region, state)
+
+
+def settle_closed(flow: Flow, scene: Scene, region: Region, state: RegionState, *, joins_anew: bool = True) -> None:
+    """`joins_anew`: a join that this sub-job was the last to come to, and that has not started, says so once more."""
+    scene.open_regions -= 1
+    for name in region.members:
+        scene.pending.pop(name, None)
+        component = scene.component(name)
+        if component is not None:
+            settle_ended(flow, scene, name, component)
+    for link in flow.plan.of_region[scene.spec.key, region.index]:
+        if link.on is On.SYNCHRONISE:
+            joining.branch_ended(flow, scene, link, state.status, is_told=not joins_anew)
+        else:
+            flow.settle(scene, link, routing.region_fires(link, state.status))
+
+
+def settle_ended(flow: Flow, scene: Scene, name: str, component: ComponentState) -> None:
+    """A component that has ended: what it led to is settled."""
+    scene.pending.pop(name, None)
+    scene.component_place(name)
+    if component.dies:
+        flow.die(DEAD.format(component.name), name)
+    for link in flow.plan.outbound[name]:
+        if link.on not in OF_REGION:
+            flow.settle(scene, link, routing.has_fired(link, component))
+    for iterator in flow.plan.awaiting.get(name, ()):
+        flow.count_down(scene, iterator)
+
+
+def settle_so_far(flow: Flow, scene: Scene) -> list[ComponentState]:
+    """Settle what has ended in a scope that is open. The components that are at work."""
+    at_work: list[ComponentState] = []
+    for region in scene.bodies:
+        state = scene.region(region)
+        if state is not None and state.status not in (PENDING, RUNNING):
+            settle_closed(flow, scene, region, state)
             continue
-        scene.open_regions -= 1
         for name in region.members:
-            scene.pending.pop(name, None)
             component = scene.component(name)
-            scene.component_place(name)
             if component is None:
                 continue
-            if component.dies:
-                flow.die(DEAD.format(component.name), name)
-            for link in flow.plan.outbound[name]:
-                if link.on not in OF_REGION:
-                    flow.settle(scene, link, routing.has_fired(link, component))
-            for iterator in flow.plan.awaiting.get(name, ()):
-                flow.count_down(scene, iterator)
-        for link in flow.plan.of_region[scene.spec.key, region.index]:
-            if link.on is On.SYNCHRONISE:
-                joining.branch_ended(flow, scene, link, state.status)
-            else:
-                flow.settle(scene, link, routing.region_fires(link, state.status))
+            if component.status == RUNNING:
+                scene.pending.pop(name, None)
+                scene.component_place(name)
+                at_work.append(component)
+            elif component.status != WAIT:
+                settle_ended(flow, scene, name, component)
+                scene.unsettled[region.index] -= 1
+    return at_work

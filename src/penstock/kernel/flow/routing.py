@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock.kernel.facts import CheckpointSaved
-from penstock.kernel.flow.gathering import writes_of
+from penstock.kernel.flow import reasons
+from penstock.kernel.flow.gathering import writes_in
 from penstock.kernel.flow.plan import OF_ERROR, OF_ITERATION, OF_REGION, FlowPlan
+from penstock.kernel.flow.reasons import Skip
 from penstock.kernel.flow.scene import Scene
 from penstock.kernel.flow.state import ERROR, OK, SKIPPED, ComponentState, ContainerState, RegionState
 from penstock.kernel.net import Link, On, Part, Region
-from penstock.kernel.places import event_name
 from penstock.kernel.values import Json, JsonMap
 
 if TYPE_CHECKING:
     from penstock.kernel.flow.decide import Flow
-
-
-@dataclass(frozen=True, slots=True)
-class Skip:
-    reason: str
-    upstream: str | None = None
-    link: str | None = None
-    cause: str | None = None
 
 
 # ---- readiness
@@ -40,11 +32,11 @@ def why_skipped(flow: Flow, scene: Scene, name: str) -> Skip | None:
         return Skip(f"the job is ending: {flow.why_ending}")
     unfed = _unfed(scene, name, part)
     if unfed is not None:
-        return _skip(scene, unfed, f"its input `{unfed.to_port}` cannot be fed: ")
+        return reasons.unfed(scene, unfed, around(flow, scene, unfed))
     control = scene.control(name)
     if part.startable or not control or any(scene.settled.get(link.index) for link in _counting(scene, control)):
         return None
-    return _skip(scene, control[0], "")
+    return reasons.not_led_to(scene, control)
 
 
 def _counting(scene: Scene, control: list[Link]) -> list[Link]:
@@ -67,39 +59,10 @@ def may_start(flow: Flow, name: str) -> bool:
 
 
 def _unfed(scene: Scene, name: str, part: Part) -> Link | None:
-    fed: dict[str, bool] = {}
-    first: dict[str, Link] = {}
-    for link in scene.data(name):
-        fed[link.to_port] = fed.get(link.to_port, False) or bool(scene.settled.get(link.index))
-        if not scene.settled.get(link.index):
-            first.setdefault(link.to_port, link)
-    return next((first[port] for port, is_fed in fed.items() if not is_fed and port in part.required), None)
-
-
-def _skip(scene: Scene, link: Link, prefix: str) -> Skip:
-    source: ComponentState | RegionState | None
-    if link.on in OF_REGION:
-        region = scene.plan.region(link.source)
-        source = scene.region(region)
-        what = f"the sub-job of `{link.source}`"
-    else:
-        source = scene.component(link.source)
-        what = f"`{link.source}`"
-    status = source.status if source is not None else "over"
-    cause = event_name(source.place.id, source.counter - 1) if source is not None else None
-    return Skip(prefix + _reason(link, what, status), link.source, link.on.value, cause)
-
-
-def _reason(link: Link, what: str, status: str) -> str:
-    if status == SKIPPED:
-        return f"{what} was skipped"
-    if link.on is On.IF and status == OK:
-        return f"the condition of its `if` link from {what} was not true"
-    if link.on is On.SYNCHRONISE:
-        return "a branch that it joins ended in ERROR"
-    if link.on is On.DATA:
-        return f"{what} ended in ERROR" if status == ERROR else f"{what} left no rows on `{link.port}`"
-    return f"{what} ended in {status}, so its `{link.on.value}` link did not fire"
+    """All that is expected must be there (rulebook 10.3), also on a port that takes several links: some of the rows are not
+    the rows."""
+    required = (link for link in scene.data(name) if link.to_port in part.required)
+    return next((link for link in required if not scene.settled.get(link.index)), None)
 
 
 # ---- what flows in
@@ -140,8 +103,8 @@ def sees(scene: Scene, name: str) -> list[str]:
     found: dict[str, None] = {}
     for link in scene.plan.inbound[name]:
         if link.on in OF_ITERATION:
-            bodies = (region for region in scene.state.regions.values() if region.status in (OK, ERROR))
-            found.update(dict.fromkeys(region.place.id for region in bodies))
+            ended = (region for region in scene.state.regions.values() if region.status in (OK, ERROR))
+            found.update(dict.fromkeys(region.place.id for region in ended if not region.handles))
         elif scene.plan.part(link.source).container != scene.spec.key:
             continue
         elif link.on in OF_REGION:
@@ -323,7 +286,7 @@ def checkpoint(context: Json, state: RegionState, status: str) -> CheckpointSave
         if hashes:
             outputs[component.name] = hashes
     if state.container.index is not None:
-        values: JsonMap = {key: written.value for key, written in writes_of(state.container).items()}
+        values: JsonMap = {key: written.value for key, written in writes_in(state).items()}
         context = None
     else:
         values = {key: written.value for key, written in sorted(state.out().shared().items())}

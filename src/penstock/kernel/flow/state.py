@@ -1,4 +1,4 @@
-"""State of a component net: what the facts so far amount to. Only `penstock.kernel.flow.evolve` writes it.
+"""State of a component net: what the facts so far amount to. Only `penstock.kernel.flow.evolve` and its parts write it.
 
     ContainerState ── RegionState ── ComponentState ── ContainerState     a joblet call: one inside it
                                                     └─ IteratorState ── ContainerState …   one per open iteration
@@ -20,6 +20,8 @@ from penstock.kernel.values import Json, JsonMap
 WAIT, RUNNING, OK, ERROR, SKIPPED = "WAIT", "RUNNING", "OK", "ERROR", "SKIPPED"
 PENDING = "PENDING"
 SETTLED = frozenset({OK, ERROR, SKIPPED})
+STATUSES = {"ok": OK, "error": ERROR, "skipped": SKIPPED}
+"""How a fact calls the end of something -> its state."""
 
 
 @dataclass(slots=True)
@@ -62,6 +64,8 @@ class RegionState:
     members: dict[str, ComponentState] = field(default_factory=dict)
     error: Json = None
     kept: bool = False
+    handles: bool = False
+    """The end of an iteration led to it."""
 
     def out(self) -> View:
         return joined(member.view for member in self.members.values() if member.status in (OK, ERROR))
@@ -94,6 +98,10 @@ class ContainerState:
     """In an iteration: how many facts its own scope has."""
     handlers: int = 0
     """In an iteration: handlers of its end that have not ended themselves."""
+    body: str = ""
+    """In an iteration: how its body ended, whatever its handlers came to."""
+    fired: set[int] = field(default_factory=set)
+    """In an iteration: the links that its end has fired, by index."""
     error: Json = None
     kept_iterators: dict[str, IteratorState] = field(default_factory=dict)
     """Scope id of an iterator -> what a resume keeps of its earlier run."""
@@ -114,6 +122,11 @@ class IteratorState:
     ok: int = 0
     failed: int = 0
     failures: list[int] = field(default_factory=list)
+    """The first of the failed ones, to be told of."""
+    not_ok: Bitmap = field(default_factory=Bitmap)
+    """All of the failed ones, which a resume runs again."""
+    mishandled: dict[int, ContainerState] = field(default_factory=dict)
+    """Of these, the ones whose body ended OK and a handler did not: a resume runs only what handles them."""
     first_error: Json = None
     death: tuple[LogicalClock, int | None, Json] | None = None
     """A component in one of its iterations with which the job dies: where it stands, its exit code, its error."""
@@ -125,6 +138,16 @@ class IteratorState:
     sets: set[str] = field(default_factory=set)
     """Keys among these whose values stand for sets."""
     merged_up_to: int = 0
+
+
+def dying(container: ContainerState) -> ComponentState | None:
+    """The component with which the job dies, if one has ended so: the first by place."""
+    for component in sorted(container.components.values(), key=lambda one: one.place.clock):
+        if component.dies:
+            return component
+        if component.inside is not None and (inner := dying(component.inside)) is not None:
+            return inner
+    return None
 
 
 KEPT_FAILURES = 1_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from penstock.kernel.errors import Refused
 from penstock.projections.explain import work
 from penstock.projections.explain.explanation import Explanation, Inquiry
+from penstock.projections.explain.shards import explain_shard
 from penstock.projections.explain.step import deeds, played
 from penstock.projections.history import Iterations
 from penstock.projections.steps import standing
@@ -21,6 +22,8 @@ def explain_iteration(ask: Inquiry, index: int) -> Explanation:
     scope = f"{run.id}[{index}]"
     if loop is None:
         raise Refused(f"`{run.id}` has no iterations", f"ask for `{run.id}`")
+    if run.fanout is not None:
+        return explain_shard(ask, run.fanout, index)
     item, recorded, error = work.item_of(ask.log.entries(), scope)
     if recorded is None:
         return _unstarted(ask, loop, scope, index)

@@ -10,6 +10,7 @@ from penstock.expr.scope import MISSING, Missing
 from penstock.expr.visible import Visible
 from penstock.kernel.evolve import Execution, evolve
 from penstock.kernel.facts import RunEnded, boundary
+from penstock.kernel.fanout import seen_by_arcs
 from penstock.kernel.net import Node
 from penstock.kernel.places import run_place
 from penstock.kernel.state import ExecutionState, RunState
@@ -59,6 +60,8 @@ def _note(saw: Saw, state: ExecutionState, run: StepRun, node: Node) -> None:
     ended = state.ending.get(run.id)
     if ended is not None and ended.ended is not None:
         scope = _visible(state, _event(ended, ended.ended), ended.args)
+        if node.fan is not None:
+            scope.fixed["fanin"] = seen_by_arcs(ended, ended.ended, "")
         for edge in node.edges:
             _look(saw, (run.id, "arc", edge.index), edge.guard, scope)
 

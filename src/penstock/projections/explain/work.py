@@ -10,8 +10,9 @@ from penstock.kernel.net import Node, Rule, Task
 from penstock.kernel.values import Json
 from penstock.ports.log import Entry
 from penstock.ports.results import decode
+from penstock.projections.fanouts import FanoutSeen
 from penstock.projections.history import KEPT_ATTEMPTS, Attempt, StepRun
-from penstock.projections.wording import condition, counted, error_line, seconds, shown
+from penstock.projections.wording import condition, counted, elements, error_line, listed, seconds, shown
 
 
 def attempts_of(entries: Iterable[Entry], scope: str, task: str | None) -> list[Attempt]:
@@ -113,6 +114,8 @@ def iterations(run: StepRun, *, is_live: bool) -> list[str]:
     loop = run.iterations
     if loop is None:
         return []
+    if run.fanout is not None:
+        return _shards(run.fanout, is_live=is_live and run.ended_at is None)
     lines = [f"{loop.mode} loop over {counted(loop.total, 'element')}: {loop.done:,} done, {loop.failed:,} failed"]
     if loop.open and run.ended_at is None:
         state = "under way" if is_live else "under way when the run stopped"
@@ -122,6 +125,28 @@ def iterations(run: StepRun, *, is_live: bool) -> list[str]:
         lines.append(f"iteration [{index}] failed: {error_line(error)}")
     if loop.failed > 10:
         lines.append(f"… and {loop.failed - 10:,} more")
+    return lines
+
+
+def _shards(fanout: FanoutSeen, *, is_live: bool) -> list[str]:
+    size = counted(fanout.size, "element") + (" so far" if fanout.total is None else "")
+    again = f", {fanout.retried:,} tried again" if fanout.retried else ""
+    skipped = f", {fanout.skipped:,} not tried" if fanout.skipped else ""
+    lines = [f"loop over {size}, fanned out: {fanout.done:,} done, {fanout.failed:,} failed{again}{skipped}"]
+    many = len(fanout.workers)
+    on = f" on {listed([name for name, _ in fanout.workers.most_common(5)])}" if many else ""
+    more = f" and {counted(many - 5, 'more worker')}" if many > 5 else ""
+    lines.append(f"{counted(fanout.ranges, 'range')}{on}{more}")
+    if fanout.lost:
+        lines.append(f"{counted(fanout.lost, 'range')} came back because their workers were lost, and went out again")
+    for held in sorted(fanout.out.values(), key=lambda one: one.number)[:10]:
+        where = f"on `{held.worker}`" if held.worker else "waits for a worker"
+        state = where if is_live else f"was out ({where}) when the run stopped"
+        lines.append(f"range {held.number}, {elements(held.lo, held.hi)}: {state}")
+    failures = sorted(fanout.failures, key=lambda one: one.index)[:10]
+    lines += [f"element [{one.index}] failed: {error_line(one.error)}" for one in failures]
+    if fanout.failed > len(failures):
+        lines.append(f"… and {fanout.failed - len(failures):,} more")
     return lines
 
 

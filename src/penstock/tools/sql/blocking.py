@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
+from penstock.kernel.values import JsonMap
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.sql.binding import Bound
+from penstock.tools.sql.effects import TRIES, Effect, Happened, NoTable, Ran
 from penstock.tools.sql.failures import Place
 from penstock.tools.sql.plan import Command, Step, Upsert, check_rows
-from penstock.tools.sql.results import Table
+from penstock.tools.sql.results import Table, whole
 
 T = TypeVar("T")
 GRACE = 10.0
+_EFFECT = Place(0, 1, "the name of the effect")
 
 
 class Stopped(Exception):
@@ -161,6 +164,73 @@ def run_steps(session: Session, steps: list[Step], stop: Stop, *, transaction: b
         if not committed:
             session.rollback()
     return tables
+
+
+def run_task(session: Session, steps: list[Step], stop: Stop, effect: Effect | None, *, transaction: bool) -> Ran:
+    """The steps of a task, once if that is asked for."""
+    if effect is not None:
+        return run_once(session, steps, stop, effect)
+    return Ran(whole(run_steps(session, steps, stop, transaction=transaction)))
+
+
+def run_once(session: Session, steps: list[Step], stop: Stop, effect: Effect) -> Ran:
+    """All steps, in the transaction that keeps the name of their effect."""
+    for _ in range(TRIES):
+        try:
+            return Ran(_claimed(session, steps, stop, effect), {"repeated": False})
+        except NoTable:
+            _make_table(session, effect)
+        except Happened:
+            with told(session, _EFFECT):
+                found = effect.found(session.execute(effect.look()))
+            if found is not None:
+                return Ran(found, {"repeated": True})
+    raise effect.unsettled()
+
+
+def _make_table(session: Session, effect: Effect) -> None:
+    try:
+        with told(session, _EFFECT):
+            session.execute(effect.create())
+    except ToolFailure as failure:
+        if failure.kind != "serialization":  # In DuckDB, of two that make it at once the second is told so.
+            raise
+
+
+def _claimed(session: Session, steps: list[Step], stop: Stop, effect: Effect) -> JsonMap:
+    total, committed = len(steps), False
+    try:
+        with _about_effect(session):
+            session.begin(writing=True)
+            is_new = session.execute(effect.claim()).row_count == 1
+        if not is_new:
+            raise Happened
+        result = whole([_run_step(session, step, stop, Place(index, total)) for index, step in enumerate(steps)])
+        with _about_effect(session):
+            session.execute(effect.keep(result))
+        stop.check()
+        with told(session, Place(total - 1, total, "COMMIT")):
+            session.commit()
+        committed = True
+    finally:
+        if not committed:
+            session.rollback()
+    return result
+
+
+@contextmanager
+def _about_effect(session: Session) -> Iterator[None]:
+    try:
+        with told(session, _EFFECT):
+            yield
+    except ToolFailure as failure:
+        if failure.kind == "not_found":
+            raise NoTable from failure
+        if (
+            failure.kind == "constraint"
+        ):  # DuckDB does not wait for another transaction that is about to write the same name.
+            raise Happened from failure
+        raise
 
 
 def _writes(step: Step) -> bool:

@@ -14,13 +14,14 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.tools.base import Call, Success, Tool, ToolFailure
 from penstock.tools.paths import local_path
 from penstock.tools.sql.binding import Bound
-from penstock.tools.sql.blocking import Stop, interruptible, run_steps
+from penstock.tools.sql.blocking import Stop, interruptible, run_task
 from penstock.tools.sql.connection import entry_of
+from penstock.tools.sql.effects import Ran, effect_of
 from penstock.tools.sql.failures import Place, failure
 from penstock.tools.sql.lexer import Dialect
 from penstock.tools.sql.names import insert_into, on_conflict, quote
-from penstock.tools.sql.plan import Planner, SqlParams, Upsert, make_plan, off_the_loop
-from penstock.tools.sql.results import Table, too_large, whole
+from penstock.tools.sql.plan import Planner, SqlParams, Upsert, make_plan, off_the_loop, verbs_of
+from penstock.tools.sql.results import Table, too_large
 from penstock.tools.sql.values import as_json_text, distinct, parsed, to_json
 
 if TYPE_CHECKING:
@@ -252,7 +253,8 @@ class DuckdbTool(Tool[DuckdbParams]):
     first. The commands of a task are one transaction. Values in `params` are bound, never pasted: `:name` or `$name` with
     a mapping, `?` or `$1` with a list.
     The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` …
-    `upsert` writes rows by their keys and can be run again without harm.
+    `upsert` writes rows by their keys and can be run again without harm; so can any commands with `idempotency: true`, which
+    commits them once for each element of a loop, also when a shard is tried again.
     On an error `outcome.duckdb.code` has DuckDB's name for it, such as `ConstraintException`.
     What SQL itself writes (`COPY … TO 'file'`) goes to the process's working directory unless the path is absolute.
     """
@@ -275,18 +277,20 @@ class DuckdbTool(Tool[DuckdbParams]):
         steps = await off_the_loop(params, call, lambda: make_plan(params, planner))
         shared = await shared_database(path, call, read_only=params.read_only)
 
-        def work(stop: Stop) -> list[Table]:
+        effect = effect_of(params, verbs_of(steps), call, Dialect.DUCKDB)
+
+        def work(stop: Stop) -> Ran:
             connection = shared.cursor(str(call.folder))
             forget = stop.on_stop(connection.interrupt)
             try:
                 session = DuckdbSession(connection, params.max_rows)
-                return run_steps(session, steps, stop, transaction=not params.autocommit)
+                return run_task(session, steps, stop, effect, transaction=not params.autocommit)
             finally:
                 forget()
                 connection.close()
 
-        tables = await interruptible(call, work)
-        return Success(whole(tables), {"duckdb": {"code": "OK"}})
+        ran = await interruptible(call, work)
+        return Success(ran.result, {"duckdb": {"code": "OK", **ran.helper}})
 
 
 async def shared_database(path: str, call: Call, *, read_only: bool = False) -> SharedDuckdb:

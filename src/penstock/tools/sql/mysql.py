@@ -14,7 +14,7 @@ from msgspec import Meta
 from penstock.kernel.values import Json, JsonMap
 from penstock.tools.base import Call, Success, Tool, ToolFailure
 from penstock.tools.sql.binding import Bound
-from penstock.tools.sql.blocking import Stop, in_a_thread, interruptible, run_steps
+from penstock.tools.sql.blocking import Stop, in_a_thread, interruptible, run_task
 from penstock.tools.sql.connection import (
     Auth,
     Database,
@@ -27,19 +27,20 @@ from penstock.tools.sql.connection import (
     address_of,
     pool_size,
 )
+from penstock.tools.sql.effects import Ran, effect_of
 from penstock.tools.sql.failures import Place
 from penstock.tools.sql.lexer import Dialect
 from penstock.tools.sql.mysql_connection import Login, connect, failure_of, kill_query, login_of, thread_of
 from penstock.tools.sql.names import insert_into, on_conflict
-from penstock.tools.sql.plan import Planner, SqlParams, Upsert, make_plan, off_the_loop
-from penstock.tools.sql.results import Table, too_large, whole
+from penstock.tools.sql.plan import Planner, SqlParams, Upsert, make_plan, off_the_loop, verbs_of
+from penstock.tools.sql.results import Table, too_large
 from penstock.tools.sql.values import as_json_text, distinct, parsed, to_json
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 _BATCH = 1000
-_JSON_TYPE = 245
+JSON_TYPE = 245
 
 
 class MysqlParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
@@ -108,7 +109,7 @@ class MysqlSession:
             if not cursor.description:
                 return Table(row_count=max(cursor.rowcount, 0))
             columns = distinct([column[0] for column in cursor.description])
-            convert = [parsed if cast("int", column[1]) == _JSON_TYPE else to_json for column in cursor.description]
+            convert = [parsed if cast("int", column[1]) == JSON_TYPE else to_json for column in cursor.description]
             rows: list[Json] = []
             while batch := cursor.fetchmany(_BATCH):
                 if len(rows) + len(batch) > self.max_rows:
@@ -201,7 +202,8 @@ class MysqlTool(Tool[MysqlParams]):
     `%(name)s` with a mapping, `%s` or `?` with a list. A list of plain values is for `IN :ids`; any other list or mapping
     goes as JSON text.
     The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` …
-    `upsert` writes rows by their keys (`ON DUPLICATE KEY UPDATE`) and can be run again without harm.
+    `upsert` writes rows by their keys (`ON DUPLICATE KEY UPDATE`) and can be run again without harm; so can any commands with
+    `idempotency: true`, which commits them once for each element of a loop, also when a shard is tried again.
     `outcome.mysql.code` is the server's error number, such as 1213, and `outcome.mysql.sqlstate` its SQLSTATE.
     """
 
@@ -219,29 +221,30 @@ class MysqlTool(Tool[MysqlParams]):
         login = login_of(address_of(params, call), call)
         planner = Planner(Dialect.MYSQL, call, own_transactions=params.autocommit)
         steps = await off_the_loop(params, call, lambda: make_plan(params, planner))
-        words = {statement.verb for step in steps for statement in getattr(step, "statements", ())}
-        touched = bool(words - _LEAVES_NO_TRACE) or params.autocommit
-        pool = await _pool(login, call)
+        verbs = verbs_of(steps)
+        touched = bool(verbs - _LEAVES_NO_TRACE) or params.autocommit
+        effect = effect_of(params, verbs, call, Dialect.MYSQL)
+        pool = await pool_for(login, call)
 
-        def work(stop: Stop) -> list[Table]:
+        def work(stop: Stop) -> Ran:
             connection = pool.take()
             number = thread_of(connection)
             forget = stop.on_stop(in_a_thread(lambda: kill_query(login, number)))
             try:
                 connection.autocommit(params.autocommit)
                 session = MysqlSession(connection, login, params)
-                return run_steps(session, steps, stop, transaction=not params.autocommit)
+                return run_task(session, steps, stop, effect, transaction=not params.autocommit)
             finally:
                 forget()
                 pool.give_back(connection, touched=touched or stop.is_set)
 
         async with pool.turns:
-            tables = await interruptible(call, work)
-        helper: JsonMap = {"code": 0, "sqlstate": "00000"}
-        return Success(whole(tables), {"mysql": helper})
+            ran = await interruptible(call, work)
+        helper: JsonMap = {"code": 0, "sqlstate": "00000", **ran.helper}
+        return Success(ran.result, {"mysql": helper})
 
 
-async def _pool(login: Login, call: Call) -> _Pool:
+async def pool_for(login: Login, call: Call) -> _Pool:
     async def make() -> tuple[_Pool, Callable[[], Awaitable[None]]]:
         pool = _Pool(login, pool_size(call))
         return pool, pool.close

@@ -17,6 +17,7 @@ from msgspec import Meta
 from penstock.ports.blobs import ResultRef, is_ref
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.sql.binding import Bound, bind
+from penstock.tools.sql.effects import Idempotency
 from penstock.tools.sql.failures import Place, failure
 from penstock.tools.sql.lexer import Dialect, Statement, split
 from penstock.tools.sql.results import Table
@@ -76,6 +77,7 @@ class CommonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     upsert: Annotated[
         UpsertRows | None, Meta(description="Rows to insert or update by their keys: safe to run again.")
     ] = None
+    idempotency: Idempotency = False
     max_rows: Annotated[
         int, Meta(description="More rows than this in one result are an error of kind `too_large`.", ge=1)
     ] = DEFAULT_MAX_ROWS
@@ -117,6 +119,10 @@ class Upsert(Step):
     @property
     def excerpt(self) -> str:
         return f"upsert into {self.table}"
+
+
+def verbs_of(steps: Sequence[Step]) -> set[str]:
+    return {statement.verb for step in steps if isinstance(step, Command) for statement in step.statements}
 
 
 def check_rows(step: Command, table: Table, place: Place) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from penstock.kernel.values import Json
+from penstock.kernel.values import Json, JsonMap
 from penstock.tools.base import Call, Success, Tool, ToolFailure
 from penstock.tools.sql.binding import Bound
 from penstock.tools.sql.connection import (
@@ -23,6 +23,7 @@ from penstock.tools.sql.connection import (
     User,
     address_of,
 )
+from penstock.tools.sql.effects import TRIES, Effect, Happened, NoTable, Ran, effect_of
 from penstock.tools.sql.failures import Place
 from penstock.tools.sql.lexer import Dialect
 from penstock.tools.sql.names import insert_into, on_conflict
@@ -38,6 +39,7 @@ from penstock.tools.sql.plan import (
     exactly_one,
     off_the_loop,
     values_of,
+    verbs_of,
 )
 from penstock.tools.sql.postgres_connection import Lease, argument, arguments, pool_for
 from penstock.tools.sql.postgres_copy import CopyData, CopyIn, CopyOut, copy_in, copy_out, copy_step
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
     from psycopg.errors import Diagnostic
 
 _BATCH = 1000
+_EFFECT = Place(0, 1, "the name of the effect")
+_MADE = ("23505", "42P07", "42710")
 _RECORDS = {2249, 2287}
 
 
@@ -132,14 +136,58 @@ class PostgresRun:
 
     async def run(self, steps: Sequence[Step]) -> list[Table]:
         self.lease.touched = any(touches_session(step) for step in steps)
-        total = len(steps)
         async with self._transaction(steps):
-            return [await self._step(step, Place(index, total)) for index, step in enumerate(steps)]
+            return await self._all(steps)
+
+    async def run_once(self, steps: Sequence[Step], effect: Effect) -> Ran:
+        """All steps, in the transaction that keeps the name of their effect."""
+        for _ in range(TRIES):
+            try:
+                return Ran(await self._claimed(steps, effect), {"repeated": False})
+            except NoTable:
+                await self._make_table(effect)
+            except Happened:
+                async with self._told(_EFFECT):
+                    found = effect.found(await self._execute(effect.look()))
+                if found is not None:
+                    return Ran(found, {"repeated": True})
+        raise effect.unsettled()
+
+    async def _claimed(self, steps: Sequence[Step], effect: Effect) -> JsonMap:
+        self.lease.touched = any(touches_session(step) for step in steps)
+        async with self._transaction(steps, alone=False):
+            try:
+                async with self._told(_EFFECT):
+                    claimed = await self._execute(effect.claim())
+            except ToolFailure as failure:
+                if failure.kind == "not_found":
+                    raise NoTable from failure
+                raise
+            if not claimed.row_count:
+                raise Happened
+            result = whole(await self._all(steps))
+            async with self._told(_EFFECT):
+                await self._execute(effect.keep(result))
+        return result
+
+    async def _make_table(self, effect: Effect) -> None:
+        """Two that make it at once get in each other's way in the catalog: who came second finds it made."""
+        try:
+            async with self._told(_EFFECT):
+                await self._execute(effect.create())
+        except ToolFailure as failure:
+            if failure.helpers["pg"].get("code") not in _MADE:
+                raise
+
+    async def _all(self, steps: Sequence[Step]) -> list[Table]:
+        total = len(steps)
+        return [await self._step(step, Place(index, total)) for index, step in enumerate(steps)]
 
     @asynccontextmanager
-    async def _transaction(self, steps: Sequence[Step]) -> AsyncIterator[None]:
+    async def _transaction(self, steps: Sequence[Step], *, alone: bool = True) -> AsyncIterator[None]:
+        """`alone`: a statement that is a transaction by itself needs no other."""
         total = len(steps)
-        before = self._before(steps)
+        before = self._before(steps, alone=alone)
         if before:
             async with self._told(Place(0, total, before)):
                 await self.connection.execute(before.encode())
@@ -150,7 +198,7 @@ class PostgresRun:
             yield
             async with self._told(Place(total - 1, total, "COMMIT")):
                 ended = await self.connection.execute("COMMIT")
-        except ToolFailure:
+        except (ToolFailure, NoTable, Happened):
             # Whatever else ends the block ends the connection with it, and so the transaction: nothing is waited for.
             if not self.connection.closed:
                 async with self._told(Place(total - 1, total, "ROLLBACK")):
@@ -159,14 +207,14 @@ class PostgresRun:
         if ended.statusmessage != "COMMIT":  # how the server says that it rolled back a transaction in error
             raise ToolFailure("database", "the transaction could not be committed, and nothing was changed")
 
-    def _before(self, steps: Sequence[Step]) -> str:
+    def _before(self, steps: Sequence[Step], *, alone: bool) -> str:
         """What is sent first, in one trip: nothing at all for a statement that is a transaction by itself."""
         limit = self.call.timeout()
         timeout = "" if limit is None else f"statement_timeout = {max(1, round(limit * 1000))}"
         if self.params.autocommit:
             self.lease.touched = self.lease.touched or bool(timeout)
             return f"SET {timeout}" if timeout else ""
-        if stands_alone(steps) and not timeout and not self.params.isolation:
+        if alone and stands_alone(steps) and not timeout and not self.params.isolation:
             return ""
         level = f" ISOLATION LEVEL {self.params.isolation}" if self.params.isolation else ""
         return f"BEGIN{level}" + (f"; SET LOCAL {timeout}" if timeout else "")
@@ -287,7 +335,9 @@ class PostgresTool(Tool[PostgresParams]):
     mapping is jsonb; `:value::jsonb` makes jsonb of whatever it is. Inside quotes and comments nothing is replaced.
     The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` … Numbers of type numeric
     are numbers when that is exact and text otherwise, times are ISO 8601, bytea is base64.
-    `upsert` writes rows by their keys and can be run again without harm. `copy` moves rows to and from files with COPY.
+    `upsert` writes rows by their keys and can be run again without harm; so can any commands with `idempotency: true`, which
+    commits them once for each element of a loop, also when a shard is tried again (`outcome.pg.repeated` is true then).
+    `copy` moves rows to and from files with COPY.
     `outcome.pg.code` (and `sqlstate`) is `00000` or says what went wrong: `40001` and `40P01` are worth a retry.
     The task's time limit (`spec.timeout`) is also the server's `statement_timeout`; `spec.pool.max_size` bounds connections.
     """
@@ -319,6 +369,8 @@ class PostgresTool(Tool[PostgresParams]):
         planner = PostgresPlanner(Dialect.POSTGRES, call, own_transactions=params.autocommit)
         steps = await off_the_loop(params, call, lambda: make_plan(params, planner))
         pool = await pool_for(address_of(params, call), call)
+        effect = effect_of(params, verbs_of(steps), call, Dialect.POSTGRES)
         async with pool.lease() as lease, _notices(lease, call):
-            tables = await PostgresRun(lease, params, call).run(steps)
-        return Success(whole(tables), OK)
+            run = PostgresRun(lease, params, call)
+            ran = Ran(whole(await run.run(steps))) if effect is None else await run.run_once(steps, effect)
+        return Success(ran.result, {"pg": {**OK["pg"], **ran.helper}})

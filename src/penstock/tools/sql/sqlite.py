@@ -15,13 +15,14 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.tools.base import Call, Success, Tool, ToolFailure
 from penstock.tools.paths import local_path
 from penstock.tools.sql.binding import Bound
-from penstock.tools.sql.blocking import Stop, interruptible, run_steps
+from penstock.tools.sql.blocking import Stop, interruptible, run_task
 from penstock.tools.sql.connection import entry_of
+from penstock.tools.sql.effects import Ran, effect_of
 from penstock.tools.sql.failures import Place, failure
 from penstock.tools.sql.lexer import Dialect
 from penstock.tools.sql.names import insert_into, on_conflict
-from penstock.tools.sql.plan import Planner, SqlParams, Upsert, make_plan, off_the_loop
-from penstock.tools.sql.results import Table, too_large, whole
+from penstock.tools.sql.plan import Planner, SqlParams, Upsert, make_plan, off_the_loop, verbs_of
+from penstock.tools.sql.results import Table, too_large
 from penstock.tools.sql.values import as_json_text, distinct, to_json
 
 MEMORY = ":memory:"
@@ -208,7 +209,8 @@ class SqliteTool(Tool[SqliteParams]):
     The commands of a task are one transaction: all of them count or none does. Values in `params` are bound, never pasted:
     `:name` with a mapping, `?` with a list; a list or mapping among them goes as JSON text.
     The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` …
-    `upsert` writes rows by their keys and can be run again without harm.
+    `upsert` writes rows by their keys and can be run again without harm; so can any commands with `idempotency: true`, which
+    commits them once for each element of a loop, also when a shard is tried again.
     `path: ':memory:'` is one database for all tasks of an execution, gone when it ends.
     On an error `outcome.sqlite.code` has SQLite's name for it, such as `SQLITE_CONSTRAINT_UNIQUE`.
     """
@@ -234,19 +236,21 @@ class SqliteTool(Tool[SqliteParams]):
             path, call, create=params.create, read_only=params.read_only, busy_timeout=params.busy_timeout
         )
 
-        def work(stop: Stop) -> list[Table]:
+        effect = effect_of(params, verbs_of(steps), call, Dialect.SQLITE)
+
+        def work(stop: Stop) -> Ran:
             connection = shared.take()
             forget = stop.on_stop(connection.interrupt)
             try:
                 session = SqliteSession(connection, params.max_rows)
-                return run_steps(session, steps, stop, transaction=not params.autocommit)
+                return run_task(session, steps, stop, effect, transaction=not params.autocommit)
             finally:
                 forget()
                 shared.give_back(connection)
 
         async with shared.turn or nullcontext():
-            tables = await interruptible(call, work)
-        return Success(whole(tables), {"sqlite": {"code": "SQLITE_OK"}})
+            ran = await interruptible(call, work)
+        return Success(ran.result, {"sqlite": {"code": "SQLITE_OK", **ran.helper}})
 
 
 async def shared_database(

@@ -22,6 +22,14 @@ RETURNING key;
 -- Pin the document an execution runs.
 INSERT INTO document (execution, body) VALUES (?, ?);
 
+-- name: submitted
+-- The execution that was made under a submission key.
+SELECT x.id FROM submission AS s JOIN execution AS x ON x.key = s.execution WHERE s.key = ?;
+
+-- name: submit
+-- A submission key has made its execution.
+INSERT INTO submission (key, execution) VALUES (?, ?);
+
 -- name: claim
 -- A new owner under a new epoch, which fences out the one before.
 UPDATE execution SET epoch = epoch + 1, owner = ? WHERE id = ? AND NOT forgotten RETURNING epoch;
@@ -77,7 +85,7 @@ FROM execution AS x
 WHERE x.id = ? AND NOT x.forgotten;
 
 -- name: headers
--- The newest executions first.
+-- The newest executions first; of those that are older than one, and have a status and a name.
 SELECT
   x.id, x.kind, x.name, x.path, x.digest, x.status, x.started_at, x.ended_at,
   coalesce((SELECT e.place - (x.key << 36) FROM event AS e
@@ -86,8 +94,28 @@ SELECT
   x.label, x.trace_id
 FROM execution AS x
 WHERE NOT x.forgotten
+  AND x.key < CASE WHEN :after IS NULL THEN 9223372036854775807 ELSE (SELECT o.key FROM execution AS o WHERE o.id = :after) END
+  AND (:status IS NULL OR x.status = :status)
+  AND (:name IS NULL OR x.name = :name)
 ORDER BY x.key DESC
-LIMIT ?;
+LIMIT :limit;
+
+-- name: named
+-- The executions that a label or the beginning of an id can mean, the newest first.
+SELECT
+  x.id, x.kind, x.name, x.path, x.digest, x.status, x.started_at, x.ended_at,
+  coalesce((SELECT e.place - (x.key << 36) FROM event AS e
+    WHERE e.place > (x.key << 36) AND e.place < ((x.key + 1) << 36)
+    ORDER BY e.place DESC LIMIT 1), 0) AS last_seq,
+  x.label, x.trace_id
+FROM execution AS x
+WHERE NOT x.forgotten AND (x.label = :name OR (x.id >= :name AND x.id < :name || char(1114111)))
+ORDER BY x.key DESC
+LIMIT :limit;
+
+-- name: unfinished
+-- The executions that somebody should be working on, oldest first.
+SELECT id FROM execution WHERE status = 'running' AND NOT forgotten ORDER BY key;
 
 -- name: document
 -- The document an execution is pinned to.
@@ -105,13 +133,36 @@ FROM execution AS x JOIN request AS r ON r.execution = x.key
 WHERE x.id = ? AND NOT x.forgotten
 ORDER BY r.number;
 
+-- name: asked_of_all
+-- The requests that no owner has answered yet, oldest first.
+SELECT r.number, x.id, r.what, r.payload
+FROM execution AS x JOIN request AS r ON r.execution = x.key
+WHERE NOT x.forgotten
+ORDER BY r.number;
+
 -- name: answered
 -- A request is a letter, not a fact: once answered it goes, and what came of it is in the entries.
 DELETE FROM request WHERE number = ?;
 
+-- name: ended_before
+-- Executions that ended before a time and may be pruned, the earliest first.
+SELECT id FROM execution
+WHERE status IN ('completed', 'failed', 'cancelled') AND ended_at < ? AND NOT forgotten
+ORDER BY ended_at, key
+LIMIT ?;
+
+-- name: is_ended
+-- An execution that ended before a time.
+SELECT 1 FROM execution
+WHERE id = ? AND status IN ('completed', 'failed', 'cancelled') AND ended_at < ? AND NOT forgotten;
+
 -- name: mark_forgotten
 -- From here on nobody sees the execution, and its id is free; its entries go in many small transactions.
 UPDATE execution SET forgotten = 1, id = id || ' forgotten ' || key WHERE id = ? AND NOT forgotten RETURNING key;
+
+-- name: forget_submissions
+-- The submission keys of an execution that is forgotten may be used anew.
+DELETE FROM submission WHERE execution = ?;
 
 -- name: forgotten
 -- Executions whose forgetting has begun and not ended, perhaps in a process that died, with the last entry left of each.

@@ -1,0 +1,123 @@
+"""What tools have said, in the files in which a server keeps it: one JSON line each, numbered by their order."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from threading import Lock
+
+from msgspec import DecodeError
+
+from penstock.kernel.values import JsonMap
+from penstock.ports.lines import Line, lost_lines
+from penstock.ports.results import decode, encode
+
+REMEMBERED = 1000
+
+
+class FileLines:
+    """`logs/EXECUTION.ndjson` in the state folder, as an embedded run writes them too.
+
+    Where a reader stopped is remembered, so that one who comes back need not begin at the first line.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._folder = home / "logs"
+        self._places: OrderedDict[tuple[str, int], int] = OrderedDict()
+        self._lock = Lock()
+        self._lost: Counter[str] = Counter()
+
+    def append(self, execution_id: str, lines: Sequence[Line]) -> None:
+        path = self._path(execution_id)
+        if path is None or not lines:
+            return
+        with self._lock:
+            lost = self._lost.pop(execution_id, 0)
+            said = [lost_lines(lost, lines[0].ts), *lines] if lost else lines
+            try:
+                _write(path, b"".join(_raw(line) for line in said))
+            except OSError:
+                # A full disk must not fail a task because it printed; the event log will say what is wrong.
+                self._lost[execution_id] = lost + len(lines)
+
+    def flush(self) -> None:
+        """What was handed over has been written."""
+
+    def close(self) -> None:
+        """No file is kept open."""
+
+    def read(self, execution_id: str, after: int = 0, limit: int = 1000) -> list[JsonMap]:
+        path = self._path(execution_id)
+        if path is None or limit <= 0:
+            return []
+        lines: list[JsonMap] = []
+        number, place = self._known(execution_id, after)
+        try:
+            with path.open("rb") as file:
+                file.seek(place)
+                for raw in file:
+                    if not raw.endswith(b"\n"):  # Still being written.
+                        break
+                    number, place = number + 1, place + len(raw)
+                    if number > after:
+                        lines.append(_record(raw))
+                    if len(lines) >= limit:
+                        break
+        except FileNotFoundError:
+            return []
+        self._remember(execution_id, number, place)
+        return lines
+
+    def drop(self, executions: Iterable[str]) -> None:
+        for execution_id in executions:
+            path = self._path(execution_id)
+            if path is not None:
+                path.unlink(missing_ok=True)
+
+    def _path(self, execution_id: str) -> Path | None:
+        is_name = (
+            execution_id and not execution_id.startswith(".") and "/" not in execution_id and "\0" not in execution_id
+        )
+        return self._folder / f"{execution_id}.ndjson" if is_name else None
+
+    def _known(self, execution_id: str, after: int) -> tuple[int, int]:
+        with self._lock:
+            place = self._places.get((execution_id, after))
+        return (after, place) if place is not None else (0, 0)
+
+    def _remember(self, execution_id: str, number: int, place: int) -> None:
+        with self._lock:
+            self._places[execution_id, number] = place
+            while len(self._places) > REMEMBERED:
+                self._places.popitem(last=False)
+
+
+def _raw(line: Line) -> bytes:
+    return encode(line._replace(text=line.text.encode("utf-8", "replace").decode()).record()) + b"\n"
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        end = os.lseek(descriptor, 0, os.SEEK_END)
+        # The last line of a process that was killed may be cut off: what is said now begins a line of its own.
+        if end and os.pread(descriptor, 1, end - 1) != b"\n":
+            data = b"\n" + data
+        while data:
+            data = data[os.write(descriptor, data) :]
+    finally:
+        os.close(descriptor)
+
+
+def _record(raw: bytes) -> JsonMap:
+    """A line that was cut off by a crash is shown as it is: numbers stay what they were."""
+    try:
+        record = decode(raw)
+    except DecodeError:
+        record = None
+    if isinstance(record, dict):
+        return record
+    return {"ts": 0.0, "scope": "", "task_run_id": None, "line": raw.decode("utf-8", "replace").rstrip("\n")}

@@ -1,0 +1,202 @@
+"""The control store in memory, for tests and for a server that keeps nothing.
+
+Several `MemoryControl`s on one `MemoryControlStore` stand for several processes.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from penstock.adapters.control_rows import (
+    check_name,
+    check_texts,
+    filed_values,
+    has_content,
+    hook_values,
+    no_secret_kept,
+    schedule_values,
+)
+from penstock.adapters.control_secrets import Seal, hash_of, is_same, is_used_anew, new_token_id, new_token_secret
+from penstock.kernel.errors import Refused
+from penstock.ports.control import HIDDEN, Filed, Hook, Schedule, Scope, Token
+
+_CHECKING = Seal({})
+
+
+@dataclass(slots=True)
+class MemoryControlStore:
+    """What outlives a control store that is closed."""
+
+    documents: dict[str, list[Filed]] = field(default_factory=dict)
+    newest: dict[str, int] = field(default_factory=dict)
+    tokens: dict[str, tuple[Token, str]] = field(default_factory=dict)
+    """Id -> token, hash of its secret."""
+    schedules: dict[str, Schedule] = field(default_factory=dict)
+    hooks: dict[str, Hook] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class MemoryControl:
+    def __init__(self, store: MemoryControlStore | None = None, *, now: Callable[[], float] = time.time) -> None:
+        self._kept = store or MemoryControlStore()
+        self._now = now
+        self._is_closed = False
+
+    @property
+    def _store(self) -> MemoryControlStore:
+        if self._is_closed:
+            raise Refused("the control store is closed", "open it again first")
+        return self._kept
+
+    def close(self) -> None:
+        self._is_closed = True
+
+    # ---- catalog
+
+    def file(self, path: str, text: str, kind: str, digest: str, sources: Mapping[str, str], by: str = "") -> Filed:
+        store = self._store
+        filed_values(path, text, kind, digest, sources, by)
+        with store.lock:
+            versions = store.documents.setdefault(path, [])
+            if versions and has_content(versions[-1], kind, text, sources):
+                return versions[-1]
+            store.newest[path] = version = store.newest.get(path, 0) + 1
+            versions.append(Filed(path, version, digest, kind, text, self._now(), by, dict(sources)))
+            return versions[-1]
+
+    def document(self, path: str, version: int | None = None) -> Filed | None:
+        found = [one for one in self._store.documents.get(path, []) if version in (None, one.version)]
+        return found[-1] if found else None
+
+    def documents(self, prefix: str = "", limit: int = 1000, *, after: str = "") -> list[Filed]:
+        store = self._store
+        with store.lock:
+            paths = sorted(path for path in store.documents if path.startswith(prefix) and path > after)
+            return [_without_text(store.documents[path][-1]) for path in islice(paths, max(limit, 0))]
+
+    def versions(self, path: str) -> list[Filed]:
+        return [_without_text(one) for one in list(self._store.documents.get(path, []))]
+
+    def unfile(self, path: str) -> bool:
+        store = self._store
+        with store.lock:
+            return store.documents.pop(path, None) is not None
+
+    # ---- tokens
+
+    def add_token(self, name: str, scope: Scope, expires_at: float | None = None) -> tuple[Token, str]:
+        store = self._store
+        check_name("name", name)
+        secret = new_token_secret()
+        token = Token(new_token_id(), name, scope, self._now(), expires_at)
+        with store.lock:
+            store.tokens[token.id] = (token, hash_of(secret))
+        return token, secret
+
+    def token(self, secret: str) -> Token | None:
+        store, shown, now = self._store, hash_of(secret), self._now()
+        with store.lock:
+            found = next((token for token, kept in store.tokens.values() if is_same(kept, shown)), None)
+            if found is None or (found.expires_at is not None and found.expires_at <= now):
+                return None
+            if is_used_anew(found.last_used_at, now):
+                found = replace(found, last_used_at=now)
+                store.tokens[found.id] = (found, shown)
+            return found
+
+    def tokens(self) -> list[Token]:
+        return [token for token, _ in list(self._store.tokens.values())]
+
+    def revoke(self, token_id: str) -> bool:
+        store = self._store
+        with store.lock:
+            return store.tokens.pop(token_id, None) is not None
+
+    # ---- schedules
+
+    def schedule(self, name: str) -> Schedule | None:
+        return deepcopy(self._store.schedules.get(name))
+
+    def schedules(self) -> list[Schedule]:
+        store = self._store
+        with store.lock:
+            return [deepcopy(store.schedules[name]) for name in sorted(store.schedules)]
+
+    def put_schedule(self, schedule: Schedule) -> None:
+        store = self._store
+        schedule_values(schedule)
+        with store.lock:
+            there = store.schedules.get(schedule.name)
+            if there is not None:
+                schedule = replace(
+                    schedule,
+                    fired_to=max(there.fired_to, schedule.fired_to),
+                    last_slot=there.last_slot,
+                    last_run=there.last_run,
+                    last_error=there.last_error,
+                )
+            store.schedules[schedule.name] = deepcopy(schedule)
+
+    def drop_schedule(self, name: str) -> bool:
+        store = self._store
+        with store.lock:
+            return store.schedules.pop(name, None) is not None
+
+    def fired(
+        self,
+        name: str,
+        before: float,
+        to: float,
+        *,
+        slot: float | None = None,
+        run: str | None = None,
+        error: str | None = None,
+    ) -> bool:
+        store = self._store
+        check_texts(error=error or "")
+        with store.lock:
+            there = store.schedules.get(name)
+            if there is None or there.fired_to != before or to < before:
+                return False
+            moved = replace(there, fired_to=to)
+            if run is not None or error is not None:
+                last = there.last_slot if slot is None else slot
+                moved = replace(moved, last_slot=last, last_run=run, last_error=error)
+            store.schedules[name] = moved
+            return True
+
+    # ---- hooks
+
+    def hook(self, name: str) -> Hook | None:
+        return deepcopy(self._store.hooks.get(name))
+
+    def hooks(self) -> list[Hook]:
+        store = self._store
+        with store.lock:
+            found = [deepcopy(store.hooks[name]) for name in sorted(store.hooks)]
+        return [replace(one, secret=None if one.secret is None else HIDDEN) for one in found]
+
+    def put_hook(self, hook: Hook) -> None:
+        store = self._store
+        hook_values(hook, _CHECKING)
+        with store.lock:
+            if hook.secret == HIDDEN:
+                there = store.hooks.get(hook.name)
+                if there is None or there.secret is None:
+                    raise no_secret_kept(hook.name)
+                hook = replace(hook, secret=there.secret)
+            store.hooks[hook.name] = deepcopy(hook)
+
+    def drop_hook(self, name: str) -> bool:
+        store = self._store
+        with store.lock:
+            return store.hooks.pop(name, None) is not None
+
+
+def _without_text(filed: Filed) -> Filed:
+    return replace(filed, text="", sources={})

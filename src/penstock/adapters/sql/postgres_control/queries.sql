@@ -1,0 +1,145 @@
+-- Every statement the control store in PostgreSQL runs, each with its name and the sentence that is true of it.
+
+-- name: lock_schema
+-- One process at a time changes the tables of this schema.
+SELECT pg_advisory_xact_lock(hashtextextended('penstock control ' || current_schema(), 0));
+
+-- name: has_tables
+-- Whether this schema has been brought up at all.
+SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'control_version');
+
+-- name: schema_version
+-- The highest schema file that has been applied to this schema.
+SELECT coalesce(max(version), 0) FROM control_version;
+
+-- name: record_version
+-- A schema file has been applied.
+INSERT INTO control_version (version) VALUES (%(version)s);
+
+-- name: lock_path
+-- Until the end of the transaction nobody else gives this path a version.
+INSERT INTO control_path (path, newest) VALUES (%(path)s, 0)
+ON CONFLICT (path) DO UPDATE SET newest = control_path.newest;
+
+-- name: newest_document
+-- The newest version of a document, if it is still in the catalog.
+SELECT d.path, d.version, d.digest, d.kind, d.created_at, d.created_by, d.text, d.sources
+FROM control_path AS p JOIN control_document AS d ON d.path = p.path AND d.version = p.newest
+WHERE p.path = %(path)s;
+
+-- name: document
+-- One version of a document.
+SELECT path, version, digest, kind, created_at, created_by, text, sources
+FROM control_document WHERE path = %(path)s AND version = %(version)s;
+
+-- name: file
+-- A path has a version more, whose number it never had.
+WITH next AS (
+  UPDATE control_path SET newest = newest + 1 WHERE path = %(path)s RETURNING newest
+)
+INSERT INTO control_document (path, version, digest, kind, created_at, created_by, text, sources)
+SELECT %(path)s, newest, %(digest)s, %(kind)s, control_now(), %(by)s, %(text)s, %(sources)s FROM next
+RETURNING path, version, digest, kind, created_at, created_by, text, sources;
+
+-- name: documents
+-- The newest versions of the documents whose paths begin so, by path, without what is in them.
+SELECT d.path, d.version, d.digest, d.kind, d.created_at, d.created_by
+FROM control_path AS p JOIN control_document AS d ON d.path = p.path AND d.version = p.newest
+WHERE p.path > %(after)s AND p.path >= %(prefix)s AND starts_with(p.path, %(prefix)s)
+ORDER BY p.path LIMIT %(limit)s;
+
+-- name: versions
+-- The versions of a document, the oldest first, without what is in them.
+SELECT path, version, digest, kind, created_at, created_by
+FROM control_document WHERE path = %(path)s ORDER BY version;
+
+-- name: unfile
+-- A document is in the catalog no more.
+DELETE FROM control_document WHERE path = %(path)s;
+
+-- name: add_token
+-- A token is good from now on. Repeated after a lost connection, it is the same one.
+INSERT INTO control_token (id, hash, name, scope, created_at, expires_at)
+VALUES (%(id)s, %(hash)s, %(name)s, %(scope)s, control_now(), %(expires_at)s)
+ON CONFLICT (id) DO UPDATE SET name = excluded.name
+RETURNING id, name, scope, created_at, expires_at, last_used_at;
+
+-- name: token
+-- The token whose secret has this hash, unless it has expired; and the time.
+SELECT hash, control_now(), id, name, scope, created_at, expires_at, last_used_at
+FROM control_token WHERE hash = %(hash)s AND (expires_at IS NULL OR expires_at > control_now());
+
+-- name: use_token
+-- A token was used just now.
+UPDATE control_token SET last_used_at = %(now)s WHERE id = %(id)s;
+
+-- name: tokens
+-- All tokens, the oldest first.
+SELECT id, name, scope, created_at, expires_at, last_used_at FROM control_token ORDER BY number;
+
+-- name: revoke
+-- A token is good no more.
+DELETE FROM control_token WHERE id = %(id)s;
+
+-- name: schedule
+-- One schedule.
+SELECT name, cron, path, zone, version, payload, context, missed, is_on, fired_to, last_slot, last_run, last_error
+FROM control_schedule WHERE name = %(name)s;
+
+-- name: schedules
+-- All schedules.
+SELECT name, cron, path, zone, version, payload, context, missed, is_on, fired_to, last_slot, last_run, last_error
+FROM control_schedule ORDER BY name;
+
+-- name: put_schedule
+-- A schedule says this from now on; what it has fired is not forgotten.
+INSERT INTO control_schedule (
+  name, cron, path, zone, version, payload, context, missed, is_on, fired_to, last_slot, last_run, last_error
+) VALUES (
+  %(name)s, %(cron)s, %(path)s, %(zone)s, %(version)s, %(payload)s, %(context)s, %(missed)s, %(is_on)s,
+  %(fired_to)s, %(last_slot)s, %(last_run)s, %(last_error)s
+)
+ON CONFLICT (name) DO UPDATE SET
+  cron = excluded.cron, path = excluded.path, zone = excluded.zone, version = excluded.version,
+  payload = excluded.payload, context = excluded.context, missed = excluded.missed, is_on = excluded.is_on,
+  fired_to = greatest(control_schedule.fired_to, excluded.fired_to);
+
+-- name: drop_schedule
+-- A schedule is gone.
+DELETE FROM control_schedule WHERE name = %(name)s;
+
+-- name: fired
+-- The slots up to a time are dealt with, if nobody else has dealt with them.
+UPDATE control_schedule SET fired_to = %(to)s
+WHERE name = %(name)s AND fired_to = %(before)s AND %(to)s::float8 >= %(before)s::float8;
+
+-- name: fired_slot
+-- The same, and this is what became of the last of them.
+UPDATE control_schedule
+SET fired_to = %(to)s, last_slot = coalesce(%(slot)s, last_slot), last_run = %(run)s, last_error = %(error)s
+WHERE name = %(name)s AND fired_to = %(before)s AND %(to)s::float8 >= %(before)s::float8;
+
+-- name: hook
+-- One hook.
+SELECT name, path, version, secret, payload, is_on FROM control_hook WHERE name = %(name)s;
+
+-- name: hooks
+-- All hooks.
+SELECT name, path, version, secret, payload, is_on FROM control_hook ORDER BY name;
+
+-- name: put_hook
+-- A hook says this from now on.
+INSERT INTO control_hook (name, path, version, secret, payload, is_on)
+VALUES (%(name)s, %(path)s, %(version)s, %(secret)s, %(payload)s, %(is_on)s)
+ON CONFLICT (name) DO UPDATE SET
+  path = excluded.path, version = excluded.version, secret = excluded.secret, payload = excluded.payload,
+  is_on = excluded.is_on;
+
+-- name: put_hook_with_its_secret
+-- A hook says this from now on, and keeps the secret it has.
+UPDATE control_hook SET path = %(path)s, version = %(version)s, payload = %(payload)s, is_on = %(is_on)s
+WHERE name = %(name)s AND secret IS NOT NULL;
+
+-- name: drop_hook
+-- A hook is gone.
+DELETE FROM control_hook WHERE name = %(name)s;

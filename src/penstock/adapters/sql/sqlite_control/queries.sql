@@ -1,0 +1,132 @@
+-- Every statement the control store in SQLite runs, each with its name and the sentence that is true of it.
+
+-- name: schema_version
+-- The highest schema file that has been applied to this database.
+SELECT max(version) FROM control_version;
+
+-- name: record_version
+-- A schema file has been applied.
+INSERT INTO control_version (version) VALUES (:version);
+
+-- name: table_names
+-- What is in the database, to tell a new one from one of another program.
+SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%';
+
+-- name: newest_document
+-- The newest version of a document, if it is still in the catalog.
+SELECT d.path, d.version, d.digest, d.kind, d.created_at, d.created_by, d.text, d.sources
+FROM path AS p JOIN document AS d ON d.path = p.path AND d.version = p.newest
+WHERE p.path = :path;
+
+-- name: document
+-- One version of a document.
+SELECT path, version, digest, kind, created_at, created_by, text, sources
+FROM document WHERE path = :path AND version = :version;
+
+-- name: next_version
+-- A path has a version more, whose number it never had.
+INSERT INTO path (path, newest) VALUES (:path, 1)
+ON CONFLICT (path) DO UPDATE SET newest = newest + 1
+RETURNING newest;
+
+-- name: file
+-- A version of a document is in the catalog.
+INSERT INTO document (path, version, digest, kind, created_at, created_by, text, sources)
+VALUES (:path, :version, :digest, :kind, :now, :by, :text, :sources);
+
+-- name: documents
+-- The newest versions of the documents whose paths begin so, by path, without what is in them.
+SELECT d.path, d.version, d.digest, d.kind, d.created_at, d.created_by
+FROM path AS p JOIN document AS d ON d.path = p.path AND d.version = p.newest
+WHERE p.path > :after AND p.path >= :prefix AND instr(p.path, :prefix) = 1
+ORDER BY p.path LIMIT :limit;
+
+-- name: versions
+-- The versions of a document, the oldest first, without what is in them.
+SELECT path, version, digest, kind, created_at, created_by FROM document WHERE path = :path ORDER BY version;
+
+-- name: unfile
+-- A document is in the catalog no more.
+DELETE FROM document WHERE path = :path;
+
+-- name: add_token
+-- A token is good from now on.
+INSERT INTO token (id, hash, name, scope, created_at, expires_at) VALUES (:id, :hash, :name, :scope, :now, :expires_at);
+
+-- name: token
+-- The token whose secret has this hash, unless it has expired.
+SELECT hash, id, name, scope, created_at, expires_at, last_used_at
+FROM token WHERE hash = :hash AND (expires_at IS NULL OR expires_at > :now);
+
+-- name: use_token
+-- A token was used just now.
+UPDATE token SET last_used_at = :now WHERE id = :id;
+
+-- name: tokens
+-- All tokens, the oldest first.
+SELECT id, name, scope, created_at, expires_at, last_used_at FROM token ORDER BY number;
+
+-- name: revoke
+-- A token is good no more.
+DELETE FROM token WHERE id = :id;
+
+-- name: schedule
+-- One schedule.
+SELECT name, cron, path, zone, version, payload, context, missed, is_on, fired_to, last_slot, last_run, last_error
+FROM schedule WHERE name = :name;
+
+-- name: schedules
+-- All schedules.
+SELECT name, cron, path, zone, version, payload, context, missed, is_on, fired_to, last_slot, last_run, last_error
+FROM schedule ORDER BY name;
+
+-- name: put_schedule
+-- A schedule says this from now on; what it has fired is not forgotten.
+INSERT INTO schedule (
+  name, cron, path, zone, version, payload, context, missed, is_on, fired_to, last_slot, last_run, last_error
+) VALUES (
+  :name, :cron, :path, :zone, :version, :payload, :context, :missed, :is_on, :fired_to, :last_slot, :last_run, :last_error
+)
+ON CONFLICT (name) DO UPDATE SET
+  cron = excluded.cron, path = excluded.path, zone = excluded.zone, version = excluded.version,
+  payload = excluded.payload, context = excluded.context, missed = excluded.missed, is_on = excluded.is_on,
+  fired_to = max(schedule.fired_to, excluded.fired_to);
+
+-- name: drop_schedule
+-- A schedule is gone.
+DELETE FROM schedule WHERE name = :name;
+
+-- name: fired
+-- The slots up to a time are dealt with, if nobody else has dealt with them.
+UPDATE schedule SET fired_to = :to WHERE name = :name AND fired_to = :before AND :to >= :before;
+
+-- name: fired_slot
+-- The same, and this is what became of the last of them.
+UPDATE schedule
+SET fired_to = :to, last_slot = coalesce(:slot, last_slot), last_run = :run, last_error = :error
+WHERE name = :name AND fired_to = :before AND :to >= :before;
+
+-- name: hook
+-- One hook.
+SELECT name, path, version, secret, payload, is_on FROM hook WHERE name = :name;
+
+-- name: hooks
+-- All hooks.
+SELECT name, path, version, secret, payload, is_on FROM hook ORDER BY name;
+
+-- name: put_hook
+-- A hook says this from now on.
+INSERT INTO hook (name, path, version, secret, payload, is_on)
+VALUES (:name, :path, :version, :secret, :payload, :is_on)
+ON CONFLICT (name) DO UPDATE SET
+  path = excluded.path, version = excluded.version, secret = excluded.secret, payload = excluded.payload,
+  is_on = excluded.is_on;
+
+-- name: put_hook_with_its_secret
+-- A hook says this from now on, and keeps the secret it has.
+UPDATE hook SET path = :path, version = :version, payload = :payload, is_on = :is_on
+WHERE name = :name AND secret IS NOT NULL;
+
+-- name: drop_hook
+-- A hook is gone.
+DELETE FROM hook WHERE name = :name;

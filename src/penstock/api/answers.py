@@ -1,0 +1,257 @@
+"""What comes out, as types: from these the OpenAPI document is made."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Out(BaseModel):
+    """What is answered may get more fields in later releases."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class ProblemOut(Out):
+    """Of a document: with `code`, `severity`, `file`, `line`, `column`. Of a request: with `where`."""
+
+    message: str
+    where: str | None = None
+    code: str | None = None
+    severity: str | None = None
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    end_column: int | None = None
+    hint: str | None = None
+
+
+class ErrorBody(Out):
+    code: str
+    message: str
+    hint: str | None
+    problems: list[ProblemOut] | None = None
+
+
+class ErrorOut(Out):
+    error: ErrorBody
+
+
+class FiledOut(Out):
+    path: str
+    version: int
+    digest: str
+    kind: str
+    created_at: str
+    created_by: str
+    text: str | None = None
+    sources: dict[str, str] | None = None
+
+
+class FiledList(Out):
+    documents: list[FiledOut]
+
+
+class ValidateOut(Out):
+    status: Literal["valid", "invalid"]
+    errors: int
+    problems: list[ProblemOut]
+
+
+class SubmitOut(Out):
+    execution_id: str
+    created: bool = Field(description="false when this idempotency key was used before: then this is the run made then")
+
+
+class RunOut(Out):
+    """A run as the list has it."""
+
+    execution_id: str
+    kind: str
+    name: str
+    label: str | None
+    status: str
+    crashed: bool
+    file: str
+    started_at: str
+    ended_at: str | None
+    duration_ms: float | None
+    events: int
+    trace_id: str | None
+
+
+class RunList(Out):
+    runs: list[RunOut]
+    next: str | None = Field(description="give it as `after` to get the next page; null on the last one")
+
+
+class ShownOut(Out):
+    """What `penstock show --json` prints; a job has `components`, `subjobs` and `globals` instead of `steps` and `ctx`."""
+
+    execution_id: str
+    kind: str
+    name: str
+    status: str
+    exit_code: int | None
+    error: Any
+    counts: dict[str, Any]
+    duration_ms: float
+    label: str | None
+    crashed: bool
+    file: str
+
+
+class PinnedOut(Out):
+    file: str
+    text: str
+    sources: dict[str, str] | None = None
+    inputs: dict[str, Any] | None = None
+
+
+class AskedOut(Out):
+    execution_id: str
+    status: str = Field(description="as it was when this was asked; the run's owner acts on it before long")
+    seq: int = Field(description="the last event before this was asked")
+
+
+class ExplainedOut(Out):
+    execution_id: str
+
+
+class FaninOut(Out):
+    execution_id: str
+    fanin: dict[str, Any] = Field(description="step run -> how far its fanned-out loop is")
+
+
+class WorkerOut(Out):
+    id: str
+    name: str
+    pool: str
+    slots: int
+    can: list[str]
+    version: str
+    held: int
+    age_s: float = Field(description="since its last sign of life")
+    is_alive: bool
+    is_draining: bool
+
+
+class WorkerList(Out):
+    workers: list[WorkerOut]
+
+
+class LeaseOut(Out):
+    key: str
+    execution_id: str
+    pool: str
+    attempt: int
+    worker: str | None = Field(description="null while it waits")
+    age_s: float
+    left_s: float | None
+
+
+class LeaseList(Out):
+    leases: list[LeaseOut]
+
+
+class ServerOut(Out):
+    id: str
+    name: str
+    since: str
+    partitions: int
+
+
+class ServerList(Out):
+    servers: list[ServerOut]
+
+
+class PoolOut(Out):
+    name: str
+    workers: int
+    slots: int
+    held: int
+    waiting: int
+
+
+class PoolList(Out):
+    pools: list[PoolOut]
+
+
+class ScheduleOut(Out):
+    name: str
+    cron: str
+    path: str
+    zone: str
+    version: int | None
+    payload: dict[str, Any]
+    context: str | None
+    missed: str
+    is_on: bool
+    next_at: str | None
+    fired_to: str | None = Field(description="all slots up to this time have been fired or let go")
+    last_slot: str | None
+    last_run: str | None
+    last_error: str | None
+
+
+class ScheduleList(Out):
+    schedules: list[ScheduleOut]
+
+
+class HookOut(Out):
+    name: str
+    path: str
+    version: int | None
+    payload: dict[str, Any]
+    is_on: bool
+    is_signed: bool
+
+
+class HookedOut(Out):
+    execution_id: str
+
+
+class HookList(Out):
+    hooks: list[HookOut]
+
+
+class TokenOut(Out):
+    id: str
+    name: str
+    scope: str
+    created_at: str
+    expires_at: str | None
+    last_used_at: str | None
+
+
+class NewTokenOut(TokenOut):
+    secret: str = Field(description="shown once, here; only a hash of it is kept")
+
+
+class TokenList(Out):
+    tokens: list[TokenOut]
+
+
+class PruneOut(Out):
+    runs: int
+    results: int
+    dry_run: bool
+
+
+class HealthOut(Out):
+    status: Literal["ok"]
+    server: str
+
+
+class ReadyOut(Out):
+    status: Literal["ready"]
+    server: str
+    partitions: int
+
+
+class VersionOut(Out):
+    version: str
+    server: str
+    api: int
+    stores: list[str] = Field(description="the kinds of results that can be read here; new ones are of the first")

@@ -1,0 +1,67 @@
+"""The application: every route, behind the guard, in one place."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from starlette.types import ASGIApp
+
+from penstock.api import catalog, errors, executions, fleet, health, histories, results, tokens, triggers
+from penstock.api.backend import Backend
+from penstock.api.guard import Guard
+from penstock.api.scopes import say_scopes
+from penstock.api.tail import Tail
+
+TAGS = [
+    {"name": "executions", "description": "Runs: start, list, show, cancel, resume."},
+    {"name": "history", "description": "What the log says about a run."},
+    {"name": "documents", "description": "The catalog, and what can be asked about a document before it runs."},
+    {"name": "triggers", "description": "Schedules and hooks, which start runs."},
+    {"name": "fleet", "description": "Servers, workers, pools and leases."},
+    {"name": "admin", "description": "Tokens and housekeeping."},
+    {"name": "server", "description": "Health, figures and version of this server."},
+]
+ABOUT = """One event-sourced engine that runs playbooks and jobs, with a log that can always say why.
+
+Every error has one shape: `{"error": {"code", "message", "hint", "problems"}}`. Tokens are sent as `Authorization: Bearer …`;
+their scopes are `read`, `run` and `admin`, each of which includes those before it."""
+
+
+def _name(route: APIRoute) -> str:
+    tag = str(route.tags[0]) if route.tags else "server"
+    return f"{tag}_{route.name}"
+
+
+def described(version: str) -> FastAPI:
+    """Every route, and nothing behind them: for those who only look."""
+    app = FastAPI(
+        title="Penstock",
+        version=version,
+        description=ABOUT,
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        openapi_tags=TAGS,
+        generate_unique_id_function=_name,
+        redirect_slashes=False,
+    )
+    errors.install(app)
+    for module in (executions, histories, catalog, triggers, fleet, tokens, health, results):
+        app.include_router(module.routes)
+    app.include_router(histories.streams)
+    app.include_router(triggers.doors)
+    say_scopes(app)
+    return app
+
+
+def build(backend: Backend) -> FastAPI:
+    """Without the guard."""
+    app = described(backend.version)
+    app.state.backend = backend
+    app.state.tail = Tail(backend.log, backend.limits.streams)
+    backend.watched.listeners.append(app.state.tail.moved)
+    return app
+
+
+def guarded(app: FastAPI) -> ASGIApp:
+    return Guard(app, app.state.backend)

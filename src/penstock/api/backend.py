@@ -1,0 +1,128 @@
+"""What the API speaks for: one server and the stores that it shares with the others. The composition root fills it in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from starlette.requests import Request
+
+from penstock.api.errors import ApiError
+from penstock.ports.ambient import Clock
+from penstock.ports.blobs import KeptBlobs
+from penstock.ports.control import ControlStore, Scope
+from penstock.ports.dispatch import Dispatch
+from penstock.ports.lines import LineStore
+from penstock.ports.log import EventLog, Header
+from penstock.ports.meters import Histogram
+from penstock.ports.partitions import Partitions
+from penstock.server.catalog import CatalogDocuments
+from penstock.server.hosting import Hosting
+from penstock.server.views import Views
+
+T = TypeVar("T")
+
+LAST = "@last"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    body_bytes: int = 10 * 1024 * 1024
+    body_idle_s: float = 30.0
+    """So long the next piece of a request may take."""
+    stall_s: float = 30.0
+    """A reader that takes nothing for so long is cut off."""
+    streams: int = 500
+    """Streams at a time."""
+    watched: int = 100
+    """Executions in one stream."""
+    page: int = 1000
+    """The longest list."""
+    heartbeat_s: float = 15.0
+
+
+class Watched(Protocol):
+    """A log that tells when something is new in it."""
+
+    listeners: list[Callable[[str], None]]
+    appended: int
+    latency: Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    runs: int
+    results: int
+
+
+@dataclass(slots=True)
+class Backend:
+    hosting: Hosting
+    log: EventLog
+    watched: Watched
+    blobs: KeptBlobs
+    documents: CatalogDocuments
+    dispatch: Dispatch
+    partitions: Partitions
+    control: ControlStore
+    lines: LineStore
+    clock: Clock
+    name: str
+    version: str
+    prune: Callable[[float, bool, bool], Awaitable[Pruned]]
+    """`prune(older_than_s, keep_failed, dry_run)`."""
+    wake_scheduler: Callable[[], None] = lambda: None
+    is_loopback: bool = True
+    """Only this machine can reach the server: then it is open for as long as there are no tokens."""
+    no_auth: bool = False
+    """Somebody wrote down that everybody may do everything."""
+    is_tls: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def views(self) -> Views:
+        return Views(self.log, self.blobs, self.documents)
+
+    async def found(self, name: str) -> Header:
+        """The run of this id, else the newest with this label, else the one whose id begins so; or the newest of all."""
+        return await apart(lambda: self._found(name))
+
+    def _found(self, name: str) -> Header:
+        log = self.log
+        exact = log.headers(1) if name == LAST else [one] if (one := log.header(name)) else log.named(name)
+        labelled = [header for header in exact if header.label == name]
+        found = labelled[:1] or exact
+        if len(found) == 1:
+            return found[0]
+        if found:
+            some = ", ".join(f"`{header.execution_id}`" for header in found[:5])
+            raise ApiError(409, f"`{name}` could be several runs: {some}", "give more of the id", code="ambiguous")
+        raise ApiError(404, f"there is no run `{name}`", "`GET /api/executions` lists the runs")
+
+
+# Threads of the API's own: however many ask, those who drive executions find theirs free. And what reads a whole log waits
+# for others that do so, not the small questions for it.
+_QUICK = ThreadPoolExecutor(16, "api")
+_LONG = ThreadPoolExecutor(8, "api-long")
+
+
+async def apart(job: Callable[[], T]) -> T:
+    """Do what may wait for a store in a thread: the event loop never waits."""
+    return await asyncio.get_running_loop().run_in_executor(_QUICK, job)
+
+
+async def at_length(job: Callable[[], T]) -> T:
+    """The same for what may take long: whole logs, documents to compile."""
+    return await asyncio.get_running_loop().run_in_executor(_LONG, job)
+
+
+def backend_of(request: Request) -> Backend:
+    found = request.app.state.backend
+    assert isinstance(found, Backend)
+    return found
+
+
+ORDER = (Scope.READ, Scope.RUN, Scope.ADMIN)

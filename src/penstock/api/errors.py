@@ -1,0 +1,145 @@
+"""Every error is one JSON shape: `{"error": {"code", "message", "hint", "problems"}}`, with the status that fits.
+
+400  the request cannot be read           404  there is no such thing       413  too large
+401  no token, or one that is not known   405  not in this way              415  not JSON
+403  the token may not do this            409  not now, not twice           422  it can be read, and is wrong
+429  too many at once                     500  a mistake of ours            503  a store cannot do its work; try again
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from penstock.kernel.errors import PenstockError, Refused, Unavailable
+from penstock.ports.results import encode
+
+CODES = {
+    400: "bad_request",
+    401: "unauthenticated",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    409: "refused",
+    413: "too_large",
+    415: "not_json",
+    422: "invalid",
+    429: "too_many",
+    500: "internal",
+    503: "unavailable",
+}
+
+
+class ApiError(Exception):
+    """An answer other than the one that was asked for."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        hint: str | None = None,
+        *,
+        code: str | None = None,
+        problems: Sequence[Mapping[str, Any]] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code or CODES[status]
+        self.message = message
+        self.hint = hint
+        self.problems = problems
+        self.headers = headers
+
+    def body(self) -> bytes:
+        error: dict[str, Any] = {"code": self.code, "message": self.message, "hint": self.hint}
+        if self.problems is not None:
+            error["problems"] = list(self.problems)
+        return encode({"error": error})
+
+    def response(self) -> Response:
+        return Response(self.body(), self.status, dict(self.headers or {}), "application/json")
+
+
+def from_refusal(error: PenstockError, status: int = 409) -> ApiError:
+    """What the engine says, as the API says it; `status` is for what the caller asked for and cannot have."""
+    from penstock.server.catalog import NotFiled
+    from penstock.server.documents import DocumentInvalid
+
+    match error:
+        case DocumentInvalid():
+            from penstock.dialects.report import as_json
+
+            return ApiError(422, error.message, error.hint, code="document_invalid", problems=as_json(error.problems))
+        case NotFiled():
+            return ApiError(404, error.message, error.hint)
+        case Refused():
+            return ApiError(status, error.message, error.hint)
+        case Unavailable():
+            return ApiError(503, error.message, error.hint, headers={"Retry-After": "1"})
+    return ApiError(500, error.message, error.hint)
+
+
+def of_any(error: Exception) -> ApiError:
+    """The last resort: whoever runs the server gets the story, whoever asked gets to know that it is not their fault."""
+    traceback.print_exception(error, file=sys.stderr)
+    return ApiError(500, "the server made a mistake", "its log says more; please report it")
+
+
+def install(app: FastAPI) -> None:
+    @app.exception_handler(ApiError)
+    async def told(request: Request, error: ApiError) -> Response:
+        return error.response()
+
+    @app.exception_handler(PenstockError)
+    async def refused(request: Request, error: PenstockError) -> Response:
+        found = from_refusal(error)
+        return (of_any(error) if found.status == 500 else found).response()
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        return _of_request(error).response()
+
+    @app.exception_handler(HTTPException)
+    async def http(request: Request, error: HTTPException) -> Response:
+        return _of_http(request, error).response()
+
+
+def _of_request(error: RequestValidationError) -> ApiError:
+    first = error.errors()[0] if error.errors() else {}
+    if first.get("type") == "json_invalid":
+        reason = (first.get("ctx") or {}).get("error") or "it cannot be read"
+        return ApiError(400, f"the body is not JSON: {reason}", code="bad_json")
+    problems = [{"where": _where(one.get("loc", ())), "message": _said(one)} for one in error.errors()]
+    shown = "; ".join(f"`{one['where']}`: {one['message']}" for one in problems[:3])
+    more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
+    return ApiError(422, f"the request is not as it should be: {shown}{more}", problems=problems)
+
+
+def _said(problem: Mapping[str, Any]) -> str:
+    message = str(problem.get("msg", "it is wrong"))
+    return message.removeprefix("Value error, ")
+
+
+def _where(place: Sequence[Any]) -> str:
+    return ".".join(str(part) for part in place) or "body"
+
+
+def _of_http(request: Request, error: HTTPException) -> ApiError:
+    headers = dict(error.headers or {})
+    if error.status_code == 404:
+        return ApiError(404, f"there is no `{request.url.path}` here", "`/api/openapi.json` lists what there is")
+    if error.status_code == 405:
+        allowed = headers.get("allow") or headers.get("Allow") or ""
+        hint = f"it takes {allowed}" if allowed else None
+        return ApiError(405, f"`{request.url.path}` does not take {request.method}", hint, headers=headers)
+    status = error.status_code if error.status_code in CODES else 400
+    return ApiError(status, str(error.detail), headers=headers)

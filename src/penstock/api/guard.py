@@ -1,0 +1,104 @@
+"""The first to see a request: what is too large, too slow or comes from another site does not get further.
+
+It is plain ASGI, because it must see every byte in both directions; and it is the last to see an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from penstock.api.backend import Backend
+from penstock.api.errors import ApiError, of_any
+
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+}
+NO_STORE = "no-store"
+HSTS = "max-age=31536000"
+
+
+class Guard:
+    def __init__(self, app: ASGIApp, backend: Backend) -> None:
+        self._app = app
+        self._backend = backend
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        has_begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal has_begun
+            if message["type"] == "http.response.start":
+                has_begun = True
+                self._dress(message)
+            await send(message)
+
+        try:
+            headers = Headers(scope=scope)
+            self._check_site(scope, headers)
+            await self._app(scope, self._measured(headers, receive), sending)
+        except ApiError as error:
+            if has_begun:
+                raise
+            await error.response()(scope, receive, sending)
+        except Exception as error:  # A door of the process: one request's trouble is not the next one's.
+            if has_begun:  # Cut off: nobody takes half of an answer for the whole.
+                raise
+            await of_any(error).response()(scope, receive, sending)
+
+    def _dress(self, message: Message) -> None:
+        headers = MutableHeaders(scope=message)
+        for name, value in HEADERS.items():
+            headers.setdefault(name, value)
+        headers.setdefault("cache-control", NO_STORE)
+        if self._backend.is_tls:
+            headers.setdefault("strict-transport-security", HSTS)
+
+    def _check_site(self, scope: Scope, headers: Headers) -> None:
+        """A browser says where a page comes from that asks for something; it must come from here."""
+        origin = headers.get("origin")
+        if origin is not None and scope["method"] not in ("GET", "HEAD", "OPTIONS"):
+            there = urlsplit(origin)
+            if not there.netloc or there.netloc != headers.get("host", ""):
+                raise ApiError(
+                    403, f"a page of `{origin[:200]}` may not ask this server for anything", code="other_site"
+                )
+
+    def _measured(self, headers: Headers, receive: Receive) -> Receive:
+        limits = self._backend.limits
+        length = headers.get("content-length")
+        if length is not None and (not length.isdigit() or int(length) > limits.body_bytes):
+            raise _too_large(limits.body_bytes)
+        seen, is_whole = 0, False
+
+        async def receiving() -> Message:
+            nonlocal seen, is_whole
+            if is_whole:
+                return await receive()
+            try:
+                message = await asyncio.wait_for(receive(), limits.body_idle_s)
+            except TimeoutError:
+                raise ApiError(400, f"the rest of the request did not come within {limits.body_idle_s:g} s") from None
+            if message["type"] == "http.request":
+                seen += len(message.get("body", b""))
+                is_whole = not message.get("more_body", False)
+                if seen > limits.body_bytes:
+                    raise _too_large(limits.body_bytes)
+            return message
+
+        return receiving
+
+
+def _too_large(most: int) -> ApiError:
+    return ApiError(
+        413, f"the request has more than {most:,} bytes", "let a task read the data instead, or raise `--max-body`"
+    )

@@ -1,0 +1,52 @@
+"""Is it alive, is it ready, how does it do, and what is it."""
+
+from __future__ import annotations
+
+from fastapi import Request
+from starlette.responses import Response
+
+from penstock.api import answers
+from penstock.api.access import READ
+from penstock.api.backend import apart, backend_of
+from penstock.api.errors import ApiError
+from penstock.api.metrics import CONTENT_TYPE, exposition
+from penstock.api.routing import answer, content, errors, router
+from penstock.kernel.errors import PenstockError
+
+routes = router("server")
+
+API = 1
+"""Goes up when a client of before would no longer understand the answers."""
+
+
+@routes.get("/health", response_model=answers.HealthOut, summary="The process is alive")
+async def health(request: Request) -> Response:
+    return answer({"status": "ok", "server": backend_of(request).name})
+
+
+@routes.get("/ready", response_model=answers.ReadyOut, responses=errors(503), summary="Runs can be submitted")
+async def ready(request: Request) -> Response:
+    backend = backend_of(request)
+    try:
+        backend.hosting.office.check()
+        await apart(lambda: backend.log.headers(1))
+    except PenstockError as error:
+        raise ApiError(503, error.message, error.hint, headers={"Retry-After": "1"}) from error
+    if not backend.hosting.owned:
+        raise ApiError(503, "this server holds no part of the executions yet", headers={"Retry-After": "1"})
+    return answer({"status": "ready", "server": backend.name, "partitions": len(backend.hosting.owned)})
+
+
+_TEXT = content([CONTENT_TYPE], "the Prometheus text format")
+
+
+@routes.get("/metrics", response_class=Response, responses=_TEXT, summary="Figures", dependencies=[READ])
+async def metrics(request: Request) -> Response:
+    tail = request.app.state.tail
+    return Response(await exposition(backend_of(request), tail), media_type=CONTENT_TYPE)
+
+
+@routes.get("/api/version", response_model=answers.VersionOut, summary="Which server this is", dependencies=[READ])
+async def version(request: Request) -> Response:
+    backend = backend_of(request)
+    return answer({"version": backend.version, "server": backend.name, "api": API, "stores": [*backend.blobs.stores]})

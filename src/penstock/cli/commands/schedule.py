@@ -1,0 +1,84 @@
+"""`penstock schedule add|list|on|off|remove`: runs that start by the clock."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from penstock.cli import inputs
+from penstock.cli.doors import door_of
+from penstock.cli.layout import table
+from penstock.cli.output import put, put_json, say
+from penstock.cli.remote import Client, at
+
+SAID = ("cron", "path", "zone", "version", "payload", "context", "missed", "is_on")
+"""What people have said about a schedule, as the API takes it."""
+
+
+def main(options: Namespace) -> int:
+    act = {"add": _add, "list": _list, "on": _switch, "off": _switch, "remove": _remove}[options.action]
+    return act(door_of(options), options)
+
+
+def _add(door: Client, options: Namespace) -> int:
+    asked = {
+        "cron": options.cron,
+        "path": options.path,
+        "zone": options.zone,
+        "version": options.version,
+        "payload": inputs.workload(options.payload, options.set),
+        "context": options.context,
+        "missed": options.missed,
+    }
+    return _kept(door, options, asked)
+
+
+def _switch(door: Client, options: Namespace) -> int:
+    there = door.get(at("schedules", options.name))
+    return _kept(door, options, {**{name: there[name] for name in SAID}, "is_on": options.action == "on"})
+
+
+def _kept(door: Client, options: Namespace, asked: dict[str, Any]) -> int:
+    kept = door.ask("PUT", at("schedules", options.name), body=asked, is_safe=True)
+    if options.json:
+        put_json(kept)
+    elif not kept["is_on"]:
+        say(f"schedule `{kept['name']}` is off")
+    else:
+        say(f"schedule `{kept['name']}` runs `{kept['path']}` next at {kept['next_at']}")
+    return 0
+
+
+def _list(door: Client, options: Namespace) -> int:
+    found = door.get(at("schedules"))
+    if options.json:
+        put_json(found)
+    elif not found["schedules"]:
+        say("no schedules yet; `penstock schedule add NAME CRON PATH` makes one")
+    else:
+        titles = ("NAME", "CRON", "ZONE", "RUNS", "NEXT", "LAST RUN", "")
+        put(table(titles, map(_row, found["schedules"])))
+    return 0
+
+
+def _row(one: Any) -> tuple[str, ...]:
+    following = (one["next_at"] or "never")[:19] if one["is_on"] else "off"
+    version = f"@{one['version']}" if one["version"] else ""
+    return (
+        one["name"],
+        one["cron"],
+        one["zone"],
+        f"{one['path']}{version}",
+        following,
+        one["last_run"] or "",
+        one["last_error"] or "",
+    )
+
+
+def _remove(door: Client, options: Namespace) -> int:
+    door.ask("DELETE", at("schedules", options.name))
+    if options.json:
+        put_json({"name": options.name, "status": "removed", "exit_code": 0})
+    else:
+        say(f"schedule `{options.name}` is gone")
+    return 0

@@ -1,0 +1,45 @@
+"""`penstock up`: a server and workers on this machine, each a process of its own, looked after from here."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from contextlib import nullcontext
+from pathlib import Path
+
+from penstock.cli.output import say
+from penstock.cli.places import places_of, pool_of, slots_of
+from penstock.cli.processes import run_until_told
+
+
+def main(options: Namespace) -> int:
+    from penstock.cli.supervising import Child, Supervisor
+    from penstock.private_postgres import private_postgres
+
+    places = places_of(options)
+    with private_postgres(places.home) if places.database is None else nullcontext(places.database) as database:
+        said = {
+            "PENSTOCK_DATABASE": database,
+            "PENSTOCK_HOME": str(places.home),
+            "PENSTOCK_RESULTS": places.results,
+            "PENSTOCK_DISPATCH": places.dispatch,
+        }
+        environment = {name: value for name, value in said.items() if value is not None}
+        common = ["--lease", str(options.lease), "--grace", str(options.grace)]
+        work = [*common, "--pool", pool_of(options), "--slots", str(slots_of(options))]
+        server = Child("server", ["serve", *common, *_served(options)], environment)
+        workers = [
+            Child(f"worker-{number}", ["worker", *work], environment) for number in range(1, options.workers + 1)
+        ]
+        supervisor = Supervisor(server, workers, options.grace)
+        run_until_told(supervisor.run, supervisor.stop)
+    say("all have stopped")
+    return supervisor.exit_code
+
+
+def _served(options: Namespace) -> list[str]:
+    given = ["--listen", options.listen]
+    for name in ("tls_cert", "tls_key", "max_body"):
+        value = getattr(options, name)
+        if value is not None:
+            given += [f"--{name.replace('_', '-')}", str(Path(value).absolute() if name.startswith("tls") else value)]
+    return [*given, "--no-auth"] if options.no_auth else given

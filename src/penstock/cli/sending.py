@@ -1,0 +1,81 @@
+"""A document on its way to a server: with everything it takes in or calls that lies in files here."""
+
+from __future__ import annotations
+
+from os.path import normpath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.cli.parsing import CommandLineError
+from penstock.kernel.errors import PenstockError
+
+if TYPE_CHECKING:
+    from penstock.cli.documents import Library
+    from penstock.kernel.net import Net
+
+CALLS = {"playbook", "job", "run_job"}
+MOST = 200
+"""Documents that come along."""
+
+
+class Sent:
+    """`body` is what the API takes for a document; `net` is None when it cannot be compiled here: the server will say."""
+
+    def __init__(self, library: Library, given: str) -> None:
+        self.given = given
+        self.file = ""
+        self.text = ""
+        self.net: Net | None = None
+        self.compiled: Any = None
+        self.taken_in: dict[str, str] = {}
+        """The joblets that a job takes in: file -> text."""
+        path = Path(given)
+        if not path.exists() and not path.suffix:
+            self.body: dict[str, Any] = {"path": given}
+            return
+        self.compiled = library.compiled(path)
+        if not self.compiled.text:  # It cannot be read, or there is nothing in it: nobody else can do better.
+            from penstock.server.documents import DocumentInvalid
+
+            raise DocumentInvalid(self.compiled.file, self.compiled.problems, "")
+        self.net = self.compiled.net
+        self.file, self.text = str(path.resolve()), self.compiled.text
+        self.taken_in = {str(file): text for file, text in getattr(self.compiled, "sources", {}).items()}
+        sources = dict(self.taken_in)
+        if self.net is not None:
+            _gather(library, self.net, Path(self.file).parent, sources)
+        self.body = {"file": self.file, "text": self.text, "sources": sources}
+
+    @property
+    def is_here(self) -> bool:
+        """It is a file of this machine, and no name in the catalog."""
+        return bool(self.file)
+
+
+def _gather(library: Library, net: Net, folder: Path, sources: dict[str, str]) -> None:
+    """What a document calls by a path that is written out, and what that calls in turn. What is not here is in the catalog,
+    or on the server's own disk, or missing: the server will say."""
+    for path in _called(net):
+        for name in (path, f"{path}.yaml", f"{path}.yml"):
+            file = Path(normpath((folder / name).expanduser()))
+            if str(file) in sources or not file.is_file():
+                continue
+            if len(sources) >= MOST:
+                raise CommandLineError(
+                    f"the document calls more than {MOST} others", "keep them in the catalog instead"
+                )
+            try:
+                found = library.compiled(file)
+            except PenstockError:
+                break
+            sources[str(file)] = found.text
+            sources.update({str(one): text for one, text in getattr(found, "sources", {}).items()})
+            if found.net is not None:
+                _gather(library, found.net, file.parent, sources)
+            break
+
+
+def _called(net: Net) -> list[str]:
+    tasks = [task for node in net.nodes.values() for task in node.tasks if task.kind in CALLS]
+    paths = [task.params.get("path") for task in tasks]
+    return [path for path in paths if isinstance(path, str) and "{{" not in path]

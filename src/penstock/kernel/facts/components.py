@@ -1,0 +1,152 @@
+"""Facts of jobs: sub-jobs, components and their links, globals, iterators."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Literal
+
+from penstock.kernel.frozen import frozen
+from penstock.kernel.values import Json, JsonMap
+
+
+@frozen
+class SubjobStarted:
+    subjob: str
+    index: int
+    container: str = ""
+    """The scope of the joblet call or iteration that it lies in; that of the execution for one of the job's own."""
+
+
+@frozen
+class SubjobEnded:
+    """`aborts`: the job's policy lets nothing else start after this error."""
+
+    subjob: str
+    status: Literal["ok", "error", "skipped"]
+    index: int = 0
+    container: str = ""
+    error: Json = None
+    aborts: bool = False
+
+
+@frozen
+class CheckpointSaved:
+    """What a resume stands on. `outputs`: component -> port -> hash of its rows."""
+
+    subjob: str
+    bytes: int
+    status: str = "ok"
+    globals: JsonMap = field(default_factory=dict)
+    outputs: JsonMap = field(default_factory=dict)
+    context: Json = None
+
+
+@frozen
+class ComponentStarted:
+    """`sees`: the scopes whose globals it finds. `opens`: it is a joblet call, and this is the scope of its inside."""
+
+    component: str
+    type: str
+    subjob: str
+    sees: list[str] = field(default_factory=list)
+    rows_in: JsonMap = field(default_factory=dict)
+    opens: str | None = None
+
+
+@frozen
+class ComponentEnded:
+    """`dies`: the job ends once its error path has run (D18, D38)."""
+
+    component: str
+    status: Literal["ok", "error"]
+    rows_in: JsonMap = field(default_factory=dict)
+    rows_out: JsonMap = field(default_factory=dict)
+    outputs: JsonMap = field(default_factory=dict)
+    after: JsonMap = field(default_factory=dict)
+    result: Json = None
+    error: Json = None
+    ms: float = 0.0
+    dies: bool = False
+    exit_code: int | None = None
+
+
+@frozen
+class ComponentSkipped:
+    """`cause` is for people; `upstream` and `link` say which of its links decided it."""
+
+    component: str
+    subjob: str
+    cause: str
+    upstream: str | None = None
+    link: str | None = None
+    subjob_name: str = ""
+    index: int = 0
+    container: str = ""
+
+
+@frozen
+class LinkFired:
+    """In the log the source is called `from`, the target `to`."""
+
+    source: str
+    target: str
+    on: str
+    order: int
+    link: int
+
+
+@frozen
+class GlobalSet:
+    """`local`: another sub-job made the key and the writer may not export it, so only its own sub-job sees the new value."""
+
+    key: str
+    old: Json
+    new: Json
+    writer: str
+    scope: str
+    local: bool = False
+    creator: str = ""
+    is_set: bool = False
+
+
+@frozen
+class IteratorStarted:
+    """`items` is what the run is pinned to: a resume goes on over the same elements, whatever the source holds by then."""
+
+    iterator: str
+    total: int | None
+    items: Json = None
+    parallel: int = 1
+    mode: str = "accumulate"
+
+
+@frozen
+class ElementStarted:
+    """`subjobs`: so many lie in the body. With one, the iteration itself is that sub-job."""
+
+    iterator: str
+    index: int
+    item: Json = None
+    subjobs: int = 1
+
+
+@frozen
+class ElementEnded:
+    """`handlers`: so many sub-jobs of the same iteration are still to come, led to by iteration_ok or iteration_error."""
+
+    iterator: str
+    index: int
+    status: Literal["ok", "error"]
+    error: Json = None
+    handlers: int = 0
+
+
+@frozen
+class IteratorCompleted:
+    iterator: str
+    status: Literal["ok", "error"]
+    total: int
+    ok: int
+    failed: int
+    failures: list[int] = field(default_factory=list)
+    """The first of the failed ones."""

@@ -1,0 +1,57 @@
+"""Facts about an execution as a whole, be it a playbook's or a job's: its start, its stops, its end."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Literal
+
+from penstock.kernel.frozen import frozen
+from penstock.kernel.values import Json
+
+
+@frozen
+class ExecutionStarted:
+    name: str
+    digest: str
+    workload: Json
+    entry: str
+    trace_id: str | None = None
+    parent: str | None = None
+    document: Json = None
+    continues: str | None = None
+    kind: str = "playbook"
+    resumed: bool = False
+    """A job goes on after a stop: a new start, which keeps the sub-jobs in `kept` as they are (D30)."""
+    kept: list[str] = field(default_factory=list)
+    lost: str | None = None
+    """Only this sub-job starts over: whoever held it was lost. Nobody stopped the job."""
+    """Also of a job that `continues` another, in which they ended: by the names they have here."""
+
+
+@frozen
+class ExecutionInterrupted:
+    reason: str
+    kind: str = "playbook"
+
+
+@frozen
+class ExecutionResumed:
+    """`restarted` task runs were under way when the run stopped; `reopened` step runs had failed and get another run."""
+
+    restarted: list[str] = field(default_factory=list)
+    reopened: list[str] = field(default_factory=list)
+
+
+@frozen
+class CancelAsked:
+    reason: str
+    kind: str = "playbook"
+
+
+@frozen
+class ExecutionEnded:
+    status: Literal["completed", "failed", "cancelled"]
+    error: Json = None
+    kind: str = "playbook"
+    exit_code: int | None = None
+    """What the process is to exit with, where the document asks for a code of its own (D38)."""

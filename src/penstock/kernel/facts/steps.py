@@ -1,0 +1,139 @@
+"""Facts of playbooks: tokens, step runs with their tasks and loops, and the arcs that lead on."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Literal
+
+from penstock.kernel.frozen import frozen
+from penstock.kernel.values import Json, JsonMap
+
+
+@frozen
+class TokenCreated:
+    step: str
+    path: list[int]
+    args: JsonMap
+    parent_step_run_id: str | None = None
+    origin: str | None = None
+    arc: int | None = None
+
+
+@frozen
+class TokenRefused:
+    step: str
+    path: list[int]
+    rule: int | None = None
+    error: Json = None
+
+
+@frozen
+class TokenStranded:
+    step: str
+    path: list[int]
+    missing: list[str] = field(default_factory=list)
+    present: list[str] = field(default_factory=list)
+
+
+@frozen
+class RunScheduled:
+    step: str
+    path: list[int]
+    visit: int
+    args: JsonMap
+    rule: int | None = None
+    tokens: list[list[int]] = field(default_factory=list)
+    continues: str | None = None
+
+
+@frozen
+class RunStarted:
+    step: str
+
+
+@frozen
+class ArcsSelected:
+    """`unhandled`: the run failed and no arc took the failure. `abort`: the execution stops its other runs because of that."""
+
+    on: str
+    arcs: list[int] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
+    writes: JsonMap = field(default_factory=dict)
+    unhandled: bool = False
+    abort: bool = False
+    error: Json = None
+
+
+@frozen
+class ArcEnqueued:
+    step: str
+    token: list[int]
+    arc: int
+
+
+@frozen
+class TaskStarted:
+    task: str
+    kind: str
+    attempt: int
+
+
+@frozen
+class TaskEnded:
+    """`next` is where the cursor goes; -1 ends the pipeline. `writes` has the keys iter, ctx and append, each optional."""
+
+    task: str
+    attempt: int
+    outcome: JsonMap
+    do: str
+    next: int
+    rule: int | None = None
+    delay: float = 0.0
+    writes: JsonMap = field(default_factory=dict)
+    error: Json = None
+    given_up: bool = False
+
+
+@frozen
+class LoopStarted:
+    """`collection`: the elements, and their keys, of one that was read page by page. Any other is in the document or in ctx."""
+
+    total: int
+    mode: str
+    max_in_flight: int
+    reducers: JsonMap = field(default_factory=dict)
+    collection: Json = None
+
+
+@frozen
+class IterationStarted:
+    index: int
+    item: Json = None
+
+
+@frozen
+class IterationEnded:
+    index: int
+    status: Literal["done", "failed"]
+    error: Json = None
+    writes: JsonMap = field(default_factory=dict)
+
+
+@frozen
+class RunEnded:
+    """The end of a step run, and the moment its writes to ctx become everyone's.
+
+    `given_up`: it did not end by itself; a time limit, a cancel or another step's failure ended it.
+    """
+
+    step: str
+    status: Literal["done", "failed"]
+    result: Json = None
+    error: Json = None
+    writes: JsonMap = field(default_factory=dict)
+    looped: bool = False
+    given_up: bool = False
+    fanned_out: bool = False
+    """The loop was handed out to many: its end is the server's word, not a worker's (D26)."""
+    shared: JsonMap = field(default_factory=dict)
+    """Of a loop: what its reducers came to. It is among `writes`, unless the step wrote over it."""

@@ -1,0 +1,393 @@
+"""Fan-out: one loop handed out in ranges. What is still to be handed out, what is out, what came of it, and when all is in.
+
+Law: every element is counted once, in the one range report that was accepted for it. What is known of a loop takes room for the
+ranges that are out and the elements that wait for another try, never for all elements: those below `next` that are neither out
+nor waiting have come to their ends.
+
+The server decides when to cut how much (that depends on who works and how fast); here is what a cut, a report or a loss means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from penstock.kernel import facts
+from penstock.kernel.errors import Bug, Refused
+from penstock.kernel.loop import conflict, failure_of
+from penstock.kernel.net import Fanout
+from penstock.kernel.patches import Staged
+from penstock.kernel.reducers import merged, settled, with_reduced
+from penstock.kernel.state import KEPT_FAILURES, NOT_OPENED, LoopState, RunState
+from penstock.kernel.values import Json, JsonMap
+
+SHARDS = "shards"
+"""Under this name elements are counted that have come to their ends, among the events of a run."""
+SETTLING = frozenset({"loop.shard.done", "loop.shard.failed"})
+SETTLED = -1
+"""The range of an element that had been done when its writes turned out to conflict with those of an earlier one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Elements that wait to be handed out. A page has a `token` to open it by; `hi` is None until it has been opened."""
+
+    lo: int
+    hi: int | None
+    attempt: int = 0
+    base: int = 0
+    token: Json = None
+    until: Json = None
+
+
+@dataclass(slots=True)
+class ShardRange:
+    """Elements that are out on one lease. `lo` moves up as its holder reports."""
+
+    number: int
+    lo: int
+    hi: int | None
+    attempt: int
+    most: int
+    base: int
+    token: Json
+    until: Json
+    is_started: bool = False
+    failed: int = 0
+    """Elements that failed since the last report."""
+
+
+@dataclass(slots=True)
+class FanoutState:
+    opened_at: int
+    total: int | None
+    collection: Json
+    policy: Fanout
+    is_paged: bool = False
+    next: int = 0
+    """Elements below it have been handed out at least once."""
+    token: Json = None
+    """Where the next page begins."""
+    awaits_page: bool = False
+    """A page is out and has not been opened: where the one after it begins is not known yet."""
+    ranges: int = 0
+    out: dict[int, ShardRange] = field(default_factory=dict)
+    pieces: list[Piece] = field(default_factory=list)
+    done: int = 0
+    failed: int = 0
+    retried: int = 0
+    first_failed: int | None = None
+    first_error: Json = None
+    failures: dict[int, tuple[int, Json, Json]] = field(default_factory=dict)
+    """Failed elements and the pages they lie on, kept while a resume may try them again; bounded by KEPT_FAILURES."""
+    is_stopping: bool = False
+    """Nothing more is handed out: an element failed and the loop is fail_fast, or the run is being given up."""
+    writes: list[tuple[int, JsonMap]] = field(default_factory=list)
+    shared: JsonMap = field(default_factory=dict)
+    completed: facts.FaninCompleted | None = None
+    results: object = field(default=None, compare=False, repr=False)
+    """What the server has gathered of the elements' results. No state of the kernel's: it only lives and moves with the loop."""
+
+    @property
+    def remaining(self) -> int | None:
+        """Elements that have not been handed out yet; None when nobody knows."""
+        return None if self.total is None else self.total - self.next
+
+    @property
+    def has_more(self) -> bool:
+        """Is there something that could be handed out now?"""
+        if self.is_stopping:
+            return False
+        if self.pieces:
+            return True
+        if self.is_paged:
+            return self.total is None and not self.awaits_page
+        return self.total is not None and self.next < self.total
+
+    @property
+    def is_over(self) -> bool:
+        if self.out:
+            return False
+        return self.is_stopping or (not self.pieces and not self.has_more and not self.awaits_page)
+
+
+# ---- what to hand out
+
+
+def cut(fanout: FanoutState, size: int) -> Piece | None:
+    """The next elements to hand out, no more than `size`: those that come again first."""
+    if not fanout.has_more:
+        return None
+    if fanout.pieces:
+        piece = min(fanout.pieces, key=lambda one: one.lo)
+        if piece.hi is None:
+            return piece
+        # What brought down a worker is handed out in ever smaller parts, until the element that does it stands alone.
+        tries = max(fanout.policy.losses, fanout.policy.retries)
+        size = 1 if piece.attempt >= tries > 0 else max(1, size >> (4 * piece.attempt))
+        return replace(piece, hi=min(piece.hi, piece.lo + size))
+    if fanout.is_paged:
+        return Piece(fanout.next, None, 0, fanout.next, fanout.token)
+    assert fanout.total is not None
+    return Piece(fanout.next, min(fanout.total, fanout.next + size))
+
+
+def enqueued(run: RunState, piece: Piece, most: int) -> facts.ShardsEnqueued:
+    fanout = state_of(run)
+    return facts.ShardsEnqueued(
+        run.loop_name,
+        fanout.ranges,
+        piece.lo,
+        piece.hi,
+        piece.attempt,
+        most if piece.hi is None else piece.hi - piece.lo,
+        piece.base,
+        piece.token,
+        piece.until,
+    )
+
+
+# ---- may this be recorded?
+
+
+def accept(fanout: FanoutState, number: int, lo: int | None = None) -> ShardRange:
+    """The range that a report is about. A late, double or foreign report is refused."""
+    held = fanout.out.get(number)
+    if held is None:
+        raise Refused(f"range {number} is not out any more")
+    if lo is not None and held.lo != lo:
+        raise Refused(f"range {number} stands at element {held.lo}, and the report begins at {lo}")
+    return held
+
+
+def comes_again(fanout: FanoutState, attempt: int) -> bool:
+    """Does an element that failed at this attempt get another?"""
+    return attempt < fanout.policy.retries and not fanout.is_stopping
+
+
+def may_be_lost_again(fanout: FanoutState, attempt: int) -> bool:
+    return attempt < max(fanout.policy.losses, fanout.policy.retries)
+
+
+# ---- transitions
+
+
+def started(run: RunState, body: facts.FanoutStarted, counter: int) -> None:
+    run.counter = counter + 1
+    run.pipeline = None
+    if run.fanout is not None:  # A reopened one: what is done stands, and what failed gets another try.
+        run.fanout.opened_at = counter
+        return
+    policy = Fanout.from_json(body.policy)
+    run.fanout = FanoutState(counter, body.total, body.collection, policy, is_paged=body.is_paged)
+
+
+def reopen(old: FanoutState, run: RunState) -> None:
+    """The same loop in a new run of its step."""
+    old.pieces.extend(Piece(index, index + 1, 0, *page) for index, page in old.failures.items())
+    old.failed -= len(old.failures)
+    old.failures.clear()
+    old.pieces = [replace(piece, attempt=0) for piece in old.pieces]
+    old.first_failed, old.first_error, old.completed, old.is_stopping = None, None, None, False
+    old.opened_at = NOT_OPENED
+    run.fanout = old
+
+
+def evolve(run: RunState, body: object) -> None:
+    fanout = state_of(run)
+    match body:
+        case facts.ShardsEnqueued():
+            _enqueued(fanout, body)
+        case facts.ShardsStarted():
+            _started(fanout, body)
+        case facts.ShardFailed():
+            _failed(fanout, body)
+        case facts.ShardsDone():
+            _done(fanout, body)
+        case facts.ShardsReturned():
+            _returned(fanout, body)
+        case facts.FaninCompleted():
+            fanout.completed = body
+            run.counter += 1
+        case _:
+            raise Bug(f"no transition of a fan-out for {type(body).__name__}")
+
+
+def state_of(run: RunState) -> FanoutState:
+    if run.fanout is None:
+        raise Bug(f"`{run.place.id}` is not fanned out")
+    return run.fanout
+
+
+def _enqueued(fanout: FanoutState, body: facts.ShardsEnqueued) -> None:
+    fanout.ranges = body.range + 1
+    fanout.out[body.range] = ShardRange(
+        body.range, body.lo, body.hi, body.attempt, body.most, body.base, body.token, body.until
+    )
+    for at, piece in enumerate(fanout.pieces):
+        if piece.lo == body.lo:
+            if piece.hi == body.hi:
+                del fanout.pieces[at]
+            else:
+                fanout.pieces[at] = replace(piece, lo=body.hi or piece.lo)
+            return
+    if body.hi is None:
+        fanout.awaits_page = True
+    else:
+        fanout.next = body.hi
+
+
+def _started(fanout: FanoutState, body: facts.ShardsStarted) -> None:
+    held = fanout.out[body.range]
+    held.is_started = True
+    if held.hi is not None or body.hi is None:
+        return
+    held.hi, held.until = body.hi, body.next
+    fanout.awaits_page = False
+    fanout.next, fanout.token = body.hi, body.next
+    if body.is_end:
+        fanout.total = body.hi
+
+
+def _failed(fanout: FanoutState, body: facts.ShardFailed) -> None:
+    held = fanout.out.get(body.range)
+    if held is not None:
+        held.failed += 1
+    page: tuple[int, Json, Json] = (held.base, held.token, held.until) if held is not None else (0, None, None)
+    if body.again:
+        fanout.retried += 1
+        fanout.pieces.append(Piece(body.iter_index, body.iter_index + 1, body.attempt + 1, *page))
+        return
+    fanout.failed += 1
+    if body.range == SETTLED:
+        fanout.done -= 1
+    if len(fanout.failures) < KEPT_FAILURES:
+        fanout.failures[body.iter_index] = page
+    if fanout.first_failed is None or body.iter_index < fanout.first_failed:
+        fanout.first_failed, fanout.first_error = body.iter_index, body.error
+    if fanout.policy.fail_fast:
+        fanout.is_stopping = True
+
+
+def _done(fanout: FanoutState, body: facts.ShardsDone) -> None:
+    held = fanout.out[body.range]
+    held.lo, held.failed = body.hi, 0
+    fanout.done += body.done
+    for pair in body.writes:
+        assert isinstance(pair, list)
+        index, writes = pair
+        assert isinstance(index, int)
+        assert isinstance(writes, dict)
+        fanout.writes.append((index, writes))
+    merged(fanout.policy.reducers, fanout.shared, body.shared)
+    if held.hi is not None and held.lo >= held.hi:
+        del fanout.out[body.range]
+
+
+def _returned(fanout: FanoutState, body: facts.ShardsReturned) -> None:
+    """What comes back waits again, also of a loop that is being stopped: a resume hands it out."""
+    held = fanout.out.pop(body.range)
+    if held.hi is None:  # A page that was never opened: it is still the next one.
+        fanout.awaits_page = False
+        return
+    attempt = held.attempt + (1 if body.counts else 0)
+    fanout.pieces.append(Piece(held.lo, held.hi, attempt, held.base, held.token, held.until))
+
+
+# ---- fan-in
+
+
+def conflicts(run: RunState) -> list[tuple[int, JsonMap]]:
+    """Elements whose writes to ctx cannot stand beside those of an earlier one (D9), in the order of their index."""
+    fanout = state_of(run)
+    loop = LoopState(0, 0, True, ctx=run.ctx)
+    found: list[tuple[int, JsonMap]] = []
+    for index, writes in sorted(fanout.writes, key=lambda pair: pair[0]):
+        staged = Staged()
+        staged.add(writes)
+        clash = conflict(loop, index, staged)
+        if clash is not None:
+            found.append((index, clash))
+        else:
+            loop.take(index, writes)
+    return found
+
+
+def gathered(run: RunState, losers: set[int]) -> JsonMap:
+    """What all elements wrote to ctx together, and what the reducers came to."""
+    fanout = state_of(run)
+    loop = LoopState(0, 0, True, ctx=run.ctx)
+    for index, writes in sorted(fanout.writes, key=lambda pair: pair[0]):
+        if index not in losers:
+            loop.take(index, writes)
+    return with_reduced(loop.staged.as_writes(), fanout.policy.reducers, fanout.shared)
+
+
+def reduced(fanout: FanoutState) -> JsonMap:
+    return settled(fanout.policy.reducers, fanout.shared)
+
+
+def completed(run: RunState, refs: Json) -> facts.FaninCompleted:
+    """The fan-in, once nothing is out and conflicts have been recorded."""
+    fanout = state_of(run)
+    total = fanout.total if fanout.total is not None else fanout.next
+    skipped = total - fanout.done - fanout.failed
+    is_whole = skipped == 0 and fanout.total is not None
+    status: Literal["complete", "partial", "failed"] = "failed"
+    if is_whole and not fanout.failed:
+        status = "complete"
+    elif is_whole and fanout.policy.allow_partial:
+        status = "partial"
+    return facts.FaninCompleted(
+        run.loop_name, status, total, fanout.done, fanout.failed, skipped, fanout.retried, refs, reduced(fanout)
+    )
+
+
+def ending(run: RunState, results: Json, writes: JsonMap) -> facts.RunEnded:
+    """The end of the step, once its fan-in is recorded."""
+    fanout = state_of(run)
+    fanin = fanout.completed
+    assert fanin is not None
+    result: JsonMap = {"total": fanin.total, "done": fanin.succeeded, "failed": fanin.failed, "results": results}
+    if fanin.status == "failed":
+        failure = failure_of(run.step, fanout.first_failed, fanout.first_error, fanin.failed)
+        return facts.RunEnded(
+            run.step, "failed", result, failure, writes, looped=True, fanned_out=True, shared=fanin.shared
+        )
+    return facts.RunEnded(run.step, "done", result, None, writes, looped=True, fanned_out=True, shared=fanin.shared)
+
+
+def seen_by_arcs(run: RunState, end: facts.RunEnded, execution_id: str) -> JsonMap:
+    """`fanin`: what came together at the end of a loop, whichever way it ran."""
+    refs: JsonMap = {"loop_id": run.loop_name, "execution_id": execution_id}
+    fanout = run.fanout
+    if fanout is not None:
+        body = fanout.completed or completed(run, refs)  # One that was given up never had its fan-in.
+        return {name: getattr(body, name) for name in _FANIN}
+    result = end.result if isinstance(end.result, dict) else {}
+    total, succeeded, failed = (result.get(name, 0) for name in ("total", "done", "failed"))
+    return {
+        "loop_id": run.loop_name,
+        "status": "failed" if end.status == "failed" else "partial" if failed else "complete",
+        "total": total,
+        "succeeded": succeeded,
+        "failed": failed,
+        "skipped": _whole(total) - _whole(succeeded) - _whole(failed),
+        "retried": 0,
+        "refs": refs,
+        "shared": end.shared,
+    }
+
+
+_FANIN = ("loop_id", "status", "total", "succeeded", "failed", "skipped", "retried", "refs", "shared")
+
+
+def _whole(value: Json) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def shards_settled(body: object) -> int:
+    """How many elements a fact brings to their ends for good: what a run counts them by."""
+    if isinstance(body, facts.ShardsDone):
+        return body.done
+    return int(isinstance(body, facts.ShardFailed) and not body.again and body.range != SETTLED)

@@ -1,0 +1,102 @@
+"""The part of `evolve` that knows of a new start: what a resume leaves of the state before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from penstock.kernel.flow.index import FlowIndex, forget, forget_region
+from penstock.kernel.flow.state import (
+    ERROR,
+    OK,
+    PENDING,
+    RUNNING,
+    SKIPPED,
+    ComponentState,
+    ContainerState,
+    IteratorState,
+    dying,
+)
+
+
+def restart(index: FlowIndex, container: ContainerState, kept: frozenset[str]) -> None:
+    """What is kept stays as it is; everything else is as if it had not been, but for iterations that have ended."""
+    container.status = RUNNING
+    for scope, region in list(container.regions.items()):
+        if scope in kept:
+            region.kept = True
+            continue
+        for name, component in region.members.items():
+            _let_go(index, container, name, component, kept)
+        index.counters[scope] = region.counter
+        del container.regions[scope]
+        index.regions.pop(scope, None)
+
+
+def continue_in(index: FlowIndex, old: ContainerState, new: ContainerState, kept: list[str]) -> None:
+    """A failed job goes on under another name: what is kept is found there, and still says where it happened."""
+    restart(index, old, frozenset(old.prefix + scope.removeprefix(new.prefix) for scope in kept))
+    _hand_over(old, new, lambda scope: new.prefix + scope.removeprefix(old.prefix))
+
+
+def _hand_over(old: ContainerState, new: ContainerState, renamed: Callable[[str], str]) -> None:
+    new.regions = {renamed(scope): region for scope, region in old.regions.items()}
+    for region in new.regions.values():
+        region.container = new
+        region.members = {renamed(scope): component for scope, component in region.members.items()}
+    new.components = {renamed(scope): component for scope, component in old.components.items()}
+    new.kept_iterators = {renamed(scope): iterator for scope, iterator in old.kept_iterators.items()}
+    for scope, inside in old.kept_insides.items():
+        # Its place is known when the call starts.
+        again = new.kept_insides[renamed(scope)] = ContainerState(renamed(inside.id), new.prefix, new.place)
+        _hand_over(inside, again, renamed)
+    for iterator in new.kept_iterators.values():
+        for iteration in iterator.open.values():
+            iteration.id, iteration.prefix = renamed(iteration.id), renamed(iteration.prefix)
+            _hand_over(iteration, iteration, renamed)
+
+
+def _let_go(
+    index: FlowIndex, container: ContainerState, scope: str, component: ComponentState, kept: frozenset[str]
+) -> None:
+    del container.components[scope]
+    component.status = SKIPPED  # Only its counter counts from here on: it may start anew.
+    if component.iterator is not None:
+        reopened = _reopened(index, component.iterator)
+        if reopened.ok or reopened.open or reopened.items is not None:
+            container.kept_iterators[scope] = reopened
+    if component.inside is not None:
+        restart(index, component.inside, kept)
+        container.kept_insides[scope] = component.inside
+        component.inside = None
+
+
+def _reopened(index: FlowIndex, old: IteratorState) -> IteratorState:
+    """Failed iterations, and those that had not ended, run again. Where only handlers are left to run, only these do."""
+    settled = old.settled.without(old.not_ok)
+    again = IteratorState(old.opened_at, old.total, old.items, old.parallel, old.mode, settled=settled)
+    again.ok, again.merged, again.merged_up_to, again.sets = old.ok, old.merged, old.merged_up_to, old.sets
+    again.gathered = old.gathered
+    for number, iteration in sorted({**old.open, **old.mishandled}.items()):
+        if not iteration.body:
+            forget(index, iteration, is_over=False)
+            continue
+        _keep_body(index, iteration)
+        again.open[number] = iteration
+        dead = dying(iteration)
+        if dead is not None and again.death is None:
+            again.death = (dead.place.clock, dead.exit_code, dead.error)
+    return again
+
+
+def _keep_body(index: FlowIndex, iteration: ContainerState) -> None:
+    """The body has ended and stays, and so do the handlers of its end that ended OK. The others are as if they had not been."""
+    for scope, region in list(iteration.regions.items()):
+        if not region.handles or region.status == OK:
+            continue
+        iteration.handlers += region.status not in (PENDING, RUNNING)
+        forget_region(index, scope, region, is_over=False)
+        del iteration.regions[scope]
+        for name in region.members:
+            del iteration.components[name]
+    iteration.status = iteration.body
+    iteration.error = iteration.error if iteration.body == ERROR else None

@@ -1,0 +1,112 @@
+"""The API without a server: the same requests, answered in this process over the same stores.
+
+For what a server keeps (tokens, the catalog, schedules, hooks) and for housekeeping, so that these can be done before there is a
+server, or when there is none. Whoever can open the stores may do everything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, cast
+
+from penstock.adapters.watched_log import WatchedLog
+from penstock.api.app import build, guarded
+from penstock.api.backend import Backend, Pruned
+from penstock.fleet import lazy_components, release
+from penstock.fleet_stores import Places, open_control, open_dispatch, open_lines, open_log, open_results
+from penstock.kernel.errors import Refused
+from penstock.ports.ambient import SystemClock
+from penstock.ports.log import EventLog
+from penstock.pruning import prune
+from penstock.server.catalog import CatalogDocuments
+from penstock.tools.registry import Registry
+
+NAME = "this command"
+
+
+class _WhenAsked:
+    """Something that is opened when it is first used, and closed only if it was."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._made: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._made is None:
+            self._made = self._make()
+        return getattr(self._made, name)
+
+    @property
+    def made(self) -> Any:
+        return self._made
+
+
+async def answered(places: Places, method: str, path: str, sent: Mapping[str, Any]) -> tuple[int, bytes]:
+    """One request and its answer."""
+    import httpx2
+
+    async with _backend(places) as backend:
+        app = build(backend)
+        transport = httpx2.ASGITransport(guarded(app))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            response = await client.request(method, path, **sent)
+            return response.status_code, bytes(response.content)
+
+
+@asynccontextmanager
+async def _backend(places: Places) -> AsyncIterator[Backend]:
+    log = _WhenAsked(lambda: WatchedLog(open_log(places, NAME)))
+    blobs, lines = _WhenAsked(lambda: open_results(places)), _WhenAsked(lambda: open_lines(places))
+    dispatch = _WhenAsked(lambda: _fleet(places))
+    control = open_control(places)
+    clock = SystemClock()
+
+    async def pruned(older_than_s: float, keep_failed: bool, dry_run: bool) -> Pruned:
+        before = clock.now() - older_than_s
+        opened, kept = cast(EventLog, log), cast(Any, blobs)
+        done = await prune(opened, kept, lines.drop, before, keep_failed=keep_failed, dry_run=dry_run)
+        return Pruned(done.runs, done.results)
+
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(asyncio.to_thread, control.close)
+        for one in (blobs, lines):
+            stack.push_async_callback(asyncio.to_thread, _close, one)
+        for one in (log, dispatch):
+            stack.push_async_callback(_close_async, one)
+        yield Backend(
+            cast(Any, None),
+            cast(Any, log),
+            cast(Any, WatchedLog(cast(Any, log))),
+            cast(Any, blobs),
+            CatalogDocuments(Registry(), lazy_components(), control),
+            cast(Any, dispatch),
+            cast(Any, None),
+            control,
+            cast(Any, lines),
+            clock,
+            NAME,
+            release(),
+            pruned,
+            no_auth=True,
+        )
+
+
+def _fleet(places: Places) -> Any:
+    if places.database is None:
+        raise Refused(
+            "the workers of a server without a database are known to that server alone",
+            "ask it with `--server URL`; or name the database with `--database URL`",
+        )
+    return open_dispatch(places, None)
+
+
+def _close(one: _WhenAsked) -> None:
+    if one.made is not None:
+        one.made.close()
+
+
+async def _close_async(one: _WhenAsked) -> None:
+    if one.made is not None:
+        await one.made.close()

@@ -1,0 +1,420 @@
+"""Briefings: all that a worker on another machine needs to take up a scope, and how it says what happened there.
+
+A briefing holds no secret: the worker resolves the keychain where it runs. What is large lies in the result store, and the
+briefing has a reference. A run that was begun elsewhere is described as far as it came, so that what is done is not done again.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from dataclasses import dataclass, fields
+from typing import Any, cast
+
+import msgspec
+
+from penstock.kernel.facts import Fact, RunEnded
+from penstock.kernel.fanout import ShardRange
+from penstock.kernel.patches import Gathered, SharedContext, Staged
+from penstock.kernel.places import Place
+from penstock.kernel.state import Bitmap, ExecutionState, LoopState, PipelineState, RunState
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.blobs import BlobStore, ResultRef, is_ref
+from penstock.ports.leases import Lease, Setting, SubjobLease
+from penstock.ports.log import Entry
+from penstock.ports.loop_results import LoopResults
+from penstock.ports.ranges import Failed, RangeLease, RangeReport
+from penstock.ports.results import Load, decode, encode, loader, thawed
+from penstock.ports.wire import to_clock, to_entry, to_fact
+
+LARGEST = 128 * 1024
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """A briefing as a worker reads it; `scope` and `run` are states of its own to work on."""
+
+    kind: str
+    execution_id: str
+    document: Json
+    scope: ExecutionState
+    iter_parent: Any
+    depth: int
+    the_run: RunState | None = None
+    """Of a step run, or of the loop that a range belongs to."""
+    shards: ShardRange | None = None
+    collection: Json = None
+    opened_at: int = 0
+    lanes: int = 1
+    emits: bool = False
+    region: str = ""
+    """Of a sub-job: its place."""
+    history: ResultRef | None = None
+    outputs: frozenset[tuple[str, str]] = frozenset()
+    sample: int | None = None
+
+    @property
+    def run(self) -> RunState:
+        assert self.the_run is not None
+        return self.the_run
+
+
+def brief_run(lease: Lease, document: Json, blobs: BlobStore) -> bytes:
+    data = _common("run", lease.setting, lease.run, document)
+    run = lease.run
+    if run.pipeline is not None and (run.pipeline.counter > run.counter or run.pipeline.task_runs or run.continued):
+        data["pipeline"] = _pipeline(run.pipeline, run.ctx)
+    if run.loop is not None:
+        data["loop"] = _loop(run.loop, run.ctx, blobs)
+    return _packed(data, blobs)
+
+
+def brief_range(lease: RangeLease, document: Json, blobs: BlobStore) -> bytes:
+    data = _common("range", lease.setting, lease.run, document)
+    shards = lease.shards
+    data["shards"] = {one.name: getattr(shards, one.name) for one in fields(shards)}
+    data["collection"] = _narrowed(lease)
+    data["opened_at"] = lease.opened_at
+    data["lanes"] = lease.lanes
+    data["emits"] = lease.emits
+    return _packed(data, blobs)
+
+
+def brief_subjob(lease: SubjobLease, document: Json, history: ResultRef, blobs: BlobStore) -> bytes:
+    """`history`: what the log has of the job so far."""
+    setting = lease.setting
+    scope = setting.scope
+    data: JsonMap = {
+        "v": VERSION,
+        "kind": "subjob",
+        "execution_id": setting.execution_id,
+        "document": document,
+        "scope": {"place": _place(scope.place)},
+        "workload": setting.workload,
+        "iter_parent": setting.iter_parent,
+        "depth": setting.depth,
+        "region": lease.region.place.id,
+        "history": history.as_json(),
+        "outputs": [list(one) for one in sorted(setting.outputs)],
+        "sample": setting.sample,
+    }
+    return _packed(data, blobs)
+
+
+def pack_entries(entries: list[Entry]) -> bytes:
+    return _pack([list(entry) for entry in entries])
+
+
+def unpack_entries(data: bytes) -> list[Entry]:
+    return [Entry(*values) for values in _unpack(data)]
+
+
+def _narrowed(lease: RangeLease) -> Json:
+    """Of elements that are at hand only those of the range travel."""
+    found, shards = lease.collection, lease.shards
+    if isinstance(found, dict) and isinstance(found.get("items"), list) and shards.hi is not None:
+        items = cast("list[Json]", found["items"])
+        return {"kind": "list", "items": items[shards.lo : shards.hi], "first": shards.lo}
+    return found
+
+
+def _common(kind: str, setting: Setting, run: RunState, document: Json) -> JsonMap:
+    scope = setting.scope
+    return {
+        "v": VERSION,
+        "kind": kind,
+        "execution_id": setting.execution_id,
+        "document": document,
+        "scope": {
+            "place": _place(scope.place),
+            "name": scope.name,
+            "digest": scope.digest,
+            "started_at": scope.started_at,
+            "trace_id": scope.trace_id,
+            "results": scope.results,
+        },
+        "workload": setting.workload,
+        "iter_parent": setting.iter_parent,
+        "depth": setting.depth,
+        "run": {
+            "step": run.step,
+            "path": list(run.path),
+            "visit": run.visit,
+            "place": _place(run.place),
+            "args": run.args,
+            "ctx": run.ctx,
+            "scheduled_at": run.scheduled_at,
+            "counter": run.counter,
+            "started_at": run.started_at,
+            "loop_id": run.loop_id,
+        },
+    }
+
+
+def _packed(data: JsonMap, blobs: BlobStore) -> bytes:
+    whole = encode(data)
+    if len(whole) <= LARGEST:
+        return whole
+    return encode(blobs.put([whole], schema_hint={"type": "object"}).as_json())
+
+
+def unpacked(payload: bytes, blobs: BlobStore) -> Briefing:
+    load = loader(blobs)
+    data = cast(JsonMap, decode(payload))
+    if is_ref(data):
+        data = cast(JsonMap, decode(blobs.get(ResultRef.from_json(data))))
+    if data["kind"] == "subjob":
+        return _unpacked_subjob(data, load)
+    data = cast(JsonMap, thawed(data, load))
+    scope, run = _scope(data), _run(cast(JsonMap, data["run"]))
+    if "pipeline" in data:
+        run.pipeline = _read_pipeline(cast(JsonMap, data["pipeline"]), run.ctx)
+    elif data["kind"] == "run" and "loop" not in data:
+        run.pipeline = PipelineState(run.place, run.ctx, counter=run.counter)
+    if "loop" in data:
+        run.loop = _read_loop(cast(JsonMap, data["loop"]), run.ctx, blobs)
+        run.pipeline = None
+    shards = data.get("shards")
+    return Briefing(
+        str(data["kind"]),
+        str(data["execution_id"]),
+        data["document"],
+        scope,
+        data.get("iter_parent"),
+        cast(int, data["depth"]),
+        run,
+        ShardRange(**cast(Any, shards)) if shards is not None else None,
+        data.get("collection"),
+        cast(int, data.get("opened_at", 0)),
+        cast(int, data.get("lanes", 1)),
+        bool(data.get("emits", False)),
+    )
+
+
+def _unpacked_subjob(data: JsonMap, load: Load) -> Briefing:
+    history = ResultRef.from_json(cast(JsonMap, data.pop("history")))
+    data = cast(JsonMap, thawed(data, load))
+    place = _read_place(cast(JsonMap, data["scope"])["place"])
+    outputs = frozenset((str(name), str(port)) for name, port in cast("list[list[str]]", data["outputs"]))
+    return Briefing(
+        "subjob",
+        str(data["execution_id"]),
+        data["document"],
+        ExecutionState(place=place, workload=data["workload"]),
+        data.get("iter_parent"),
+        cast(int, data["depth"]),
+        region=str(data["region"]),
+        history=history,
+        outputs=outputs,
+        sample=cast("int | None", data["sample"]),
+    )
+
+
+def _scope(data: JsonMap) -> ExecutionState:
+    seen = cast(JsonMap, data["scope"])
+    run = cast(JsonMap, data["run"])
+    return ExecutionState(
+        place=_read_place(seen["place"]),
+        name=str(seen["name"]),
+        digest=str(seen["digest"]),
+        workload=data["workload"],
+        status="running",
+        started_at=cast(float, seen["started_at"]),
+        ctx=SharedContext(cast(JsonMap, run["ctx"])),
+        results=cast(JsonMap, seen["results"]),
+        trace_id=cast("str | None", seen["trace_id"]),
+    )
+
+
+def _run(data: JsonMap) -> RunState:
+    return RunState(
+        str(data["step"]),
+        tuple(cast("list[int]", data["path"])),
+        cast(int, data["visit"]),
+        _read_place(data["place"]),
+        cast(JsonMap, data["args"]),
+        cast(JsonMap, data["ctx"]),
+        cast(float, data["scheduled_at"]),
+        cast(int, data["counter"]),
+        cast("float | None", data["started_at"]),
+        loop_id=cast("str | None", data["loop_id"]),
+    )
+
+
+# ---- states, as far as a worker needs them
+
+
+def _place(place: Place) -> Json:
+    return [place.id, cast(Json, list(place.clock))]
+
+
+def _read_place(data: Json) -> Place:
+    name, clock = cast("tuple[str, Json]", data)
+    return Place(name, to_clock(clock))
+
+
+PLAIN = (
+    "iter",
+    "counter",
+    "cursor",
+    "attempt",
+    "prev",
+    "results",
+    "task_runs",
+    "ordinals",
+    "under_way",
+    "effect",
+    "due",
+)
+
+
+def _pipeline(pipeline: PipelineState, ctx: JsonMap) -> JsonMap:
+    data: JsonMap = {name: getattr(pipeline, name) for name in (*PLAIN, "ended", "error")}
+    data["place"] = _place(pipeline.place)
+    data["staged"] = pipeline.staged.as_writes()
+    if pipeline.ctx is not ctx:
+        data["ctx"] = pipeline.ctx
+    return data
+
+
+def _read_pipeline(data: JsonMap, ctx: JsonMap) -> PipelineState:
+    staged = Staged()
+    staged.add(cast(JsonMap, data["staged"]))
+    values: Any = {name: data[name] for name in (*PLAIN, "ended", "error")}
+    return PipelineState(_read_place(data["place"]), cast(JsonMap, data.get("ctx", ctx)), staged=staged, **values)
+
+
+COUNTED = (
+    "opened_at",
+    "total",
+    "parallel",
+    "next_index",
+    "done",
+    "failed",
+    "first_error",
+    "first_failed",
+    "writers",
+    "reducers",
+    "shared",
+    "collection",
+)
+
+
+def _loop(loop: LoopState, ctx: JsonMap, blobs: BlobStore) -> JsonMap:
+    data: JsonMap = {name: getattr(loop, name) for name in COUNTED}
+    data["settled"] = [b64encode(bytes(loop.settled.bits)).decode(), loop.settled.low]
+    for name in ("open", "failed_open"):
+        data[name] = {str(index): _pipeline(one, ctx) for index, one in getattr(loop, name).items()}
+    data["staged"] = loop.staged.as_writes()
+    data["indexes"] = cast(Json, loop.staged.indexes)
+    if loop.ctx is not ctx:
+        data["ctx"] = loop.ctx
+    if isinstance(loop.results, LoopResults):
+        data["kept"] = blobs.put(loop.results.dumped(), "application/octet-stream").as_json()
+    return data
+
+
+def _read_loop(data: JsonMap, ctx: JsonMap, blobs: BlobStore) -> LoopState:
+    values: Any = {name: data[name] for name in COUNTED}
+    bits, low = cast("tuple[str, int]", data["settled"])
+    loop = LoopState(ctx=cast(JsonMap, data.get("ctx", ctx)), **values)
+    loop.settled = Bitmap(bytearray(b64decode(bits)), low)
+    for name in ("open", "failed_open"):
+        held = cast(JsonMap, data[name])
+        setattr(loop, name, {int(key): _read_pipeline(cast(JsonMap, one), ctx) for key, one in held.items()})
+    staged = Gathered(indexes=cast(Any, data["indexes"]))
+    staged.add(cast(JsonMap, data["staged"]))
+    loop.staged = staged
+    kept: Any = data.get("kept")
+    if kept is not None:
+        loop.results = LoopResults.restored(blobs.get(kept.ref))
+    return loop
+
+
+# ---- what a worker says
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One thing that the holder of a lease said. `facts` come with the time they happened at."""
+
+    facts: list[tuple[Fact, float]]
+    end: RunEnded | None = None
+    counter: int = 0
+    ask: JsonMap | None = None
+    report: RangeReport | None = None
+    opened: JsonMap | None = None
+    failed: JsonMap | None = None
+    reason: str | None = None
+    lines: list[Json] | None = None
+
+
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder().decode
+
+
+def said_facts(entries: list[Entry]) -> bytes:
+    return _pack({"facts": [list(entry) for entry in entries]})
+
+
+def said_end(entries: list[Entry], end: Fact, worker: str) -> bytes:
+    return _pack({"facts": [list(entry) for entry in entries], "end": list(to_entry(end, 0, 0.0, worker))})
+
+
+def said_ask(ask: JsonMap) -> bytes:
+    return _pack({"ask": encode(ask)})
+
+
+def said_lines(lines: list[Json]) -> bytes:
+    return _pack({"lines": encode(lines)})
+
+
+def said_range(
+    report: RangeReport | None,
+    *,
+    opened: JsonMap | None = None,
+    failed: JsonMap | None = None,
+    reason: str | None = None,
+) -> bytes:
+    data: dict[str, Any] = {}
+    if report is not None:
+        data["report"] = encode({one.name: getattr(report, one.name) for one in fields(report)})
+    for name, value in (("opened", opened), ("failed", failed), ("reason", reason)):
+        if value is not None:
+            data[name] = encode(value)
+    return _pack(data)
+
+
+def heard(body: bytes, load: Load) -> Said:
+    data = _unpack(body) if body else {}
+    facts = [_fact(one, load) for one in data.get("facts", ())]
+    end = counter = None
+    if "end" in data:
+        fact = _fact(data["end"], load)[0]
+        end, counter = cast(RunEnded, fact.body), cast(int, fact.clock[-1])
+    return Said(
+        facts,
+        end,
+        counter or 0,
+        _value(data.get("ask"), load),
+        _report(_value(data.get("report"), load)),
+        _value(data.get("opened"), load),
+        _value(data.get("failed"), load),
+        cast("str | None", _value(data.get("reason"), load)),
+        _value(data.get("lines"), load),
+    )
+
+
+def _fact(values: list[Any], load: Load) -> tuple[Fact, float]:
+    entry = Entry(*values)
+    return to_fact(entry, load), entry.ts
+
+
+def _value(data: bytes | None, load: Load) -> Any:
+    return None if data is None else thawed(decode(data), load)
+
+
+def _report(data: Any) -> RangeReport | None:
+    if data is None:
+        return None
+    return RangeReport(**{**data, "failures": [Failed(*one) for one in data["failures"]]})

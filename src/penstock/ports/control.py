@@ -1,0 +1,185 @@
+"""What a server keeps besides the log: documents by path and version, tokens, schedules and hooks.
+
+Law: nothing here is needed to go on with a run: a run is pinned to the text it started with. Calls are synchronous, may be made
+from any thread, and are durable when they return; `Refused` and `Unavailable` as everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+from penstock.kernel.values import JsonMap
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """A document in the catalog. `sources`: the joblets it takes in, by file name."""
+
+    path: str
+    version: int
+    digest: str
+    kind: str
+    text: str
+    created_at: float
+    created_by: str = ""
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
+class Scope(str, Enum):
+    """What a token may do; each includes those before it."""
+
+    READ = "read"
+    RUN = "run"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token as it is kept: only a hash of the secret is."""
+
+    id: str
+    name: str
+    scope: Scope
+    created_at: float
+    expires_at: float | None = None
+    last_used_at: float | None = None
+
+
+class Missed(str, Enum):
+    """What becomes of slots that passed while nobody was there to fire them."""
+
+    ALL = "all"
+    LAST = "last"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """`cron` is read in `zone`. `fired_to`: all slots up to this time have been fired or let go; 0: it has not begun yet.
+
+    `last_slot`: the last one that was fired; `last_run`: what it started, or `last_error`: why it started nothing.
+    """
+
+    name: str
+    cron: str
+    path: str
+    zone: str = "UTC"
+    version: int | None = None
+    payload: JsonMap = field(default_factory=dict)
+    context: str | None = None
+    missed: Missed = Missed.LAST
+    is_on: bool = True
+    fired_to: float = 0.0
+    last_slot: float | None = None
+    last_run: str | None = None
+    last_error: str | None = None
+
+
+HIDDEN = "***"
+"""Stands for the secret of a hook in lists, and for "the one that is there" when a hook is put."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """`POST /hooks/NAME` starts a run of `path`. With a `secret`, the request must be signed with it."""
+
+    name: str
+    path: str
+    version: int | None = None
+    secret: str | None = field(default=None, repr=False)
+    payload: JsonMap = field(default_factory=dict)
+    is_on: bool = True
+
+
+class ControlStore(Protocol):
+    # ---- catalog
+
+    def file(self, path: str, text: str, kind: str, digest: str, sources: Mapping[str, str], by: str = "") -> Filed:
+        """Keep a document. The content of the newest version again is that version; any other is the next one.
+
+        A number is never given twice, not even after `unfile`: who has written down a version means that text or none.
+        """
+        ...
+
+    def document(self, path: str, version: int | None = None) -> Filed | None:
+        """The newest version, or the one that is asked for."""
+        ...
+
+    def documents(self, prefix: str = "", limit: int = 1000, *, after: str = "") -> list[Filed]:
+        """The newest version of each whose path begins so and comes after `after`, by path; without texts and sources."""
+        ...
+
+    def versions(self, path: str) -> list[Filed]:
+        """All of them, the oldest first; without texts and sources."""
+        ...
+
+    def unfile(self, path: str) -> bool:
+        """Take a document out of the catalog, all its versions; runs of it stay as they are."""
+        ...
+
+    # ---- tokens
+
+    def add_token(self, name: str, scope: Scope, expires_at: float | None = None) -> tuple[Token, str]:
+        """A new token and its secret, which is shown once and never kept."""
+        ...
+
+    def token(self, secret: str) -> Token | None:
+        """Whose secret this is, unless it has expired. The time of its use is kept to the minute."""
+        ...
+
+    def tokens(self) -> list[Token]:
+        """The oldest first, those that have expired too."""
+        ...
+
+    def revoke(self, token_id: str) -> bool: ...
+
+    # ---- schedules
+
+    def schedule(self, name: str) -> Schedule | None: ...
+
+    def schedules(self) -> list[Schedule]:
+        """By name."""
+        ...
+
+    def put_schedule(self, schedule: Schedule) -> None:
+        """Keep what it says. Of one that is there `last_…` stay as they are, and `fired_to` only ever moves on."""
+        ...
+
+    def drop_schedule(self, name: str) -> bool: ...
+
+    def fired(
+        self,
+        name: str,
+        before: float,
+        to: float,
+        *,
+        slot: float | None = None,
+        run: str | None = None,
+        error: str | None = None,
+    ) -> bool:
+        """Move `fired_to` from `before` to `to`; False when another server has moved it already, and nothing is changed then.
+
+        With a `run` or an `error`, that is what became of `slot`; otherwise `last_…` stay as they are.
+        """
+        ...
+
+    # ---- hooks
+
+    def hook(self, name: str) -> Hook | None:
+        """With its secret. Unavailable when that is encrypted with a key that is not at hand."""
+        ...
+
+    def hooks(self) -> list[Hook]:
+        """By name; `HIDDEN` stands for their secrets."""
+        ...
+
+    def put_hook(self, hook: Hook) -> None:
+        """Keep a hook. The secret `HIDDEN` means the one that is there; Refused when there is none."""
+        ...
+
+    def drop_hook(self, name: str) -> bool: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,56 @@
+"""What tools say while they run, kept for those who read it later.
+
+Law: whoever says something is never held up by it. `append` neither waits nor fails; lines that cannot be kept are lost, and a
+line after them says how many. What was said of one execution is read in the order in which it was said. Lines are redacted
+before they come here.
+
+All of it may be called from any thread; what is not `append` may wait for a disk or a server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from penstock.kernel.values import JsonMap
+
+
+class Line(NamedTuple):
+    ts: float
+    scope: str
+    """The place in the execution, `""` for the execution itself."""
+    task: str | None
+    """The task run."""
+    text: str
+
+    def record(self) -> JsonMap:
+        """As it is read, in files and from servers."""
+        return {"ts": self.ts, "scope": self.scope, "task_run_id": self.task, "line": self.text}
+
+
+def lost_lines(count: int, ts: float) -> Line:
+    return Line(ts, "", None, f"{count} lines were lost here: they could not be kept")
+
+
+class LineStore(Protocol):
+    def append(self, execution_id: str, lines: Sequence[Line]) -> None:
+        """Hand lines over."""
+        ...
+
+    def flush(self) -> None:
+        """Return when what was handed over before can be read, or is lost."""
+        ...
+
+    def read(self, execution_id: str, after: int = 0, limit: int = 1000) -> list[JsonMap]:
+        """At most `limit` records `{ts, scope, task_run_id, line}`, numbered from 1 in each execution, behind number `after`.
+
+        Nothing of an execution that has said nothing, or is not known."""
+        ...
+
+    def drop(self, executions: Iterable[str]) -> None:
+        """Remove all that these said."""
+        ...
+
+    def close(self) -> None:
+        """Keep what is waiting, if that can be done soon, and let go of files and connections. Closing again does nothing."""
+        ...

@@ -1,0 +1,99 @@
+"""Housekeeping: old runs go, with what their tools said, and then the results that nothing refers to any more.
+
+Law: only runs that have ended go, and a result stays for as long as anything that stays mentions it. What was put within the last
+day stays in any case, because the entry that will mention it may not be written yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from penstock.adapters.blob_sweep import sweep
+from penstock.kernel.errors import PenstockError, Refused
+from penstock.ports.blobs import KeptBlobs
+from penstock.ports.log import ENDED, EventLog, Header
+
+GRACE_S = 24 * 3600.0
+PAGE = 1000
+
+
+class Pruned(NamedTuple):
+    runs: int
+    results: int
+
+
+async def prune(
+    log: EventLog,
+    blobs: KeptBlobs,
+    drop_lines: Callable[[Iterable[str]], None],
+    before: float,
+    *,
+    keep_failed: bool = False,
+    dry_run: bool = False,
+    grace_s: float = GRACE_S,
+) -> Pruned:
+    """Forget runs that ended before that time. A dry run counts them and touches nothing."""
+    if dry_run:
+        found = await asyncio.to_thread(lambda: sum(1 for _ in _ended(log, before, keep_failed)))
+        return Pruned(found, 0)
+    gone = 0
+    async for page in _forgotten(log, before, keep_failed):
+        await asyncio.to_thread(drop_lines, page)
+        gone += len(page)
+    swept = await asyncio.to_thread(lambda: sweep(blobs, _mentioning(log), grace_s))
+    return Pruned(gone, swept.deleted)
+
+
+async def _forgotten(log: EventLog, before: float, keep_failed: bool) -> AsyncIterator[list[str]]:
+    if not keep_failed:
+        while page := await log.prune(before, PAGE):
+            yield page
+        return
+    old = await asyncio.to_thread(lambda: [one.execution_id for one in _ended(log, before, keep_failed)])
+    for start in range(0, len(old), PAGE):
+        page = []
+        for execution_id in old[start : start + PAGE]:
+            try:
+                await log.forget(execution_id)
+            except Refused:  # Resumed in the meantime, or gone.
+                continue
+            page.append(execution_id)
+        yield page
+
+
+def _ended(log: EventLog, before: float, keep_failed: bool) -> Iterator[Header]:
+    for header in _all(log):
+        is_old = header.status in ENDED and header.ended_at is not None and header.ended_at < before
+        if is_old and not (keep_failed and header.status == "failed"):
+            yield header
+
+
+def _all(log: EventLog) -> Iterator[Header]:
+    """Page by page, so that memory stays flat. A page whose last run is deleted meanwhile is looked for from the one before."""
+    after: list[str] = []
+    while True:
+        page = log.headers(PAGE, after=after[-1] if after else None)
+        if page:
+            yield from page
+            after = [header.execution_id for header in page]
+        elif after and log.header(after[-1]) is None:
+            after.pop()
+        else:
+            return
+
+
+def _mentioning(log: EventLog) -> Iterator[bytes]:
+    """Everything that stays and may mention a result."""
+    for header in _all(log):
+        run = header.execution_id
+        try:
+            yield log.document(run)
+            for entry in log.read(run):
+                yield entry.payload
+        except PenstockError:
+            if log.header(run) is not None:  # Else it was deleted while it was read, and mentions nothing any more.
+                raise
+    for request in log.asked():
+        yield request.payload

@@ -1,0 +1,420 @@
+"""The workforce of one execution when its workers are other processes: leases go out as offers, and notes come back.
+
+A server that goes away leaves its leases as they are: whoever owns the execution next adopts them, and what their holders say
+meanwhile waits for him.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.kernel.decide import stopped
+from penstock.kernel.errors import Refused
+from penstock.kernel.evolve import Execution, pipeline_of
+from penstock.kernel.facts import (
+    Fact,
+    IterationEnded,
+    IterationStarted,
+    LoopStarted,
+    TaskEnded,
+    TaskStarted,
+)
+from penstock.kernel.net import Node
+from penstock.kernel.state import NOT_OPENED, PipelineState, RunState
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.briefing import Said, brief_range, brief_run, heard
+from penstock.ports.dispatch import Note, NoteKind, Offer, name_of
+from penstock.ports.leases import Caller, JobReports, Lease, Reports, Setting, SubjobLease
+from penstock.ports.log import Entry
+from penstock.ports.loop_results import keep_result
+from penstock.ports.ranges import RangeLease, RangeReports
+from penstock.ports.results import encode, loader
+from penstock.ports.wire import to_clock
+from penstock.server.office import Office
+from penstock.server.played import Played
+from penstock.server.terms import limits_of, needs_of, pool_of, stall_of
+
+if TYPE_CHECKING:
+    from penstock.kernel.flow.state import ComponentState
+    from penstock.server.executions import Driver, ExecutionHost
+    from penstock.server.fleet_jobs import SubjobOut, SubjobsOut
+
+LEASE_S = 10.0
+LOSSES = 3
+"""So often a step run is handed out again whose worker was lost."""
+
+
+@dataclass(slots=True)
+class RunOut:
+    lease: Lease
+    losses: int = 0
+    over: asyncio.Event | None = None
+
+
+@dataclass(slots=True)
+class RangeOut:
+    lease: RangeLease
+    reports: RangeReports
+    over: asyncio.Event
+
+
+@dataclass(slots=True)
+class Child:
+    """An execution that a holder asked for. `asked`: who waits for its end, and in which words he asked."""
+
+    caller: Caller
+    driver: Driver
+    asked: tuple[str, JsonMap] | None = None
+    task: asyncio.Task[None] | None = None
+
+
+class FleetForce:
+    def __init__(
+        self,
+        execution_id: str,
+        office: Office,
+        say: Callable[[list[Json]], None],
+        read: Callable[[], Iterable[Entry]],
+        lease_s: float = LEASE_S,
+    ) -> None:
+        """`say` takes lines for the run's log: [time, scope, task run, text]. `read` reads the log of this execution."""
+        self.execution_id = execution_id
+        self.office = office
+        self._say = say
+        self._read = read
+        self._subjobs: SubjobsOut | None = None
+        self._executor: JsonMap = {}
+        self.host: ExecutionHost | None = None
+        self.is_adopting = False
+        """While the execution is taken over from another server: what the log has as out may well be out."""
+        self._lease_s = lease_s
+        self._runs: dict[str, RunOut] = {}
+        self._ranges: dict[str, RangeOut] = {}
+        self._children: dict[str, Child] = {}
+        self._load = loader(office.blobs)
+
+    # ---- step runs
+
+    def start(self, lease: Lease, reports: Reports) -> None:
+        key = self._key(lease.run.place.id)
+        self._runs[key] = RunOut(lease)
+        self.office.offer(self._run_offer(lease), is_adopted=self.is_adopting)
+
+    def _key(self, place: str) -> str:
+        return f"{self.execution_id}/{place}"
+
+    def _run_offer(self, lease: Lease) -> Offer:
+        payload = brief_run(lease, self._document(lease.setting), self.office.blobs)
+        return Offer(
+            self._key(lease.run.place.id), self.execution_id, payload, **self._terms(lease.setting, lease.node)
+        )
+
+    def _terms(self, setting: Setting, node: Node) -> Any:
+        return {
+            "pool": pool_of(node, setting.net.executor),
+            "needs": needs_of(node),
+            "limits": limits_of(node),
+            "stall_s": stall_of(node),
+            "lease_s": self._lease_s,
+        }
+
+    def _document(self, setting: Setting) -> Json:
+        assert self.host is not None
+        return self.host.document_of(setting)
+
+    async def stop(self, lease: Lease, reason: str, grace_s: float = 0.0) -> None:
+        lease.stop_reason = reason
+        key = self._key(lease.run.place.id)
+        out = self._runs.get(key)
+        if out is None or out.lease is not lease or reason == "interrupt":
+            return
+        if key in await self.office.dispatch.withdraw([key]):
+            del self._runs[key]
+            await self._host().give_up(lease, stopped(lease.run.step, reason))
+            return
+        out.over = asyncio.Event()
+        await self.office.dispatch.tell(key, encode({"stop": reason}))
+        # Either the holder says its last word, or its lease runs out: both are heard.
+        await out.over.wait()
+
+    # ---- ranges
+
+    def start_range(self, lease: RangeLease, reports: RangeReports) -> None:
+        self._executor = lease.setting.net.executor
+        key = self._key(lease.key)
+        self._ranges[key] = RangeOut(lease, reports, asyncio.Event())
+        policy = lease.node.fan.fanout if lease.node.fan is not None else None
+        terms = self._terms(lease.setting, lease.node)
+        if policy is not None:
+            terms |= {"ttl_s": policy.queue_ttl_s, "lease_s": policy.lease_s or self._lease_s}
+        payload = brief_range(lease, self._document(lease.setting), self.office.blobs)
+        offer = Offer(key, self.execution_id, payload, is_range=True, **terms)
+        self.office.offer(offer, is_adopted=self.is_adopting)
+
+    async def stop_range(self, lease: RangeLease, reason: str) -> None:
+        lease.stop_reason = reason
+        key = self._key(lease.key)
+        out = self._ranges.get(key)
+        if out is None or out.lease is not lease or reason == "interrupt":
+            return
+        if key in await self.office.dispatch.withdraw([key]):
+            del self._ranges[key]
+            out.reports.gave_back(lease, "returned")
+            return
+        await self.office.dispatch.tell(key, encode({"stop": reason}))
+        await out.over.wait()
+
+    def slots(self, node: Node) -> int:
+        return self.office.roster.slots(pool_of(node, self._executor), needs_of(node))
+
+    def ahead(self) -> int:
+        return 4
+
+    # ---- jobs
+
+    def start_component(self, lease: SubjobLease, component: ComponentState, reports: JobReports) -> None:
+        from penstock.server.jobs import JobDriver  # A playbook starts without all that jobs need.
+
+        assert isinstance(reports, JobDriver)
+        self._jobs().start(lease, reports, is_adopted=self.is_adopting)
+
+    async def stop_subjob(self, lease: SubjobLease, reason: str, grace_s: float = 0.0) -> None:
+        await self._jobs().stop(lease, reason)
+
+    def _jobs(self) -> SubjobsOut:
+        if self._subjobs is None:
+            from penstock.server.fleet_jobs import SubjobsOut
+
+            self._subjobs = SubjobsOut(
+                self.office,
+                self.execution_id,
+                self._read,
+                lambda lease: self._document(lease.setting),
+                self._lease_s,
+            )
+        return self._subjobs
+
+    async def close_job(self, setting: Setting, *, is_over: bool) -> None: ...
+
+    def iteration_closed(self, run: RunState, end: IterationEnded, pipeline: PipelineState) -> None:
+        keep_result(run, end, pipeline)
+
+    async def close(self) -> None:
+        tasks = [child.task for child in self._children.values() if child.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._subjobs is not None:
+            await self._subjobs.close()
+
+    # ---- hearing
+
+    async def hear(self, note: Note) -> None:
+        """Let one note take effect. What it says may have been heard before: then nothing happens."""
+        if note.key in self._runs:
+            await self._hear_of_run(note, self._runs[note.key])
+        elif note.key in self._ranges:
+            with self._said_by(note):
+                self._hear_of_range(note, self._ranges[note.key])
+        elif self._subjobs is not None and (out := self._subjobs.find(note.key)) is not None:
+            await self._hear_of_subjob(note, self._subjobs, out)
+
+    async def _hear_of_subjob(self, note: Note, subjobs: SubjobsOut, out: SubjobOut) -> None:
+        said, stream = heard(note.body, self._load), self._host().stream
+        if said.lines:
+            self._say(said.lines)
+        with self._said_by(note):
+            subjobs.record(out, said, stream.tree, stream.record)
+        if note.kind is NoteKind.ASKED and said.ask is not None:
+            await self._play(note, out.lease, said.ask)
+        await subjobs.went(note.key, out, note.kind, said)
+
+    def _said_by(self, note: Note) -> AbstractContextManager[None]:
+        return self._host().stream.said_by(name_of(note.worker))
+
+    async def _hear_of_run(self, note: Note, out: RunOut) -> None:
+        host = self._host()
+        said = heard(note.body, self._load)
+        with self._said_by(note):
+            self._record(said)
+        if note.kind is NoteKind.ASKED and said.ask is not None:
+            await self._play(note, out.lease, said.ask)
+        elif note.kind is NoteKind.DONE and said.end is not None:
+            self._over(note.key)
+            steps = host.steps_of(out.lease)
+            with self._said_by(note):
+                steps.ended(out.lease, said.end, said.counter)
+            await steps.advance()
+        elif note.kind in (NoteKind.LOST, NoteKind.RETURNED, NoteKind.STALE):
+            await self._came_back(note, out, said)
+
+    def _record(self, said: Said) -> None:
+        host = self._host()
+        if said.lines:
+            self._say(said.lines)
+        tree = host.stream.tree
+        for fact, ts in said.facts:
+            if is_new(tree, fact):
+                if isinstance(fact.body, TaskEnded) and fact.body.given_up:
+                    host.forsake(pipeline_of(tree, fact.scope))
+                host.stream.record(fact, ts)
+
+    async def _came_back(self, note: Note, out: RunOut, said: Said) -> None:
+        counts = note.kind is NoteKind.LOST or said.reason is not None
+        out.losses += counts
+        if out.lease.stop_reason in ("cancel", "abort"):
+            self._over(note.key)
+            await self._host().give_up(out.lease, stopped(out.lease.run.step, out.lease.stop_reason))
+        elif note.kind is NoteKind.STALE or out.losses > LOSSES:
+            self._over(note.key)
+            await self._host().give_up(out.lease, _lost(out.lease.run.step, out.losses, said.reason))
+        else:
+            await self._host().confirm()  # One who was thought dead hands out nothing.
+            self.office.offer(self._run_offer(out.lease))
+
+    def _over(self, key: str) -> None:
+        out = self._runs.pop(key, None)
+        if out is not None and out.over is not None:
+            out.over.set()
+
+    def _hear_of_range(self, note: Note, out: RangeOut) -> None:
+        said = heard(note.body, self._load)
+        lease, reports = out.lease, out.reports
+        if said.lines:
+            self._say(said.lines)
+        if said.opened is not None:
+            opened: Any = said.opened
+            reports.opened(lease, opened["hi"], opened["next"], opened["is_end"])
+        if said.report is not None:
+            reports.reported(lease, said.report)
+        if said.failed is not None:
+            reports.failed(lease, said.failed)
+        if note.kind in (NoteKind.SAID, NoteKind.ASKED):
+            return
+        self._ranges.pop(note.key, None)
+        if note.kind is not NoteKind.DONE:
+            is_loss = note.kind is NoteKind.LOST or said.reason is not None
+            reason = "lost" if is_loss else note.kind.value
+            reports.gave_back(lease, reason)
+        out.over.set()
+
+    # ---- executions within the execution
+
+    async def adopt_children(self) -> None:
+        """Go on with the executions within this one that were under way, before anybody asks for them again."""
+        host = self._host()
+        known: set[str] = set()
+        while True:  # Those that are taken up may have such children of their own.
+            fresh = [scope for scope, state in host.stream.tree.executions.items() if scope and scope not in known]
+            if not fresh:
+                return
+            known.update(fresh)
+            for scope in sorted(fresh):
+                run_id = scope.removesuffix("/")
+                state = host.stream.tree.executions[scope]
+                lease = self._lease_around(run_id)
+                if state.status == "running" and lease is not None:
+                    await self._open(run_id, lease, {"clock": list(state.place.clock)})
+
+    def _lease_around(self, run_id: str) -> Lease | SubjobLease | None:
+        component = self._host().stream.tree.flow.components.get(run_id)
+        if component is not None:
+            return self._jobs().around(component)
+        place = run_id.rpartition("/")[0]
+        out = self._runs.get(self._key(place)) or self._runs.get(self._key(place.rpartition("[")[0]))
+        return out.lease if out is not None else None
+
+    async def _play(self, note: Note, lease: Lease | SubjobLease, ask: JsonMap) -> None:
+        """A holder asks for a child execution. One that asks again, or takes over from one who asked, waits for the same one."""
+        run_id = str(ask["run_id"])
+        child = self._children.get(run_id)
+        if child is None:
+            try:
+                child = await self._open(run_id, lease, ask)
+            except Refused as error:
+                shown: JsonMap = {"kind": "refused", "message": error.message, "retryable": False, "hint": error.hint}
+                await self._answer(note.key, ask, Played("failed", error=shown))
+                return
+        child.asked = (note.key, ask)
+        if child.driver.finished.is_set():
+            await self._tell(child)
+
+    async def _open(self, run_id: str, lease: Lease | SubjobLease, ask: Any) -> Child:
+        host = self._host()
+        tree, folder = host.stream.tree, ask.get("folder")
+        component = tree.flow.components.get(run_id)
+        caller = Caller(
+            lease.setting,
+            run_id,
+            to_clock(ask["clock"]),
+            component.children if component is not None else pipeline_of(tree, run_id.rpartition("/")[0]).children,
+            lambda: lease.stop_reason,
+            ask.get("iteration"),
+            Path(folder) if folder else None,
+        )
+        outputs = tuple(ask.get("outputs", ()))
+        driver = await host.open_child(
+            caller, ask.get("path", ""), ask.get("values", {}), ask.get("return_step"), outputs
+        )
+        child = Child(caller, driver)
+        self._children[run_id] = child
+        child.task = asyncio.ensure_future(self._finish(child))
+        return child
+
+    async def _finish(self, child: Child) -> None:
+        await self._host().finish_child(child.caller, child.driver)
+        if child.asked is not None and child.driver.finished.is_set():
+            await self._tell(child)
+
+    async def _tell(self, child: Child) -> None:
+        assert child.asked is not None
+        key, ask = child.asked
+        self._children.pop(child.caller.run_id, None)
+        return_step = ask.get("return_step")
+        await self._answer(key, ask, await child.driver.played(None if return_step is None else str(return_step)))
+
+    async def _answer(self, key: str, ask: JsonMap, played: Played) -> None:
+        answer: JsonMap = {
+            "answer": ask["number"],
+            "status": played.status,
+            "result": played.result,
+            "error": played.error,
+            "kind": played.kind,
+            "exit_code": played.exit_code,
+        }
+        await self.office.dispatch.tell(key, encode(answer))
+
+    def _host(self) -> ExecutionHost:
+        assert self.host is not None
+        return self.host
+
+
+def is_new(tree: Execution, fact: Fact) -> bool:
+    """Has this not been recorded yet? A worker's facts come in the order of their scope's counter, and may come twice."""
+    body, scope = fact.body, fact.scope
+    if isinstance(body, LoopStarted):
+        run = tree.runs.get(scope)
+        return run is not None and (run.loop is None or run.loop.opened_at == NOT_OPENED)
+    if isinstance(body, IterationStarted):
+        run = tree.runs.get(scope.rpartition("[")[0])
+        loop = run.loop if run is not None else None
+        return loop is not None and body.index not in loop.open and body.index not in loop.settled
+    if isinstance(body, IterationEnded):
+        return scope in tree.iterations
+    if isinstance(body, (TaskStarted, TaskEnded)):
+        is_open = scope in tree.iterations or (scope in tree.runs and tree.runs[scope].pipeline is not None)
+        counter = fact.clock[-1]
+        assert isinstance(counter, int)
+        return is_open and counter >= pipeline_of(tree, scope).counter
+    return False
+
+
+def _lost(step: str, losses: int, reason: str | None) -> JsonMap:
+    why = f": {reason}" if reason else ""
+    message = f"step `{step}` was given to workers {losses} times, and none of them finished it{why}"
+    return {"kind": "worker_lost", "message": message, "retryable": True}

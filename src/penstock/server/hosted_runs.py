@@ -1,0 +1,118 @@
+"""A run that a server goes on with: from its registration, out of another server's hands, or after a stop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from penstock.kernel.errors import Refused
+from penstock.kernel.values import merge_deeply
+from penstock.ports.results import loader
+from penstock.server.documents import Pinned
+from penstock.server.fanout_results import gather_folded
+from penstock.server.fleet import FleetForce
+from penstock.server.runs import RunSummary, RunUnderWay, context_group
+from penstock.server.step_driver import FINAL
+from penstock.server.stream import Stream
+
+
+class NotOurs(Refused):
+    """Another server works on the run."""
+
+
+class HostedRun(RunUnderWay):
+    polls = False
+    force: FleetForce | None
+
+    @property
+    def is_over(self) -> bool:
+        """Has it come to its end, and is that on disk? What was only decided may yet be refused."""
+        return self._root is not None and self._root.finished.is_set()
+
+    async def go_on(self, is_ready: Callable[[], None], inputs: dict[str, Any], *, is_resumed: bool) -> RunSummary:
+        """Drive the run to its end. `is_ready` is called once notes of its workers can be heard."""
+        world = self.world
+        document = Pinned.from_bytes(await asyncio.to_thread(world.log.document, self.execution_id))
+        try:
+            stream = await self._claim()
+        except Refused as error:
+            raise NotOurs(error.message, error.hint) from error
+        try:
+            force = world.employ(self.execution_id, self.hide)
+            assert isinstance(force, FleetForce)
+            self.force = force
+            await self._fold(stream)
+            if stream.seq == 0:
+                await self._begin(stream, document, inputs)
+            else:
+                await self._take_up(stream, document, is_resumed)
+            is_ready()
+            assert self._root is not None
+            return await self._drive(self._root)
+        finally:
+            is_ready()
+            await self._leave()
+
+    async def _fold(self, stream: Stream) -> None:
+        tree, blobs = stream.tree, self.world.blobs
+        assert self.force is not None
+        tree.on_iteration_closed = self.force.iteration_closed  # It stays: what workers say later is gathered, too.
+        tree.on_shards = lambda run, body: gather_folded(run, body, blobs)
+        await asyncio.to_thread(stream.fold, loader(blobs))
+        tree.on_shards = None
+
+    async def _begin(self, stream: Stream, document: Pinned, inputs: dict[str, Any]) -> None:
+        world = self.world
+        net, _ = world.documents.compile(document)
+        group = context_group(net, inputs.get("context"))
+        workload = merge_deeply(merge_deeply(net.workload, group), inputs.get("payload") or {})
+        keys = await world.unlock(net, workload, document)
+        host = self._host(stream, document, keys)
+        assert self.force is not None
+        self.force.host = host
+        self._root = await host.begin_root(document, workload, inputs.get("trace_id"))
+
+    async def _take_up(self, stream: Stream, document: Pinned, is_resumed: bool) -> None:
+        world, state = self.world, stream.tree.root
+        net, _ = world.documents.compile(document)
+        keys = await world.unlock(net, state.workload, document)
+        host = self._host(stream, document, keys)
+        force = self.force
+        assert force is not None
+        force.host = host
+        self._root = root = await host.take_up_root(document)
+        if is_resumed and state.status in ("completed", "cancelled"):
+            raise Refused(f"the run is {state.status}; there is nothing to resume")
+        if state.status in FINAL and not is_resumed:  # Who wrote its last event did not live to close it.
+            stream.flush(FINAL[state.status])
+            await stream.durable()
+            root.finished.set()
+            return
+        force.is_adopting = host.adopts = True
+        try:
+            if is_resumed or state.status != "running":
+                await root.resume()
+            else:
+                await root.go_on()
+            await force.adopt_children()
+        finally:
+            force.is_adopting = host.adopts = False
+
+    async def let_go(self) -> None:
+        """Stop driving, and record nothing: another server goes on."""
+        if self.host is not None:
+            await self.host.let_go()
+            self.host.over()
+
+    async def set_aside(self, reason: str) -> None:
+        """Mark a run that cannot be driven as interrupted."""
+        log = self.world.log
+        epoch = await log.claim(self.execution_id, self.world.worker)
+        try:
+            header = await asyncio.to_thread(log.header, self.execution_id)
+            if header is None or header.status != "running":
+                return  # Another server has brought it to its end.
+            await log.durable(log.append(self.execution_id, epoch, [], "interrupted"))
+        finally:
+            await log.release(self.execution_id)

@@ -1,0 +1,311 @@
+"""The executions of one server: those of the partitions it holds, each driven from where the log says it stands.
+
+Law: a server works on what it has claimed, and says nothing about what it has lost. It takes over what is unfinished in its
+partitions, adopts the leases that are out, and hears what their holders said in the meantime before it hands out anything new.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from penstock.kernel.errors import PenstockError, Refused, Unavailable
+from penstock.ports.dispatch import Note
+from penstock.ports.log import Header, Request, partition_of
+from penstock.ports.partitions import Partitions
+from penstock.ports.results import decode, encode
+from penstock.server.documents import Pinned
+from penstock.server.fleet import FleetForce
+from penstock.server.hosted_runs import HostedRun, NotOurs
+from penstock.server.office import Office
+from penstock.server.runs import RunSummary, RunUnderWay, World, context_group
+
+RENEW_S = 3.0
+LOOK_S = 0.5
+TRIES = 200
+"""How many ids are drawn to find one in a partition of our own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A run that somebody asks for. `key`: the same one again is the same run."""
+
+    document: Pinned
+    payload: Mapping[str, Any]
+    label: str | None = None
+    key: str | None = None
+    context: str | None = None
+    trace_id: str | None = None
+
+
+@dataclass(slots=True)
+class Hosted:
+    run: HostedRun
+    task: asyncio.Task[RunSummary | None]
+    is_ready: asyncio.Event
+    """It has been folded, and notes can be heard."""
+    epoch: int
+    """Under which its partition was ours when it was taken up."""
+
+
+class Hosting:
+    def __init__(
+        self,
+        world: World,
+        office: Office,
+        partitions: Partitions,
+        new_id: Callable[[], str],
+        report: Callable[[str, BaseException], None],
+        renew_s: float = RENEW_S,
+    ) -> None:
+        """`report(execution_id, error)` is told what stopped an execution other than its own end."""
+        self.world = world
+        self.office = office
+        self.partitions = partitions
+        self.owned: dict[int, int] = {}
+        self.hosted: dict[str, Hosted] = {}
+        self._new_id = new_id
+        self._report = report
+        self._renew_s = renew_s
+        self._loops: list[asyncio.Task[None]] = []
+        self._dropping: dict[str, asyncio.Future[None]] = {}
+        self._is_closing = False
+
+    # ---- from start to end
+
+    async def start(self) -> None:
+        self.owned = dict(await self.partitions.hold())
+        self.office.start()
+        await self._look()
+        self._loops = [asyncio.ensure_future(self._renewing()), asyncio.ensure_future(self._looking())]
+        for loop in self._loops:
+            self.office.watch(loop)
+
+    async def close(self) -> None:
+        """Let go of everything, recording nothing: another server goes on."""
+        self._is_closing = True
+        for loop in self._loops:
+            loop.cancel()
+        await asyncio.gather(*self._loops, return_exceptions=True)
+        await self.office.close()
+        await asyncio.gather(*(self._drop(execution_id) for execution_id in list(self.hosted)))
+        await asyncio.gather(*self._dropping.values())
+        with contextlib.suppress(PenstockError):
+            await self.partitions.leave()
+
+    async def _renewing(self) -> None:
+        while True:
+            await asyncio.sleep(self._renew_s)
+            try:
+                owned = dict(await self.partitions.hold())
+            except Unavailable:
+                continue
+            before, self.owned = self.owned, owned
+            for execution_id, hosted in list(self.hosted.items()):
+                if owned.get(partition_of(execution_id)) != hosted.epoch and execution_id not in self._dropping:
+                    self._dropping[execution_id] = asyncio.ensure_future(self._drop(execution_id))
+            if owned.items() - before.items():  # Their runs have waited long enough.
+                with contextlib.suppress(Unavailable):
+                    await self._look()
+
+    async def _looking(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            with contextlib.suppress(Unavailable):
+                await self._look()
+
+    async def _look(self) -> None:
+        """What is unfinished in our partitions and not driven yet; and what others have asked for."""
+        log, owned = self.world.log, frozenset(self.owned)
+        if not owned:
+            return
+        for execution_id in await asyncio.to_thread(log.unfinished, owned):
+            self._host(execution_id)
+        for request in await asyncio.to_thread(log.asked):
+            if partition_of(request.execution_id) in owned:
+                with contextlib.suppress(PenstockError):  # What is asked of one run is no matter of the others.
+                    await self._answer(request)
+
+    # ---- asking for things
+
+    async def submit(self, asked: Submission) -> str:
+        """Register a run, for good; it starts at once when its partition is ours, and soon when it is another's."""
+        world = self.world
+        net, _ = world.documents.compile(asked.document)
+        context_group(net, asked.context)
+        trace_id = asked.trace_id or self._new_id()
+        kept = asked.document.as_kept()
+        inputs = {"payload": dict(asked.payload), "context": asked.context, "trace_id": trace_id}
+        document = encode({**kept.as_json(), "inputs": inputs})
+        header = Header(
+            self._id_of_ours(),
+            net.kind,
+            net.name,
+            asked.document.file,
+            net.digest,
+            "running",
+            world.clock.now(),
+            label=asked.label,
+            trace_id=trace_id,
+        )
+        execution_id = await world.log.create(header, document, asked.key)
+        if partition_of(execution_id) in self.owned:
+            self._host(execution_id)
+        return execution_id
+
+    def _id_of_ours(self) -> str:
+        for _ in range(TRIES):
+            drawn = self._new_id()
+            if partition_of(drawn) in self.owned:
+                return drawn
+        return self._new_id()
+
+    async def ask(self, execution_id: str, what: str, payload: Mapping[str, Any]) -> None:
+        """Ask the owner of an execution for something, whoever that is."""
+        header = await asyncio.to_thread(self.world.log.header, execution_id)
+        if header is None:
+            raise Refused(f"there is no run `{execution_id}`", hint="`penstock runs` lists them")
+        await asyncio.to_thread(self.world.log.ask, execution_id, what, encode(dict(payload)))
+        if partition_of(execution_id) in self.owned:
+            await self._look()
+
+    async def _answer(self, request: Request) -> None:
+        """What cannot be done yet is looked at again."""
+        log, execution_id = self.world.log, request.execution_id
+        header = await asyncio.to_thread(log.header, execution_id)
+        status = "gone" if header is None else header.status
+        hosted = self.hosted.get(execution_id)
+        if request.what == "cancel" and status in ("interrupted", "running"):
+            data = decode(request.payload)
+            reason = str((data.get("reason") if isinstance(data, dict) else None) or "cancelled on request")
+            if hosted is not None:
+                if not hosted.is_ready.is_set():
+                    return
+                await hosted.run.cancel(reason)
+            elif not await self._cancel_idle(execution_id, reason):
+                return
+        elif request.what == "resume" and status in ("interrupted", "failed"):
+            if hosted is not None:  # It has ended, and is just being put away.
+                return
+            self._host(execution_id, is_resumed=True)
+        await asyncio.to_thread(log.answered, request.number)
+
+    async def _cancel_idle(self, execution_id: str, reason: str) -> bool:
+        """False: another server has not let go of it yet."""
+        try:
+            await RunUnderWay(self.world, execution_id).cancel_idle(reason)
+        except Refused:
+            return not await asyncio.to_thread(self.world.log.has_owner, execution_id)
+        return True
+
+    # ---- driving
+
+    def _host(self, execution_id: str, *, is_resumed: bool = False) -> None:
+        epoch = self.owned.get(partition_of(execution_id))
+        if execution_id in self.hosted or self._is_closing or epoch is None:
+            return
+        run = HostedRun(self.world, execution_id)
+        ready = asyncio.Event()
+        task = asyncio.ensure_future(self._drive(run, ready, is_resumed))
+        self.hosted[execution_id] = Hosted(run, task, ready, epoch)
+
+    async def _drive(self, run: HostedRun, ready: asyncio.Event, is_resumed: bool) -> RunSummary | None:
+        execution_id = run.execution_id
+        try:
+            inputs = inputs_of(await asyncio.to_thread(self.world.log.document, execution_id))
+            summary = await run.go_on(ready.set, inputs, is_resumed=is_resumed)
+        except NotOurs:
+            return None
+        except Unavailable as error:  # It will be taken up again.
+            self._tell(execution_id, error)
+            return None
+        except Refused as error:  # It cannot be driven, and trying again would not help.
+            self._tell(execution_id, error)
+            await self._give_up(execution_id, error)
+            return None
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # A bug of ours stops this execution, and must not stop the others.
+            self._tell(execution_id, error)
+            await self._give_up(execution_id, error)
+            return None
+        else:
+            if run.is_over:  # One that was only let go of is another's, and so are its leases.
+                await self._forget(execution_id)
+            return summary
+        finally:
+            ready.set()
+            self.hosted.pop(execution_id, None)
+
+    def _tell(self, execution_id: str, error: BaseException) -> None:
+        if not self._is_closing:
+            with contextlib.suppress(OSError):  # Where this is written to may be full: no reason to lose a run as well.
+                self._report(execution_id, error)
+
+    async def _give_up(self, execution_id: str, error: BaseException) -> None:
+        """An execution that breaks its server every time is set aside, where people can see it and resume it."""
+        with contextlib.suppress(PenstockError):
+            await HostedRun(self.world, execution_id).set_aside(f"{type(error).__name__}: {error}")
+            await self._forget(execution_id)
+
+    async def _forget(self, execution_id: str) -> None:
+        with contextlib.suppress(Unavailable):
+            await self.office.dispatch.forget(execution_id)
+
+    async def _drop(self, execution_id: str) -> None:
+        """Let go of a run. That may take its time, and nobody waits for it who has to keep this server alive."""
+        hosted = self.hosted.get(execution_id)
+        if hosted is not None:
+            await hosted.is_ready.wait()  # Before that there is nothing that could be told to stop.
+            await hosted.run.let_go()
+            await asyncio.wait({hosted.task})
+        self._dropping.pop(execution_id, None)
+
+    async def hear(self, execution_id: str, notes: list[Note]) -> None:
+        """Let notes take effect, and return when that is on disk."""
+        hosted = self.hosted.get(execution_id)
+        if hosted is None:
+            header = await asyncio.to_thread(self.world.log.header, execution_id)
+            if header is None or header.status != "running":
+                return  # It is over: a late word changes nothing.
+            self._host(execution_id)
+            hosted = self.hosted.get(execution_id)
+            if hosted is None:
+                raise Unavailable("the server is closing, or the run is not its own any more")
+        await hosted.is_ready.wait()
+        host, force = hosted.run.host, hosted.run.force
+        if hosted.task.done() or host is None:
+            raise Unavailable(f"`{execution_id}` is not driven here any more")
+        assert isinstance(force, FleetForce)
+        before = host.stream.seq
+        for note in notes:
+            if host.halted:
+                raise Unavailable(f"`{execution_id}` is not driven here any more")
+            try:
+                await force.hear(note)
+            except Refused as error:
+                if host.halted:  # Somebody else has the execution now, and will be shown the notes.
+                    raise Unavailable(error.message) from error
+            except asyncio.CancelledError:
+                raise
+            except (
+                Exception
+            ) as error:  # Half heard is not heard: the run is taken up anew, or set aside if it is a bug.
+                host.broke(error)
+                raise Unavailable(f"`{execution_id}` is not driven here any more") from error
+        if host.halted:
+            raise Unavailable(f"`{execution_id}` is not driven here any more")
+        if not hosted.task.done():
+            # Whoever slept while another took over knows nothing of what that one has handed out, and takes the notes of it for
+            # idle talk. So even where they change nothing, the log has to say that this is still the owner.
+            await (host.durable() if host.stream.seq > before else host.confirm())
+
+
+def inputs_of(document: bytes) -> dict[str, Any]:
+    """What a submitted run was given, as it was registered with its document."""
+    data = decode(document)
+    found = data.get("inputs") if isinstance(data, dict) else None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

@@ -1,0 +1,157 @@
+"""The office: where one server process hands out leases and hears what comes of them, for all the executions it owns.
+
+Offers of all executions go out together, and notes come in together: what one execution does costs the store one round trip,
+and so does what a hundred do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, field
+
+from penstock.kernel.errors import PenstockError, Unavailable
+from penstock.ports.blobs import BlobStore
+from penstock.ports.dispatch import Dispatch, Note, Offer, WorkerSeen
+
+NOTES = 500
+WAIT_S = 0.5
+"""So long one look for notes waits: partitions that are gained meanwhile are looked at only after it."""
+PAUSE_S = 0.2
+ROSTER_S = 1.0
+REAP_S = 1.0
+
+
+@dataclass(slots=True)
+class Roster:
+    """Who works, as last seen."""
+
+    workers: list[WorkerSeen] = field(default_factory=list)
+
+    def slots(self, pool: str, needs: Collection[str]) -> int:
+        """How many ranges those who could take them can hold at a time."""
+        able = [
+            seen.card.slots
+            for seen in self.workers
+            if seen.is_alive and not seen.is_draining and seen.card.pool == pool and seen.card.can.issuperset(needs)
+        ]
+        return sum(max(1, slots - 1) for slots in able)
+
+
+class Office:
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        blobs: BlobStore,
+        partitions: Callable[[], Collection[int]],
+        hear: Callable[[str, list[Note]], Awaitable[None]],
+    ) -> None:
+        """`hear(execution_id, notes)` lets notes take effect; it returns when that is on disk."""
+        self.dispatch = dispatch
+        self.blobs = blobs
+        self.roster = Roster()
+        self._partitions = partitions
+        self._hear = hear
+        self._fresh: list[Offer] = []
+        self._adopted: list[Offer] = []
+        self._has_offers = asyncio.Event()
+        self._loops: list[asyncio.Task[None]] = []
+        self._watched: list[asyncio.Task[None]] = []
+        self.heard = 0
+
+    def start(self) -> None:
+        for one in (self._offering, self._hearing, self._reaping, self._looking):
+            self._loops.append(asyncio.ensure_future(one()))
+
+    async def close(self) -> None:
+        for loop in self._loops:
+            loop.cancel()
+        await asyncio.gather(*self._loops, return_exceptions=True)
+
+    def watch(self, loop: asyncio.Task[None]) -> None:
+        """A loop of somebody else's without which the server does nothing, either."""
+        self._watched.append(loop)
+
+    def check(self) -> None:
+        """Raise what ended one of the loops, if something did."""
+        for loop in (*self._loops, *self._watched):
+            if loop.done() and not loop.cancelled() and (error := loop.exception()) is not None:
+                raise error
+
+    # ---- out
+
+    def offer(self, offer: Offer, *, is_adopted: bool = False) -> None:
+        """`is_adopted`: the log says that it is out, and perhaps it is: then nothing happens."""
+        (self._adopted if is_adopted else self._fresh).append(offer)
+        self._has_offers.set()
+
+    async def _offering(self) -> None:
+        while True:
+            await self._has_offers.wait()
+            self._has_offers.clear()
+            fresh, self._fresh = self._fresh, []
+            adopted, self._adopted = self._adopted, []
+            try:
+                if adopted:
+                    missing = await self.dispatch.missing([one.key for one in adopted])
+                    fresh.extend(one for one in adopted if one.key in missing)
+                    adopted = []
+                if fresh:
+                    await self.dispatch.offer(fresh)
+            except Unavailable:
+                self._fresh[:0], self._adopted[:0] = fresh, adopted
+                self._has_offers.set()
+                await asyncio.sleep(PAUSE_S)
+
+    # ---- in
+
+    async def _hearing(self) -> None:
+        while True:
+            try:
+                owned = self._partitions()
+                notes = await self.dispatch.notes(owned, NOTES, WAIT_S) if owned else []
+                if not owned:
+                    await asyncio.sleep(PAUSE_S)
+                await self.take_in(notes)
+            except Unavailable:
+                await asyncio.sleep(PAUSE_S)
+
+    async def take_in(self, notes: list[Note]) -> None:
+        """Executions do not wait for each other; the notes of one take effect in their order."""
+        if not notes:
+            return
+        by_execution: dict[str, list[Note]] = {}
+        for note in notes:
+            by_execution.setdefault(note.execution_id, []).append(note)
+        results = await asyncio.gather(
+            *(self._hear(execution_id, its) for execution_id, its in by_execution.items()), return_exceptions=True
+        )
+        for result in results:
+            if isinstance(result, BaseException) and not isinstance(result, PenstockError):
+                raise result
+        heard = [
+            note.number
+            for its, result in zip(by_execution.values(), results, strict=True)
+            if not isinstance(result, BaseException)
+            for note in its
+        ]
+        if heard:
+            await self.dispatch.heard(heard)
+            self.heard += len(heard)
+        if len(heard) < len(notes):  # Whoever could not take them in will be shown them again.
+            await asyncio.sleep(PAUSE_S)
+
+    # ---- keeping an eye on it
+
+    async def _reaping(self) -> None:
+        while True:
+            await asyncio.sleep(REAP_S)
+            with contextlib.suppress(Unavailable):
+                await self.dispatch.reap()
+
+    async def _looking(self) -> None:
+        while True:
+            with contextlib.suppress(Unavailable):
+                self.roster.workers = await self.dispatch.workers()
+            await asyncio.sleep(ROSTER_S)

@@ -1,0 +1,238 @@
+"""Schedules at work: every server looks at all of them, and each slot makes one run.
+
+Law: a slot is submitted under the key `schedule:NAME:SLOT`, and the log makes one run of a key; then `fired_to` is moved past the
+slot. A server that dies between the two leaves the slot due, and whoever submits it again gets the same run. What is refused (no
+such document, a document with errors) is kept as `last_error`, and the slot is over. What is unavailable is as if no server had
+been there: the slot stays due, and counts as missed when it gets old.
+
+A run finds out what it was started for in `workload.event`: `{schedule: NAME, slot: "2026-03-29T01:00:00Z"}`, laid over the
+payload of the schedule.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
+
+from penstock.kernel.errors import PenstockError, Refused, Unavailable
+from penstock.kernel.values import JsonMap, merge_deeply
+from penstock.ports.control import ControlStore, Schedule
+from penstock.server.slots import Due, due, iso, next_slot, slots, upcoming
+
+__all__ = ["Due", "Scheduler", "Submit", "due", "keep_schedule", "next_slot", "slots", "upcoming"]
+
+Submit = Callable[[str, int | None, JsonMap, str | None, str, str | None], Awaitable[str]]
+"""`await submit(path, version, payload, context, key, label)` gives the id of the run; the same key again is the same run."""
+
+LOOK_S = 5.0
+"""Another server may change schedules at any time, so they are looked at this often at least."""
+SUBMIT_S = 60.0
+AT_ONCE = 8
+"""So many schedules submit at a time."""
+LONGEST_ERROR = 4000
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def keep_schedule(control: ControlStore, schedule: Schedule, now: float) -> Schedule:
+    """Put a schedule that somebody wrote: checked, and beginning now if it is new, was off, or has other slots than before."""
+    if _NAME.fullmatch(schedule.name) is None:
+        raise Refused(
+            f"`{schedule.name[:200]}` cannot be the name of a schedule",
+            "use up to 100 letters, digits, `.`, `_` and `-`, a letter or digit first",
+        )
+    if not upcoming(schedule, now):
+        raise Refused(f"`{schedule.cron}` never comes: not once in fifty years", "look at its day and month")
+    there = control.schedule(schedule.name)
+    goes_on = there is not None and there.is_on and (there.cron, there.zone) == (schedule.cron, schedule.zone)
+    control.put_schedule(replace(schedule, fired_to=0.0 if goes_on else now))
+    return control.schedule(schedule.name) or schedule
+
+
+def key_of(name: str, slot: float) -> str:
+    return f"schedule:{name}:{iso(slot)}"
+
+
+def payload_of(schedule: Schedule, slot: float) -> JsonMap:
+    return merge_deeply(schedule.payload, {"event": {"schedule": schedule.name, "slot": iso(slot)}})
+
+
+@dataclass(frozen=True, slots=True)
+class _Became:
+    """What became of a slot: a run, or an error. One that is not over is still due."""
+
+    run: str | None = None
+    error: str | None = None
+    is_over: bool = True
+
+
+class Scheduler:
+    """`now` is the fleet's clock; `report(name, error)` is told what a mistake of ours has done to a schedule. `wake` it when a
+    schedule was put or dropped here, and it looks at once."""
+
+    def __init__(
+        self,
+        control: ControlStore,
+        submit: Submit,
+        now: Callable[[], float],
+        *,
+        report: Callable[[str, BaseException], None] | None = None,
+        look_s: float = LOOK_S,
+    ) -> None:
+        self._control = control
+        self._submit = submit
+        self._now = now
+        self._report = report
+        self._look_s = look_s
+        self._woken = asyncio.Event()
+        self._places = asyncio.Semaphore(AT_ONCE)
+        self._firing: dict[str, asyncio.Task[bool]] = {}
+        self._pauses: dict[str, tuple[float, float]] = {}
+        """Name -> how long it pauses after a failure, and until when by the loop's clock."""
+        self._quiet: dict[str, tuple[Schedule, float, float]] = {}
+        """Name -> a schedule of which nothing is due from the one time until the other, as long as it says the same."""
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Fire what is due, until this is cancelled. What is being submitted then is left as if nobody had begun."""
+        try:
+            while True:
+                self._woken.clear()
+                try:
+                    wait_s = await self.look()
+                except Unavailable:
+                    wait_s = self._look_s
+                # Not `wait_for`: before Python 3.12 it forgets a cancellation that comes together with what it waits for.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait_s):
+                        await self._woken.wait()
+        finally:
+            firing = list(self._firing.values())
+            for task in firing:
+                task.cancel()
+            await asyncio.gather(*firing, return_exceptions=True)
+
+    async def look(self) -> float:
+        """Begin to fire what is due, and say how many seconds later to look again."""
+        due_now, wait_s = await asyncio.to_thread(self._plan, self._now())
+        time = asyncio.get_running_loop().time()
+        for name in due_now:
+            pause, until = self._pauses.get(name, (0.0, 0.0))
+            if time < until:
+                wait_s = min(wait_s, until - time)
+            elif name not in self._firing:
+                task = self._firing[name] = asyncio.ensure_future(self._fire(name))
+                task.add_done_callback(partial(self._fired, name, pause))
+        return wait_s
+
+    def _plan(self, now: float) -> tuple[list[str], float]:
+        """The schedules that have something to do, and for how long the others have nothing."""
+        due_now: list[str] = []
+        quiet: dict[str, tuple[Schedule, float, float]] = {}
+        for schedule in self._control.schedules():
+            before, since, until = self._quiet.get(schedule.name, (None, now, now))
+            if before == schedule and since <= now < until:
+                quiet[schedule.name] = (schedule, since, until)
+                continue
+            try:
+                if due(schedule, now).fired_to != schedule.fired_to:
+                    due_now.append(schedule.name)
+                until = next(iter(upcoming(schedule, max(now, schedule.fired_to))), inf)
+            except Refused as error:  # It was put without a check, or a time zone was abolished.
+                self._tell(schedule, _words(error))
+                until = inf
+            quiet[schedule.name] = (schedule, now, until)
+        self._quiet = {name: said for name, said in quiet.items() if name not in due_now}
+        first = min((until for schedule, _, until in quiet.values() if schedule.is_on), default=inf)
+        return due_now, min(first - now, self._look_s)
+
+    def _tell(self, schedule: Schedule, error: str) -> None:
+        if schedule.last_error != error:
+            self._control.fired(schedule.name, schedule.fired_to, schedule.fired_to, error=error)
+
+    # ---- one schedule
+
+    def _fired(self, name: str, pause: float, done: asyncio.Task[bool]) -> None:
+        """All that was due is fired, or something was unavailable: then it has its time to come back."""
+        del self._firing[name]
+        if done.cancelled():
+            return
+        error = done.exception()
+        if error is None and done.result():
+            self._pauses.pop(name, None)
+        else:
+            if error is not None and not isinstance(error, PenstockError) and self._report:
+                self._report(name, error)
+            pause = min(max(pause * 2, FIRST_PAUSE_S), LONGEST_PAUSE_S)
+            self._pauses[name] = (pause, asyncio.get_running_loop().time() + pause)
+        self.wake()
+
+    async def _fire(self, name: str) -> bool:
+        """Everything that is due of one schedule, the oldest first. False: it is to be tried again."""
+        async with self._places:
+            schedule, plan = await asyncio.to_thread(self._read, name, self._now())
+            if schedule is None:
+                return True
+            for slot in plan.to_fire:
+                became = await self._submitted(schedule, slot)
+                if not became.is_over:
+                    await asyncio.to_thread(self._tell, schedule, became.error or "")
+                    return False
+                if not await asyncio.to_thread(self._move, schedule, slot, became):
+                    return True
+                # Somebody may have changed it, or fired the next slot long ago, while this one was being submitted.
+                before, schedule = schedule, await asyncio.to_thread(self._control.schedule, name)
+                if schedule is None or schedule.fired_to != slot or _says(schedule) != _says(before):
+                    return True
+            if plan.fired_to != schedule.fired_to:
+                await asyncio.to_thread(self._control.fired, name, schedule.fired_to, plan.fired_to)
+            return True
+
+    def _read(self, name: str, now: float) -> tuple[Schedule | None, Due]:
+        schedule = self._control.schedule(name)
+        return schedule, Due([], 0.0) if schedule is None else due(schedule, now)
+
+    def _move(self, schedule: Schedule, slot: float, became: _Became) -> bool:
+        return self._control.fired(
+            schedule.name, schedule.fired_to, slot, slot=slot, run=became.run, error=became.error
+        )
+
+    async def _submitted(self, schedule: Schedule, slot: float) -> _Became:
+        """Whatever is wrong with one schedule must not stop the others, so that every error is an answer here."""
+        key = key_of(schedule.name, slot)
+        asked = self._submit(
+            schedule.path, schedule.version, payload_of(schedule, slot), schedule.context, key, schedule.name
+        )
+        work = asyncio.ensure_future(asked)
+        try:
+            await asyncio.wait({work}, timeout=SUBMIT_S)
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+        if work.cancelled():
+            return _Became(error=f"the run was not accepted within {SUBMIT_S:g} s", is_over=False)
+        error = work.exception()
+        if error is None:
+            return _Became(run=work.result())
+        return _Became(error=_words(error), is_over=not isinstance(error, Unavailable))
+
+
+def _says(schedule: Schedule) -> Schedule:
+    """What people have said, without what has become of it."""
+    return replace(schedule, fired_to=0.0, last_slot=None, last_run=None, last_error=None)
+
+
+def _words(error: BaseException) -> str:
+    words = f"{type(error).__name__}: {error}"
+    if isinstance(error, PenstockError):
+        words = f"{error.message}; {error.hint}" if error.hint else error.message
+    # Whatever it says can be kept, so that a slot is over.
+    return words[:LONGEST_ERROR].encode("utf-8", "replace").decode()

@@ -1,0 +1,209 @@
+"""When a schedule fires: its slots, worked out from its cron expression and time zone alone. No clock, no store.
+
+Law: the same schedule has the same slots on every machine, each a moment of its own. Where clocks are changed:
+
+    time of day     neither minute nor hour begins with `*`: `30 2 * * *`. Every day has its slot, once. One that the clocks
+                    skip is fired at the first moment after the gap, one that comes twice the first time it comes.
+    interval        `*/15 * * * *`, `0 * * * *`, `0 */6 * * *`. It goes by the clock on the wall: what the clocks skip never
+                    came, and what comes twice is fired twice, so that no hour is left without.
+
+Expressions have five fields, or six with seconds first, and what cronsim knows besides: names of days and months, `L`, `LW`,
+`5L`, `1#2`. When both day fields are given, either will do, as with cron.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import islice, takewhile
+from math import floor
+from typing import NamedTuple
+from zoneinfo import ZoneInfo, available_timezones
+
+from cronsim import CronSim, CronSimError
+
+from penstock.dialects.problems import closest
+from penstock.kernel.errors import Refused
+from penstock.ports.control import Missed, Schedule
+
+GRACE_S = 10.0
+"""A slot that is not older than this counts as fired in time, whatever becomes of those that were missed."""
+MOST_CAUGHT_UP = 1000
+"""After a long absence a schedule that wants all its missed slots gets the newest so many."""
+LONGEST_CRON = 200
+
+ALIASES = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+
+_EPOCH = datetime(1970, 1, 1)
+_DAY = 86_400.0
+# Beyond this the calendar comes to an end while the next slot is looked for.
+_LAST_MOMENT = 250_000_000_000.0
+
+
+class Due(NamedTuple):
+    """What is to be fired, the oldest first; and up to where all is fired or let go then."""
+
+    to_fire: list[float]
+    fired_to: float
+
+
+def slots(schedule: Schedule, after: float, until: float, most: int = MOST_CAUGHT_UP) -> list[float]:
+    """The slots after `after` and up to `until`, the oldest first; when there are more than `most`, the newest of them."""
+    newest = takewhile(lambda slot: slot > after, timetable(schedule).backwards(until))
+    return list(islice(newest, most))[::-1]
+
+
+def upcoming(schedule: Schedule, after: float, count: int = 1) -> list[float]:
+    """The next slots after that moment; fewer than `count` when the calendar has no more for fifty years."""
+    return list(islice(timetable(schedule).forwards(after), count))
+
+
+def next_slot(schedule: Schedule, now: float) -> float | None:
+    """When it fires next, if it does."""
+    if not schedule.is_on:
+        return None
+    return next(iter(upcoming(schedule, max(now, schedule.fired_to))), None)
+
+
+def due(schedule: Schedule, now: float, grace_s: float = GRACE_S) -> Due:
+    """What has to be fired at this moment. A clock that was set back makes nothing due: what was fired stays so."""
+    if schedule.fired_to <= 0.0:
+        return Due([], now)  # It begins now, and has missed nothing.
+    most = MOST_CAUGHT_UP if schedule.missed is Missed.ALL else floor(grace_s) + 2
+    passed = slots(schedule, schedule.fired_to, now, most)
+    if not passed:
+        return Due([], schedule.fired_to)
+    in_time = [slot for slot in passed if slot >= now - grace_s]
+    if not schedule.is_on:
+        wanted: list[float] = []
+    elif schedule.missed is Missed.ALL:
+        wanted = passed
+    elif schedule.missed is Missed.LAST:
+        wanted = in_time or passed[-1:]
+    else:
+        wanted = in_time
+    return Due(wanted, passed[-1])
+
+
+def timetable(schedule: Schedule) -> Timetable:
+    """Refused when the expression or the time zone is not one."""
+    return _timetable(schedule.cron, schedule.zone)
+
+
+@dataclass(frozen=True, slots=True)
+class Timetable:
+    cron: str
+    """With five or six fields."""
+    zone: ZoneInfo
+    is_time_of_day: bool
+
+    def forwards(self, after: float) -> Iterator[float]:
+        """The slots after that moment."""
+        if after < _LAST_MOMENT:
+            # When the clocks are set back within a day, what will be shown again begins earlier on the wall.
+            shown = floor(after) + min(self._offset(after), self._offset(after + _DAY))
+            for slot in self._in_order(CronSim(self.cron, _wall(shown)), 1):
+                if slot > after:
+                    yield slot
+
+    def backwards(self, until: float) -> Iterator[float]:
+        """The slots up to that moment, the newest first."""
+        if 0.0 <= until < _LAST_MOMENT:
+            shown = floor(until) + max(self._offset(until), self._offset(until - _DAY))
+            for slot in self._in_order(CronSim(self.cron, _wall(shown + 1), reverse=True), -1):
+                if slot <= until:
+                    yield slot
+
+    def _in_order(self, walls: Iterator[datetime], sign: int) -> Iterator[float]:
+        """The moments at which a clock on the wall shows these times. When an hour comes twice, its times are met once on the
+        way, and those of its other pass wait until it is their turn."""
+        waiting: deque[float] = deque()
+        last: float | None = None
+        for wall in walls:
+            here, *there = self._moments(wall)[::sign] or (None,)
+            if here is None:
+                continue
+            while waiting and sign * waiting[0] < sign * here:
+                yield waiting.popleft()
+            if here != last:
+                yield here
+            last = here
+            waiting.extend(there)
+        yield from waiting
+
+    def _moments(self, wall: datetime) -> list[float]:
+        first = wall.replace(tzinfo=self.zone, fold=0).timestamp()
+        second = wall.replace(tzinfo=self.zone, fold=1).timestamp()
+        if first == second:
+            return [first]
+        if first < second:
+            return [first] if self.is_time_of_day else [first, second]
+        return [self._change(second, first)] if self.is_time_of_day else []
+
+    def _change(self, before: float, after: float) -> float:
+        """The first second at which the clocks are what they are at `after`."""
+        low, high = floor(before), floor(after)
+        offset = self._offset(high)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._offset(middle) == offset else (middle, high)
+        return float(high)
+
+    def _offset(self, moment: float) -> float:
+        return (datetime.fromtimestamp(moment, self.zone).utcoffset() or timedelta()).total_seconds()
+
+
+def _wall(shown: float) -> datetime:
+    return _EPOCH + timedelta(seconds=shown)
+
+
+@lru_cache(maxsize=1000)
+def _timetable(cron: str, zone: str) -> Timetable:
+    said = " ".join(cron.split())
+    fields = ALIASES.get(said.lower(), said)
+    try:
+        if len(fields) > LONGEST_CRON:
+            raise CronSimError(f"it has {len(fields)} characters")
+        CronSim(fields, _EPOCH)
+    except CronSimError as error:
+        raise Refused(f"`{said[:LONGEST_CRON]}` is not a cron expression: {_words(error)}", _hint(said)) from None
+    minute, hour = fields.split()[-5:-3]
+    return Timetable(fields, _zone(zone), not minute.startswith("*") and not hour.startswith("*"))
+
+
+def _words(error: CronSimError) -> str:
+    words = str(error)
+    return words[:1].lower() + words[1:]
+
+
+def _hint(said: str) -> str:
+    if said.startswith("@"):
+        return f"known are {', '.join(f'`{name}`' for name in ALIASES)}"
+    return "write `MINUTE HOUR DAY MONTH WEEKDAY`, as in `30 2 * * MON-FRI`, with seconds in front if they are wanted"
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        meant = closest(name, sorted(available_timezones()))
+        hint = (
+            f"did you mean `{meant}`?" if meant else "write a name such as `UTC`, `Europe/Zurich`, `America/New_York`"
+        )
+        raise Refused(f"there is no time zone `{name[:100]}`", hint) from None
+
+
+def iso(slot: float) -> str:
+    """A slot as it is written: `2026-03-29T01:00:00Z`."""
+    return datetime.fromtimestamp(slot, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

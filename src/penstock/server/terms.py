@@ -1,0 +1,42 @@
+"""On which terms work is handed out: what a step's `spec` says about who may take it, and when."""
+
+from __future__ import annotations
+
+from penstock.kernel.net import Node
+from penstock.kernel.values import Json
+from penstock.ports.dispatch import DEFAULT_POOL
+
+
+def pool_of(node: Node, executor: object) -> str:
+    """The pool that a step's work goes to: its own, else the playbook's. A mapping is a knob of the SQL tools, and no name."""
+    pool = node.spec.get("pool")
+    return pool if pool and isinstance(pool, str) else pool_named(executor)
+
+
+def pool_named(executor: object) -> str:
+    spec = executor.get("spec") if isinstance(executor, dict) else None
+    pool = spec.get("pool") if isinstance(spec, dict) else None
+    return pool if pool and isinstance(pool, str) else DEFAULT_POOL
+
+
+def needs_of(node: Node) -> frozenset[str]:
+    """What a worker must be able to do: the tools of the step, and the labels that it asks for."""
+    asked = node.spec.get("needs")
+    labels = [str(one) for one in asked] if isinstance(asked, list) else [str(asked)] if asked else []
+    return frozenset([*(task.kind for task in node.tasks), *labels])
+
+
+def limits_of(node: Node) -> tuple[tuple[str, int], ...]:
+    """`concurrency`: name -> how many leases with that name may be held at a time, in whatever run."""
+    asked = node.spec.get("concurrency")
+    if not isinstance(asked, dict):
+        return ()
+    return tuple((name, most) for name, most in sorted(asked.items()) if isinstance(most, int))
+
+
+def stall_of(node: Node) -> float | None:
+    """`lifecycle.stall_s`: a worker that is alive and shows no progress for so long loses the step."""
+    policy = node.spec.get("policy")
+    lifecycle: Json = policy.get("lifecycle") if isinstance(policy, dict) else None
+    stall = lifecycle.get("stall_s") if isinstance(lifecycle, dict) else None
+    return float(stall) if isinstance(stall, int | float) else None

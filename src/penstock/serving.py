@@ -1,0 +1,297 @@
+"""A server process: the server itself, the API in front of it, its schedules, and without a database its own workers.
+
+Law: it says that it is ready when it is, and what it is told to stop it stops: the API takes nothing more, streams end, and the
+executions are let go as they stand, so that another server goes on with them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from penstock.fleet import Server, release
+from penstock.fleet_stores import LEASE_S, Places, Station, hall_of_one_process, open_server, open_worker
+from penstock.kernel.errors import PenstockError, Refused
+from penstock.pruning import prune
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from penstock.api.backend import Backend, Pruned
+
+PORT = 8470
+LISTEN = f"127.0.0.1:{PORT}"
+GRACE_S = 10.0
+STOP_S = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    places: Places
+    listen: str = LISTEN
+    lease_s: float = LEASE_S
+    slots: int = 4
+    """Of the worker in this process, when there is no database."""
+    name: str | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    no_auth: bool = False
+    max_body: int | None = None
+    grace_s: float = GRACE_S
+
+
+@dataclass(slots=True)
+class Service:
+    """One server process from its start to its end."""
+
+    settings: ServeSettings
+    say: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True)
+    server: Server | None = None
+    backend: Backend | None = None
+    app: FastAPI | None = None
+    url: str = ""
+    is_ready: asyncio.Event = field(default_factory=asyncio.Event)
+    _stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def stop(self) -> None:
+        """To be called on the event loop, as a signal handler does."""
+        self._stop.set()
+
+    async def run(self) -> None:
+        """Serve until `stop`, or until something without which it cannot go on has broken."""
+        settings = self.settings
+        _want_packages()
+        sockets = _bound(settings.listen)
+        async with AsyncExitStack() as stack:
+            for one in sockets:
+                stack.callback(one.close)
+            hall = hall_of_one_process() if settings.places.database is None else None
+            server = open_server(settings.places, name=settings.name, lease_s=settings.lease_s, hall=hall)
+            stack.callback(cast(Any, server.blobs).close)
+            stack.push_async_callback(server.close)
+            self.server = server
+            self.backend = backend = self._backend(server, sockets)
+            self._check_access(backend)
+            await server.start()
+            if hall is not None:
+                station = open_worker(settings.places, slots=settings.slots, hall=hall, name=server.name)
+                await stack.enter_async_context(_working(station, settings.grace_s))
+            await stack.enter_async_context(_scheduling(backend))
+            from penstock.api.app import build, guarded
+
+            self.app = app = build(backend)
+            await self._serve(app, guarded(app), sockets)
+
+    async def _serve(self, app: FastAPI, guarded: Any, sockets: list[socket.socket]) -> None:
+        settings = self.settings
+        http = _http_server(guarded, settings)
+        scheme = "https" if settings.tls_cert is not None else "http"
+        self.url = f"{scheme}://{_shown(sockets[0])}"
+        serving = asyncio.ensure_future(http.serve(sockets))
+        stopping = asyncio.ensure_future(self._stop.wait())
+        watching = asyncio.ensure_future(self._watch())
+        waiting = {serving, stopping, watching}
+        try:
+            while not http.started and not serving.done():  # noqa: ASYNC110  uvicorn has no event for it
+                await asyncio.sleep(0.01)
+            self.is_ready.set()
+            self.say(f"serving {self.url}")
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            self.say("stopping")
+        finally:
+            http.should_exit = True
+            await app.state.tail.close()
+            for task in (stopping, watching):
+                task.cancel()
+            results = await asyncio.gather(*waiting, return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
+                raise result
+
+    async def _watch(self) -> None:
+        """What ends a loop of the office would leave a server that is there and does nothing."""
+        assert self.server is not None
+        while True:
+            await asyncio.sleep(1.0)
+            self.server.office.check()
+
+    def _backend(self, server: Server, sockets: list[socket.socket]) -> Backend:
+        from penstock.adapters.watched_log import WatchedLog
+        from penstock.api.backend import Backend, Limits
+        from penstock.server.catalog import CatalogDocuments
+
+        assert isinstance(server.log, WatchedLog)
+        assert isinstance(server.documents, CatalogDocuments)
+        assert server.control is not None
+        lines = server.lines
+
+        async def pruned(older_than_s: float, keep_failed: bool, dry_run: bool) -> Pruned:
+            from penstock.api.backend import Pruned
+
+            before = server.clock.now() - older_than_s
+            blobs = cast(Any, server.blobs)
+            done = await prune(server.log, blobs, lines.drop, before, keep_failed=keep_failed, dry_run=dry_run)
+            return Pruned(done.runs, done.results)
+
+        settings = self.settings
+        limits = Limits() if settings.max_body is None else Limits(body_bytes=settings.max_body)
+        return Backend(
+            server.hosting,
+            server.log,
+            server.log,
+            cast(Any, server.blobs),
+            server.documents,
+            server.dispatch,
+            server.partitions,
+            server.control,
+            lines,
+            server.clock,
+            server.name,
+            release(),
+            pruned,
+            is_loopback=all(_is_loopback(one) for one in sockets),
+            no_auth=settings.no_auth,
+            is_tls=settings.tls_cert is not None,
+            limits=limits,
+        )
+
+    def _check_access(self, backend: Backend) -> None:
+        if not backend.is_loopback and not backend.no_auth and not backend.control.tokens():
+            raise Refused(
+                f"others could reach this server at `{self.settings.listen}`, and it has no token to know them by",
+                "make one with `penstock token add NAME --scope admin`, listen on `127.0.0.1`, or write `--no-auth`",
+            )
+
+
+@contextlib.asynccontextmanager
+async def _working(station: Station, grace_s: float) -> AsyncIterator[None]:
+    task = asyncio.ensure_future(station.run())
+    try:
+        yield
+    finally:
+        with contextlib.suppress(PenstockError):
+            await station.worker.drain(grace_s)
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def _scheduling(backend: Backend) -> AsyncIterator[None]:
+    """Every server looks at all schedules; each slot makes one run."""
+    from penstock.api.triggers import submit_filed
+    from penstock.server.schedules import Scheduler
+
+    def report(name: str, error: BaseException) -> None:
+        print(f"penstock: schedule {name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+
+    assert backend.control is not None
+    scheduler = Scheduler(backend.control, partial(submit_filed, backend), backend.clock.now, report=report)
+    backend.wake_scheduler = scheduler.wake
+    task = asyncio.ensure_future(scheduler.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def _http_server(app: Any, settings: ServeSettings) -> Any:
+    import uvicorn
+
+    class Quiet(uvicorn.Server):
+        """Signals are for the whole process, and are handled there."""
+
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield
+
+    logging.getLogger("uvicorn.error").addFilter(_is_news)
+    for file in (settings.tls_cert, settings.tls_key):
+        if file is not None and not file.is_file():
+            raise Refused(f"there is no file `{file}`", "`--tls-cert` and `--tls-key` name files in PEM form")
+    config = uvicorn.Config(
+        app,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        timeout_graceful_shutdown=STOP_S,
+        ssl_certfile=settings.tls_cert,
+        ssl_keyfile=settings.tls_key,
+    )
+    try:
+        config.load()
+    except OSError as error:  # ssl.SSLError is one.
+        raise Refused(f"the certificate cannot be used: {error}", "is the key the one of this certificate?") from error
+    return Quiet(config)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """A stream that was cut off has been told of already."""
+    return "without completing response" not in record.getMessage()
+
+
+def _bound(listen: str) -> list[socket.socket]:
+    """Sockets for every address of the name; with port 0, all on the one that the first one was given."""
+    host, port = address(listen)
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise Refused(f"`--listen {listen}`: there is no address `{host}`", "write HOST:PORT") from error
+    sockets: list[socket.socket] = []
+    for family, kind, protocol, _, place in dict.fromkeys(found):
+        one = socket.socket(family, kind, protocol)
+        sockets.append(one)
+        try:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            one.bind((place[0], sockets[0].getsockname()[1] if len(sockets) > 1 else port, *place[2:]))
+        except OSError as error:
+            for other in sockets:
+                other.close()
+            reason = (error.strerror or str(error)).lower()
+            raise Refused(
+                f"cannot listen at `{listen}`: {reason}", "is a server running there already? `--listen` names another"
+            ) from error
+    return sockets
+
+
+def address(listen: str) -> tuple[str, int]:
+    host, colon, port = listen.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise Refused(f"`--listen {listen}` is not HOST:PORT", f"such as `{LISTEN}`, or `0.0.0.0:{PORT}` for all")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _is_loopback(one: socket.socket) -> bool:
+    return ipaddress.ip_address(one.getsockname()[0].partition("%")[0]).is_loopback
+
+
+def _shown(one: socket.socket) -> str:
+    host, port = one.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _want_packages() -> None:
+    from importlib.util import find_spec
+
+    missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise Refused(
+            f"a server needs {' and '.join(f'`{name}`' for name in missing)}, which this installation does not have",
+            "install it with `pip install 'penstock[server]'`",
+        )
+
+
+__all__ = ["LISTEN", "PORT", "ServeSettings", "Service", "address"]

@@ -1,0 +1,135 @@
+"""A statement's rows through a cursor of the database's own, which holds no more than a batch; closed however the reading ends.
+
+Whoever reads knows what the rows are for; here is only what it takes to get at them: the connection, a way to stop it from
+outside, and what an error of this driver means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from penstock.tools.base import ToolFailure
+from penstock.tools.sql.binding import Bound
+from penstock.tools.sql.blocking import Stop, in_a_thread
+from penstock.tools.sql.connection import Address
+from penstock.tools.sql.failures import prefixed
+
+if TYPE_CHECKING:
+    from penstock.tools.sql.mysql_connection import Login
+    from penstock.tools.sql.sqlite import SharedSqlite
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A statement that was sent. `cursor` is the driver's, with the columns it describes."""
+
+    cursor: Any
+    errors: tuple[type[Exception], ...]
+    failure: Callable[[Any], ToolFailure]
+
+    def batches(self, size: int, where: Callable[[int], str]) -> Iterator[Sequence[Any]]:
+        """Errors are turned into failures here, where it is certain which end they come from; `where` is told how many rows
+        came before."""
+        total = 0
+        while True:
+            try:
+                batch = self.cursor.fetchmany(size)
+            except self.errors as error:
+                raise prefixed(self.failure(error), where(total)) from None
+            if not batch:
+                return
+            total += len(batch)
+            yield batch
+
+
+@contextmanager
+def open_postgres(conninfo: str, address: Address, statement: Bound, stop: Stop) -> Iterator[Opened]:
+    import psycopg
+
+    from penstock.tools.sql import postgres_connection, postgres_errors
+
+    connection = postgres_connection.connect_blocking(conninfo, address.secrets)
+    forget = stop.on_stop(in_a_thread(lambda: postgres_connection.cancel(connection)))
+
+    def failure(error: psycopg.Error) -> ToolFailure:
+        return postgres_errors.failure_of(error, None, connection_lost=connection.closed)
+
+    cursor = psycopg.RawServerCursor(connection, "penstock_rows")
+    try:
+        # A server-side cursor needs a transaction, which must not change anything.
+        connection.read_only = True
+        cursor.execute(statement.text.encode(), postgres_connection.arguments(statement))
+        yield Opened(cursor, (psycopg.Error,), failure)
+    except psycopg.Error as error:
+        raise failure(error) from None
+    finally:
+        forget()
+        with suppress(psycopg.Error):
+            cursor.close()
+        connection.close()
+
+
+@contextmanager
+def open_mysql(login: Login, statement: Bound, stop: Stop) -> Iterator[Opened]:
+    import pymysql
+    from pymysql.cursors import SSCursor
+
+    from penstock.tools.sql.mysql import bindable
+    from penstock.tools.sql.mysql_connection import connect, failure_of, kill_query, thread_of
+
+    connection = connect(login)
+    number = thread_of(connection)
+    forget = stop.on_stop(in_a_thread(lambda: kill_query(login, number)))
+    errors = (pymysql.MySQLError, OSError)
+
+    def failure(error: Exception) -> ToolFailure:
+        return failure_of(error, None)
+
+    finished = False
+    cursor = connection.cursor(SSCursor)
+    try:
+        args = [bindable(value) for value in statement.args] if isinstance(statement.args, list) else None
+        cursor.execute(statement.text, args)
+        yield Opened(cursor, errors, failure)
+        finished = True
+    except errors as error:
+        raise failure(error) from None
+    finally:
+        forget()
+        if not finished:
+            # Closing the cursor reads what is still to come, so the server is told to send no more.
+            kill_query(login, number)
+        with suppress(*errors):
+            cursor.close()
+        if connection.open:
+            connection.close()
+
+
+@contextmanager
+def open_sqlite(
+    shared: SharedSqlite, statement: Bound, stop: Stop, look: Callable[[Any], None] = lambda connection: None
+) -> Iterator[Opened]:
+    """`look` is given the connection before the statement runs on it."""
+    from penstock.tools.sql import sqlite
+
+    connection = shared.take()
+    forget = stop.on_stop(connection.interrupt)
+    errors = sqlite.SqliteSession.errors
+
+    def failure(error: Exception) -> ToolFailure:
+        return sqlite.failure_of(error, None)
+
+    try:
+        look(connection)
+        args = statement.args if isinstance(statement.args, dict) else {}
+        values = {name: sqlite.bindable(value) for name, value in args.items()}
+        with closing(connection.execute(statement.text, values)) as cursor:
+            yield Opened(cursor, errors, failure)
+    except errors as error:
+        raise failure(error) from None
+    finally:
+        forget()
+        shared.give_back(connection)

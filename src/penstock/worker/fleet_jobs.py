@@ -1,0 +1,173 @@
+"""Holds a sub-job on a worker of a fleet: decides inside it, runs its components, and tells the server what was decided."""
+
+from __future__ import annotations
+
+import asyncio
+
+from penstock.kernel.evolve import Execution, evolve
+from penstock.kernel.facts import Fact
+from penstock.kernel.flow import sharing
+from penstock.kernel.flow.decide import Ended, Flow, FlowJudge
+from penstock.kernel.flow.state import ComponentState, RegionState
+from penstock.kernel.net import Durability
+from penstock.kernel.state import ExecutionState
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.ambient import Clock
+from penstock.ports.briefing import Briefing, said_facts, unpack_entries
+from penstock.ports.dispatch import NoteKind
+from penstock.ports.leases import Caller, Setting, SubjobLease
+from penstock.ports.log import Entry
+from penstock.ports.results import Load
+from penstock.ports.wire import to_entry, to_fact
+from penstock.worker.desk import Desk
+from penstock.worker.fleet_reports import FLUSH_S, GATHER, Answer, Teller, ask_to_play
+from penstock.worker.job_crew import JobCrew
+
+
+def unfolded(briefing: Briefing, history: bytes, load: Load) -> tuple[Execution, ExecutionState]:
+    """The job as its log had it when the sub-job went out."""
+    tree = Execution()
+    place = briefing.scope.place
+    state = tree.root if not place.id else ExecutionState(place=place)
+    tree.executions[place.id] = state
+    for entry in unpack_entries(history):
+        evolve(tree, to_fact(entry, load), entry.ts)
+    return tree, state
+
+
+class SubjobHolder:
+    """Decides and runs one sub-job. It is what the components report to."""
+
+    def __init__(
+        self,
+        teller: Teller,
+        setting: Setting,
+        tree: Execution,
+        region: str,
+        judge: FlowJudge,
+        desk: Desk,
+        clock: Clock,
+    ) -> None:
+        self.teller = teller
+        self.recorded = 0
+        self.error: BaseException | None = None
+        self._clock = clock
+        self._name = teller.card.name
+        self._tree = tree
+        self._entries: list[Entry] = []
+        self._due: asyncio.TimerHandle | None = None
+        self._over = asyncio.Event()
+        self._asides: set[asyncio.Future[None]] = set()
+        self.flow = Flow(tree, setting.scope, setting.net, judge, self._record)
+        self.lease = SubjobLease(setting, self.flow, self._region(setting.scope, region))
+        self.crew = JobCrew(desk, setting, self.flow)
+        self._is_strict = setting.net.durability is Durability.STRICT
+
+    def _region(self, state: ExecutionState, scope: str) -> RegionState:
+        assert state.flow is not None
+        return state.flow.regions[scope]
+
+    async def run(self) -> None:
+        region = self.lease.region
+        at_work = sharing.adopt(self.flow, only=region.place.id)
+        for component in at_work:
+            if component.region is region:
+                self.flow.ready.append(component)
+        self._go_on()
+        await self._over.wait()
+
+    async def stop(self, reason: str) -> None:
+        """Told to stop: what is at work ends as stopped, and nothing else starts. Or only let go, and say nothing."""
+        if reason == "cancel":
+            self.lease.setting.scope.cancelling = True
+            self.flow.allowed = frozenset()
+        await self.crew.stop(self.lease, "cancel" if reason == "abort" else reason, 0.0)
+        if reason == "interrupt":
+            self._over.set()
+
+    def dies(self, allowed: list[str], why: str) -> None:
+        self.flow.allowed = frozenset(allowed)
+        self.flow.why_ending = why
+
+    async def close(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+        await self.crew.close()
+
+    # ---- deciding
+
+    def _record(self, fact: Fact) -> None:
+        ts = self._clock.now()
+        evolve(self._tree, fact, ts)
+        self.recorded += 1
+        self._entries.append(to_entry(fact, 0, ts, self._name))
+
+    def ended(self, lease: SubjobLease, component: ComponentState, end: Ended) -> None:
+        self.flow.end(component, end)
+        self._go_on()
+
+    def iterate(
+        self, lease: SubjobLease, component: ComponentState, total: int | None, items: Json, parallel: int, mode: str
+    ) -> None:
+        self.flow.iterate(component, total, items, parallel, mode)
+        self._go_on(is_kept_first=items is not None)
+
+    def _go_on(self, *, is_kept_first: bool = False) -> None:
+        fresh = list(self.flow.ready)
+        self.flow.ready.clear()
+        if self.flow.is_through:
+            self.flush(is_last=True)
+            self._over.set()
+            return
+        if is_kept_first or self._is_strict:
+            self.flush()
+            task = asyncio.ensure_future(self._start_once_kept(fresh))
+            self._asides.add(task)
+            task.add_done_callback(self._asides.discard)
+            return
+        for component in fresh:
+            self.crew.start(self.lease, component, self)
+        if len(self._entries) >= GATHER:
+            self.flush()
+        elif self._entries and self._due is None:
+            self._due = asyncio.get_running_loop().call_later(FLUSH_S, self.flush)
+
+    async def _start_once_kept(self, fresh: list[ComponentState]) -> None:
+        await self.teller.drained()
+        for component in fresh:
+            self.crew.start(self.lease, component, self)
+
+    def flush(self, *, is_last: bool = False) -> None:
+        """Whole decisions go out together: what is half told could not be settled."""
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+        entries, self._entries = self._entries, []
+        if is_last:
+            self.teller.say_lines()
+            self.teller.say(NoteKind.DONE, said_facts(entries))
+        elif entries:
+            self.teller.say(NoteKind.SAID, said_facts(entries))
+
+    # ---- the rest of what components ask of their server
+
+    async def play(
+        self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
+    ) -> Answer:
+        self.flush()
+        return await ask_to_play(self.teller, caller, path, values, return_step, outputs)
+
+    async def durable(self) -> None:
+        self.flush()
+        await self.teller.drained()
+
+    @property
+    def backlog(self) -> int:
+        return len(self._entries)
+
+    def now(self) -> float:
+        return self._clock.now()
+
+    def broke(self, error: BaseException) -> None:
+        self.error = error
+        self._over.set()

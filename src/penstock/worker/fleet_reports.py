@@ -1,0 +1,309 @@
+"""How a worker of a fleet says what happens under a lease: in order, in batches, and each thing once.
+
+What is said goes out behind the work; only those who ask for it (`durable`) wait until it is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from itertools import count
+from typing import Any, NamedTuple
+
+from penstock.kernel.errors import Unavailable
+from penstock.kernel.evolve import Execution, evolve
+from penstock.kernel.facts import Fact, RunEnded
+from penstock.kernel.places import event_name
+from penstock.kernel.state import PipelineState
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.ambient import Clock
+from penstock.ports.briefing import Briefing, said_ask, said_end, said_facts, said_lines, said_range
+from penstock.ports.dispatch import Held, Intake, NoteKind, WorkerCard
+from penstock.ports.leases import Caller, Lease
+from penstock.ports.log import Entry
+from penstock.ports.ranges import RangeLease, RangeReport
+from penstock.ports.wire import to_entry
+
+GATHER = 256
+FLUSH_S = 0.05
+PAUSE_S = 0.2
+ASK_AGAIN_S = 15.0
+"""At the latest; where leases are shorter, after one: so long it takes until there is somebody else to ask."""
+
+
+class Line(NamedTuple):
+    """A line for the run's log."""
+
+    ts: float
+    scope: str
+    task: str | None
+    text: str
+
+
+class Answer(NamedTuple):
+    """How a child execution ended, as the server tells it."""
+
+    status: str
+    result: Any
+    error: Json
+    kind: str
+    exit_code: int | None = None
+
+
+class Teller:
+    """What is said under one lease, on its way out."""
+
+    def __init__(self, intake: Intake, card: WorkerCard, held: Held, on_lost: Callable[[str, int], None]) -> None:
+        self.card = card
+        self.held = held
+        self.is_lost = False
+        self.waiting = 0
+        self._intake = intake
+        self._on_lost = on_lost
+        self._queue: deque[tuple[NoteKind, bytes]] = deque()
+        self._sending: asyncio.Task[None] | None = None
+        self._lines: list[Line] = []
+        self._lines_due: asyncio.TimerHandle | None = None
+        self._asked: dict[int, asyncio.Future[JsonMap]] = {}
+        self._numbers = count(1)
+
+    @property
+    def is_waiting(self) -> bool:
+        """The lease waits for another execution and takes up no place."""
+        return self.waiting > 0
+
+    # ---- saying
+
+    def say(self, kind: NoteKind, body: bytes) -> None:
+        if self.is_lost:
+            return
+        self._queue.append((kind, body))
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.ensure_future(self._send())
+
+    async def _send(self) -> None:
+        while self._queue and not self.is_lost:
+            kind = self._queue[0][0]
+            bodies: list[bytes] = []
+            while self._queue and self._queue[0][0] is kind and len(bodies) < GATHER:
+                bodies.append(self._queue.popleft()[1])
+            if not await self._kept(kind, bodies):
+                self.is_lost = True
+                self._on_lost(self.held.key, self.held.attempt)
+
+    async def _kept(self, kind: NoteKind, bodies: list[bytes]) -> bool:
+        held = self.held
+        while not self.is_lost:
+            try:
+                return await self._intake.say(self.card.id, held.key, held.attempt, kind, bodies)
+            except Unavailable:
+                await asyncio.sleep(PAUSE_S)  # For as long as the lease is ours; the next sign of life tells.
+        return False
+
+    async def drained(self) -> None:
+        """Return when all that was said is kept, or can be kept no more."""
+        self.say_lines()
+        while self._sending is not None and not self._sending.done():
+            await asyncio.wait({self._sending})
+
+    async def give_back(self, body: bytes) -> None:
+        self.say(NoteKind.RETURNED, body)
+        await self.drained()
+
+    async def fail(self, why: str) -> None:
+        """This worker cannot do it."""
+        self.say(NoteKind.RETURNED, said_range(None, reason=why))
+        await self.drained()
+
+    # ---- asking
+
+    async def ask(self, what: JsonMap) -> JsonMap:
+        number = next(self._numbers)
+        future: asyncio.Future[JsonMap] = asyncio.get_running_loop().create_future()
+        self._asked[number] = future
+        body = said_ask({**what, "number": number})
+        self.waiting += 1
+        try:
+            # The one who was asked may be gone before he answers: it is the same question to his successor.
+            while True:
+                self.say(NoteKind.ASKED, body)
+                done, _ = await asyncio.wait({future}, timeout=min(ASK_AGAIN_S, self.held.lease_s))
+                if done:
+                    return future.result()
+        finally:
+            self.waiting -= 1
+            del self._asked[number]
+
+    def answered(self, data: JsonMap) -> None:
+        number = data.get("answer")
+        future = self._asked.get(number) if isinstance(number, int) else None
+        if future is not None and not future.done():
+            future.set_result(data)
+
+    # ---- lines
+
+    def line(self, line: Line) -> None:
+        self._lines.append(line)
+        if len(self._lines) >= GATHER:
+            self.say_lines()
+        elif self._lines_due is None:
+            self._lines_due = asyncio.get_running_loop().call_later(FLUSH_S, self.say_lines)
+
+    def say_lines(self) -> None:
+        if self._lines_due is not None:
+            self._lines_due.cancel()
+            self._lines_due = None
+        if self._lines:
+            lines, self._lines = self._lines, []
+            self.say(NoteKind.SAID, said_lines([list(line) for line in lines]))
+
+
+async def ask_to_play(
+    teller: Teller, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...]
+) -> Answer:
+    what: JsonMap = {
+        "run_id": caller.run_id,
+        "clock": [list(part) if isinstance(part, tuple) else part for part in caller.clock],
+        "path": path,
+        "values": values,
+        "return_step": return_step,
+        "outputs": list(outputs),
+        "iteration": caller.iteration,
+        "folder": None if caller.folder is None else str(caller.folder),
+    }
+    answer: Any = await teller.ask(what)
+    kind, code = answer.get("kind", "playbook"), answer.get("exit_code")
+    return Answer(answer["status"], answer.get("result"), answer.get("error"), kind, code)
+
+
+class RunTeller:
+    """Reports of a step run: facts are taken into the worker's own state at once, and told in batches."""
+
+    def __init__(self, teller: Teller, briefing: Briefing, clock: Clock) -> None:
+        self.teller = teller
+        self.tree = _tree(briefing)
+        self.recorded = 0
+        self.is_ended = False
+        self.error: BaseException | None = None
+        self._name = teller.card.name
+        self._clock = clock
+        self._entries: list[Entry] = []
+        self._due: asyncio.TimerHandle | None = None
+
+    def record(self, fact: Fact) -> None:
+        ts = self._clock.now()
+        evolve(self.tree, fact, ts)
+        self.recorded += 1
+        self._entries.append(to_entry(fact, 0, ts, self._name))
+        if self._due is None:
+            self._due = asyncio.get_running_loop().call_later(FLUSH_S, self.flush)
+
+    def flush(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+        if self._entries:
+            entries, self._entries = self._entries, []
+            self.teller.say(NoteKind.SAID, said_facts(entries))
+
+    def gathered_enough(self) -> bool:
+        return len(self._entries) >= GATHER
+
+    async def durable(self) -> None:
+        self.flush()
+        await self.teller.drained()
+
+    @property
+    def backlog(self) -> int:
+        return len(self._entries)
+
+    async def end(self, lease: Lease, body: RunEnded, counter: int) -> None:
+        self.is_ended = True
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+        place = lease.run.place
+        fact = Fact(place.id, (*place.clock, counter), body, event_name(place.id, counter - 1))
+        entries, self._entries = self._entries, []
+        self.teller.say_lines()
+        self.teller.say(NoteKind.DONE, said_end(entries, fact, self._name))
+        await self.teller.drained()
+
+    def unsent(self) -> bytes:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+        entries, self._entries = self._entries, []
+        return said_facts(entries)
+
+    async def play(
+        self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
+    ) -> Answer:
+        self.flush()
+        return await ask_to_play(self.teller, caller, path, values, return_step, outputs)
+
+    def forsake(self, pipeline: PipelineState) -> None:
+        """The server ends the child when it hears that the task was given up."""
+
+    def now(self) -> float:
+        return self._clock.now()
+
+    def broke(self, error: BaseException) -> None:
+        self.error = error
+
+
+def _tree(briefing: Briefing) -> Execution:
+    """The part of the execution that is this worker's: one scope with one run."""
+    tree = Execution()
+    scope, run = briefing.scope, briefing.run
+    tree.executions[scope.place.id] = scope
+    scope.runs[run.place.id] = run
+    tree.owners[run.place.id] = scope
+    tree.runs[run.place.id] = run
+    for pipeline in run.loop.open.values() if run.loop is not None else ():
+        tree.iterations[pipeline.place.id] = (run, pipeline)
+    return tree
+
+
+class RangeTeller:
+    """Reports of a range."""
+
+    def __init__(self, teller: Teller, clock: Clock) -> None:
+        self.teller = teller
+        self._clock = clock
+        self.now = clock.now
+        self.is_over = False
+
+    def opened(self, lease: RangeLease, hi: int | None, next: Json, is_end: bool) -> None:
+        if lease.shards.hi is None:
+            lease.shards.hi = hi
+        opened: JsonMap = {"hi": hi, "next": next, "is_end": is_end}
+        self.teller.say(NoteKind.SAID, said_range(None, opened=opened))
+
+    def reported(self, lease: RangeLease, report: RangeReport) -> None:
+        self.is_over = lease.shards.hi is not None and report.hi >= lease.shards.hi
+        self.teller.say_lines()
+        self.teller.say(NoteKind.DONE if self.is_over else NoteKind.SAID, said_range(report))
+
+    def gave_back(self, lease: RangeLease, reason: str) -> None:
+        self.teller.say(NoteKind.RETURNED, said_range(None))
+
+    async def durable(self) -> None:
+        await self.teller.drained()
+
+    def failed(self, lease: RangeLease, error: JsonMap) -> None:
+        self.teller.say(NoteKind.DONE, said_range(None, failed=error))
+
+    async def play(
+        self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
+    ) -> Any:
+        from penstock.kernel.errors import Refused
+
+        raise Refused(
+            "an element of a fanned-out loop cannot run a playbook or a job of its own",
+            hint="use a local loop (`loop_mode: local`) for this step",
+        )
+
+    def broke(self, error: BaseException) -> None:
+        raise error

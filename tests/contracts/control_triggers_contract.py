@@ -1,0 +1,197 @@
+"""What every control store keeps to about schedules and hooks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from penstock.kernel.errors import Refused
+from penstock.ports.control import HIDDEN, ControlStore, Hook, Missed, Schedule
+from tests.contracts.control_scenes import ANY_TEXT, NIGHTLY, PUSHED, ControlScenes, at_once
+
+
+class SchedulesContract(ControlScenes):
+    def test_a_schedule_is_there_as_it_was_put(self, control: ControlStore, other: ControlStore) -> None:
+        whole = Schedule(
+            "über 🚰",
+            "*/5 * * * *",
+            "a/b",
+            "Europe/Zurich",
+            3,
+            {"day": "{{ x }}", "deep": [{"n": 1.5, "big": 2**62, "none": None}], "any": ANY_TEXT},
+            "prod",
+            Missed.ALL,
+            False,
+            1_700_000_000.125,
+            1_700_000_000.0,
+            "run",
+            "error",
+        )
+        control.put_schedule(whole)
+        control.put_schedule(NIGHTLY)
+        for store in (control, other):
+            assert store.schedule("über 🚰") == whole
+            assert store.schedule("nightly") == NIGHTLY
+            assert store.schedules() == [NIGHTLY, whole]
+            assert store.schedule("none") is None
+
+    def test_what_a_schedule_says_can_be_changed(self, control: ControlStore) -> None:
+        control.put_schedule(replace(NIGHTLY, version=2, context="test", payload={"a": 1}))
+        changed = replace(NIGHTLY, cron="@daily", path="other", zone="Asia/Tokyo", missed=Missed.NONE, is_on=False)
+        control.put_schedule(changed)
+        assert control.schedules() == [changed]
+
+    def test_what_is_put_forgets_nothing_that_was_fired(self, control: ControlStore, other: ControlStore) -> None:
+        control.put_schedule(NIGHTLY)
+        assert control.fired("nightly", 0.0, 200.0, slot=200.0, run="r1")
+        other.put_schedule(replace(NIGHTLY, cron="@hourly", fired_to=100.0))
+        expected = replace(NIGHTLY, cron="@hourly", fired_to=200.0, last_slot=200.0, last_run="r1")
+        assert control.schedule("nightly") == expected
+        other.put_schedule(replace(NIGHTLY, fired_to=300.0, last_run="made up", last_error="made up"))
+        assert control.schedule("nightly") == replace(expected, cron=NIGHTLY.cron, fired_to=300.0)
+
+    def test_a_dropped_schedule_is_gone(self, control: ControlStore, other: ControlStore) -> None:
+        control.put_schedule(NIGHTLY)
+        control.fired("nightly", 0.0, 200.0)
+        assert other.drop_schedule("nightly")
+        assert not other.drop_schedule("nightly")
+        assert control.schedules() == []
+        assert not control.fired("nightly", 200.0, 300.0)
+        control.put_schedule(NIGHTLY)
+        assert control.schedules() == [NIGHTLY]
+
+    def test_what_was_fired_is_moved_from_where_it_was(self, control: ControlStore, other: ControlStore) -> None:
+        control.put_schedule(NIGHTLY)
+        assert control.fired("nightly", 0.0, 100.1)
+        assert not other.fired("nightly", 0.0, 150.0)
+        assert not other.fired("nightly", 100.0, 150.0)
+        assert other.fired("nightly", 100.1, 150.0)
+        assert control.schedule("nightly") == replace(NIGHTLY, fired_to=150.0)
+
+    def test_what_was_fired_never_moves_back(self, control: ControlStore) -> None:
+        control.put_schedule(replace(NIGHTLY, fired_to=100.0))
+        assert not control.fired("nightly", 100.0, 99.0, slot=99.0, run="r")
+        assert control.schedule("nightly") == replace(NIGHTLY, fired_to=100.0)
+
+    def test_what_became_of_the_last_slot_is_kept(self, control: ControlStore) -> None:
+        control.put_schedule(NIGHTLY)
+        steps = [
+            ({"slot": 10.0, "run": "r1"}, (10.0, "r1", None)),
+            ({"slot": 20.0, "error": ANY_TEXT}, (20.0, None, ANY_TEXT)),
+            ({}, (20.0, None, ANY_TEXT)),
+            ({"slot": 35.0}, (20.0, None, ANY_TEXT)),
+            ({"error": "no such zone"}, (20.0, None, "no such zone")),
+            ({"slot": 40.0, "run": "r2"}, (40.0, "r2", None)),
+        ]
+        for number, (said, expected) in enumerate(steps):
+            assert control.fired("nightly", float(number), number + 1.0, **said)  # type: ignore[arg-type]
+            found = control.schedule("nightly")
+            assert found is not None
+            assert (found.last_slot, found.last_run, found.last_error) == expected
+
+    def test_an_error_may_be_kept_without_moving(self, control: ControlStore) -> None:
+        control.put_schedule(replace(NIGHTLY, fired_to=5.0))
+        assert control.fired("nightly", 5.0, 5.0, error="bad cron")
+        assert control.schedule("nightly") == replace(NIGHTLY, fired_to=5.0, last_error="bad cron")
+
+    def test_of_those_who_fire_at_once_one_has_moved_it(self, control: ControlStore, other: ControlStore) -> None:
+        control.put_schedule(NIGHTLY)
+        for turn in range(5):
+            moved = at_once(
+                6, lambda n: (control, other)[n % 2].fired("nightly", float(turn), turn + 1.0, slot=1.0, run=f"{n}")
+            )
+            assert moved.count(True) == 1
+            found = control.schedule("nightly")
+            assert found is not None
+            assert (found.fired_to, found.last_run) == (turn + 1.0, f"{moved.index(True)}")
+
+    def test_who_reads_a_schedule_can_change_nothing_by_it(self, control: ControlStore) -> None:
+        control.put_schedule(replace(NIGHTLY, payload={"a": {"b": 1}}))
+        for _ in range(2):
+            found = control.schedule("nightly")
+            assert found is not None
+            assert found.payload == {"a": {"b": 1}}
+            found.payload["a"]["b"] = 2  # type: ignore[index,call-overload]
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            replace(NIGHTLY, name=""),
+            replace(NIGHTLY, path=""),
+            replace(NIGHTLY, name="a\tb"),
+            replace(NIGHTLY, version=0),
+            replace(NIGHTLY, version=2**40),
+            replace(NIGHTLY, cron="\ud800"),
+            replace(NIGHTLY, payload={"a": "\ud800"}),
+            replace(NIGHTLY, payload={"a": object()}),  # type: ignore[dict-item]
+            replace(NIGHTLY, fired_to=float("nan")),
+            replace(NIGHTLY, fired_to=float("inf")),
+        ],
+        ids=["name", "path", "tab", "version 0", "version", "cron", "text", "object", "no time", "no end"],
+    )
+    def test_a_schedule_that_cannot_be_kept_is_refused(self, control: ControlStore, wrong: Schedule) -> None:
+        with pytest.raises(Refused):
+            control.put_schedule(wrong)
+        assert control.schedules() == []
+
+
+class HooksContract(ControlScenes):
+    def test_a_hook_is_there_as_it_was_put(self, control: ControlStore, other: ControlStore) -> None:
+        whole = Hook("über 🚰", "a/b", 3, ANY_TEXT, {"any": ANY_TEXT, "deep": [{"n": 1}]}, False)
+        control.put_hook(whole)
+        control.put_hook(PUSHED)
+        for store in (control, other):
+            assert store.hook("über 🚰") == whole
+            assert store.hook("pushed") == PUSHED
+            assert store.hook("none") is None
+
+    def test_a_list_of_hooks_shows_no_secrets(self, control: ControlStore) -> None:
+        control.put_hook(replace(PUSHED, secret="s3cret-s3cret"))
+        control.put_hook(Hook("open", "a"))
+        assert control.hooks() == [Hook("open", "a"), replace(PUSHED, secret=HIDDEN)]
+        assert "s3cret" not in repr(control.hook("pushed"))
+
+    def test_a_hook_can_be_changed_and_its_secret_taken_away(self, control: ControlStore) -> None:
+        control.put_hook(replace(PUSHED, secret="one", version=1, payload={"a": 1}))
+        control.put_hook(replace(PUSHED, secret="two", is_on=False))
+        assert control.hook("pushed") == replace(PUSHED, secret="two", is_on=False)
+        control.put_hook(PUSHED)
+        assert control.hooks() == [PUSHED]
+
+    def test_what_is_put_as_it_was_listed_keeps_its_secret(self, control: ControlStore, other: ControlStore) -> None:
+        control.put_hook(replace(PUSHED, secret="one"))
+        (listed,) = other.hooks()
+        other.put_hook(replace(listed, path="elsewhere", is_on=False))
+        assert control.hook("pushed") == Hook("pushed", "elsewhere", secret="one", is_on=False)
+
+    def test_a_secret_that_is_not_there_cannot_be_kept(self, control: ControlStore) -> None:
+        with pytest.raises(Refused, match="pushed"):
+            control.put_hook(replace(PUSHED, secret=HIDDEN))
+        assert control.hooks() == []
+        control.put_hook(PUSHED)
+        with pytest.raises(Refused, match="pushed"):
+            control.put_hook(replace(PUSHED, secret=HIDDEN, is_on=False))
+        assert control.hooks() == [PUSHED]
+
+    def test_a_dropped_hook_is_gone(self, control: ControlStore, other: ControlStore) -> None:
+        control.put_hook(PUSHED)
+        assert other.drop_hook("pushed")
+        assert not other.drop_hook("pushed")
+        assert control.hook("pushed") is None
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            replace(PUSHED, name=""),
+            replace(PUSHED, path="\n"),
+            replace(PUSHED, version=0),
+            replace(PUSHED, secret="\ud800"),
+            replace(PUSHED, secret=""),
+        ],
+        ids=["name", "path", "version", "secret", "empty secret"],
+    )
+    def test_a_hook_that_cannot_be_kept_is_refused(self, control: ControlStore, wrong: Hook) -> None:
+        with pytest.raises(Refused):
+            control.put_hook(wrong)
+        assert control.hooks() == []

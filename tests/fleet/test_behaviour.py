@@ -1,0 +1,357 @@
+"""What a fleet does on its good and bad days, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.kernel.facts import ExecutionEnded
+from penstock.ports.log import Entry
+from penstock.ports.results import decode
+from penstock.server.hosting import Submission
+from tests.engine import document
+from tests.fleet.scene import Fleet, on_fleet
+
+
+def filed(tmp_path: Path, text: str, name: str = "p.yaml") -> Path:
+    file = tmp_path / name
+    file.write_text(document(text), encoding="utf-8")
+    return file
+
+
+def payload(entry: Entry) -> Any:
+    return decode(entry.payload)
+
+
+SLEEP = """
+- step: start
+  tool:
+  - {name: wait, kind: sleep, seconds: 60}
+"""
+
+
+def test_a_run_that_is_cancelled_while_a_worker_has_it_ends_as_cancelled(tmp_path: Path) -> None:
+    async def scenario(scene: Fleet) -> list[Entry]:
+        server = await scene.serve()
+        scene.work("w1")
+        run = await scene.submit(filed(tmp_path, SLEEP))
+        await scene.until(lambda: any(one.type == "task.started" for one in scene.entries(run)))
+        await server.hosting.ask(run, "cancel", {"reason": "enough"})
+        assert (await scene.ended(run, 30)).status == "cancelled"
+        await scene.check_replay(run)
+        assert not await server.dispatch.leases()
+        return scene.entries(run)
+
+    types = [entry.type for entry in on_fleet(tmp_path, scenario)]
+    assert types.count("task.started") == types.count("task.done") == 1
+
+
+def test_a_run_that_is_cancelled_before_any_worker_takes_it_ends_as_cancelled(tmp_path: Path) -> None:
+    async def scenario(scene: Fleet) -> None:
+        server = await scene.serve()
+        run = await scene.submit(filed(tmp_path, SLEEP))
+        await asyncio.sleep(1)
+        await server.hosting.ask(run, "cancel", {})
+        assert (await scene.ended(run, 30)).status == "cancelled"
+        await scene.check_replay(run)
+
+    on_fleet(tmp_path, scenario)
+
+
+def test_a_cancelled_run_whose_worker_is_dead_ends_all_the_same(tmp_path: Path) -> None:
+    async def scenario(scene: Fleet) -> None:
+        server = await scene.serve()
+        scene.work("w1")
+        run = await scene.submit(filed(tmp_path, SLEEP))
+        await scene.until(lambda: any(one.type == "task.started" for one in scene.entries(run)))
+        await scene.kill_worker("w1")
+        await server.hosting.ask(run, "cancel", {})
+        assert (await scene.ended(run, 60)).status == "cancelled"
+        await scene.check_replay(run)
+
+    on_fleet(tmp_path, scenario)
+
+
+def test_a_fanned_out_loop_that_is_cancelled_has_all_its_ranges_back(tmp_path: Path) -> None:
+    text = """
+    - step: start
+      spec: {loop_mode: fanout, fanout: {range_size: 3}}
+      loop: {in: {range: 100}, iterator: i}
+      tool:
+      - {name: wait, kind: sleep, seconds: 2}
+    """
+
+    async def scenario(scene: Fleet) -> None:
+        server = await scene.serve()
+        scene.work("w1")
+        scene.work("w2")
+        run = await scene.submit(filed(tmp_path, text))
+        await asyncio.sleep(9)
+        await server.hosting.ask(run, "cancel", {})
+        assert (await scene.ended(run, 30)).status == "cancelled"
+        types = [one.type for one in scene.entries(run)]
+        assert types.count("loop.shard.done") >= 1
+        assert not await server.dispatch.leases()
+        await scene.check_replay(run)
+
+    on_fleet(tmp_path, scenario)
+
+
+@pytest.mark.clause("F3.1")
+def test_a_step_whose_workers_die_again_and_again_fails_and_says_so(tmp_path: Path) -> None:
+    async def scenario(scene: Fleet) -> Any:
+        await scene.serve()
+        run = await scene.submit(filed(tmp_path, SLEEP))
+        for number in range(4):
+            scene.work(f"w{number}")
+            await scene.until(lambda number=number: scene.workers[f"w{number}"].worker.holdings != {})  # type: ignore[misc]
+            await scene.kill_worker(f"w{number}")
+        assert (await scene.ended(run, 120)).status == "failed"
+        await scene.check_replay(run)
+        return payload(scene.entries(run)[-1])
+
+    error = on_fleet(tmp_path, scenario)["error"]
+    assert error["kind"] == "worker_lost"
+    assert "given to workers 4 times" in error["message"]
+    assert ExecutionEnded  # The last entry is the end of the execution.
+
+
+@pytest.mark.clause("F3.1")
+def test_elements_whose_worker_died_are_done_by_another_and_each_counts_once(tmp_path: Path) -> None:
+    text = """
+    - step: start
+      spec: {loop_mode: fanout, fanout: {range_size: 10}}
+      loop: {in: {range: 60}, iterator: i}
+      tool:
+      - {name: wait, kind: sleep, seconds: 1}
+      - {name: out, kind: noop, value: "{{ iter.shard_id }}"}
+    """
+
+    async def scenario(scene: Fleet) -> Any:
+        await scene.serve()
+        scene.work("w1")
+        scene.work("w2")
+        run = await scene.submit(filed(tmp_path, text))
+        await asyncio.sleep(6)
+        await scene.kill_worker("w1")
+        assert (await scene.ended(run, 300)).status == "completed"
+        await scene.check_replay(run)
+        ends = [payload(one) for one in scene.entries(run) if one.type == "loop.done"]
+        returned = [payload(one) for one in scene.entries(run) if one.type == "loop.shard.returned"]
+        assert {one["reason"] for one in returned} == {"lost"}
+        return ends[0]["result"]
+
+    result = on_fleet(tmp_path, scenario)
+    assert (result["total"], result["done"], result["failed"]) == (60, 60, 0)
+    assert result["results"] == [f"start@0[{index}]" for index in range(60)]
+
+
+def test_a_worker_that_is_drained_gives_back_what_it_cannot_finish_and_nothing_is_lost(tmp_path: Path) -> None:
+    text = """
+    - step: start
+      spec: {loop_mode: fanout, fanout: {range_size: 50}}
+      loop: {in: {range: 50}, iterator: i}
+      tool:
+      - {name: wait, kind: sleep, seconds: 1}
+    """
+
+    async def scenario(scene: Fleet) -> None:
+        await scene.serve()
+        first = scene.work("w1")
+        run = await scene.submit(filed(tmp_path, text))
+        await asyncio.sleep(10)
+        await first.worker.drain(0.0)
+        await first.task
+        scene.workers.pop("w1")
+        scene.work("w2")
+        assert (await scene.ended(run, 300)).status == "completed"
+        returned = [payload(one) for one in scene.entries(run) if one.type == "loop.shard.returned"]
+        assert {(one["reason"], one["counts"]) for one in returned} == {("returned", False)}
+        done = [payload(one) for one in scene.entries(run) if one.type == "loop.shard.done"]
+        assert sum(one["done"] for one in done) == 50
+        first.bench.close()
+
+    on_fleet(tmp_path, scenario)
+
+
+def test_a_huge_loop_delays_the_step_of_another_run_by_less_than_a_second(tmp_path: Path) -> None:
+    huge = """
+    - step: start
+      spec: {loop_mode: fanout}
+      loop: {in: {range: 100000}, iterator: i}
+      tool:
+      - {name: wait, kind: sleep, seconds: 0.2}
+    """
+    small = """
+    - step: start
+      tool:
+      - {name: out, kind: noop}
+    """
+
+    async def scenario(scene: Fleet) -> float:
+        await scene.serve()
+        scene.work("w1", slots=1)
+        big = await scene.submit(filed(tmp_path, huge))
+        await asyncio.sleep(60)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        other = await scene.submit(filed(tmp_path, small, "other.yaml"))
+        await scene.until(lambda: any(one.type == "task.started" for one in scene.entries(other)))
+        took = loop.time() - began
+        await next(iter(scene.servers.values())).hosting.ask(big, "cancel", {})
+        await scene.ended(big)
+        return took
+
+    assert on_fleet(tmp_path, scenario) < 1.0
+
+
+def test_submitting_twice_with_one_key_makes_one_run(tmp_path: Path) -> None:
+    async def scenario(scene: Fleet) -> None:
+        server = await scene.serve("s1")
+        scene.work("w1")
+        pinned = server.documents.open(filed(tmp_path, SLEEP))
+        runs = await asyncio.gather(
+            *(server.hosting.submit(Submission(pinned, {"n": number}, key="once")) for number in range(8))
+        )
+        assert len(set(runs)) == 1
+        assert (await scene.ended(runs[0])).status == "completed"
+        assert len(scene.log.headers()) == 1
+
+    on_fleet(tmp_path, scenario)
+
+
+def test_two_servers_share_the_runs_and_the_one_that_is_left_takes_them_all(tmp_path: Path) -> None:
+    async def scenario(scene: Fleet) -> None:
+        first = await scene.serve("s1")
+        second = await scene.serve("s2")
+        scene.work("w1", slots=20)
+        await scene.until(lambda: len(first.hosting.owned) == len(second.hosting.owned) == 128, 60)
+        pinned = first.documents.open(filed(tmp_path, SLEEP))
+        runs = [await server.hosting.submit(Submission(pinned, {})) for server in (first, second) for _ in range(4)]
+        await asyncio.sleep(5)
+        assert len(first.hosting.hosted) == len(second.hosting.hosted) == 4
+        await scene.kill_server("s1")
+        for run in runs:
+            assert (await scene.ended(run, 300)).status == "completed"
+            starts = [one for one in scene.entries(run) if one.type == "task.started"]
+            assert len(starts) == 1  # The worker went on, and nothing was done twice.
+            await scene.check_replay(run)
+
+    on_fleet(tmp_path, scenario)
+
+
+def test_a_failed_run_is_resumed_where_it_failed(tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    text = f"""
+    - step: start
+      tool:
+      - {{name: once, kind: noop, value: 1}}
+      - name: fails
+        kind: python
+        code: |
+          import os
+          if not os.path.exists({str(flag)!r}):
+              raise RuntimeError("not yet")
+          result = 2
+    """
+
+    async def scenario(scene: Fleet) -> None:
+        server = await scene.serve()
+        scene.work("w1")
+        run = await scene.submit(filed(tmp_path, text))
+        assert (await scene.ended(run)).status == "failed"
+        flag.write_text("")
+        await server.hosting.ask(run, "resume", {})
+        await scene.until(lambda: scene.header(run).status == "completed", 60)
+        tasks = [payload(one)["task"] for one in scene.entries(run) if one.type == "task.done"]
+        assert tasks == ["once", "fails", "fails"]
+        await scene.check_replay(run)
+
+    on_fleet(tmp_path, scenario)
+
+
+def test_work_goes_to_the_pool_that_the_step_names(tmp_path: Path) -> None:
+    text = """
+    executor: {kind: distributed, spec: {pool: big}}
+    workflow:
+    - step: start
+      tool: [{name: a, kind: noop}]
+      next: {arcs: [{step: other}]}
+    - step: other
+      spec: {pool: small}
+      tool: [{name: b, kind: noop}]
+    """
+
+    async def scenario(scene: Fleet) -> list[str | None]:
+        await scene.serve()
+        scene.work("b1", pool="big")
+        scene.work("s1", pool="small")
+        run = await scene.submit(filed(tmp_path, text))
+        assert (await scene.ended(run)).status == "completed"
+        return [one.worker for one in scene.entries(run) if one.type == "task.done"]
+
+    assert on_fleet(tmp_path, scenario) == ["b1", "s1"]
+
+
+def test_a_step_goes_only_to_a_worker_that_has_the_labels_it_needs(tmp_path: Path) -> None:
+    text = """
+    - step: start
+      spec: {needs: [gpu]}
+      tool: [{name: a, kind: noop}]
+    """
+
+    async def scenario(scene: Fleet) -> list[str | None]:
+        await scene.serve()
+        scene.work("plain")
+        run = await scene.submit(filed(tmp_path, text))
+        await asyncio.sleep(30)
+        assert scene.header(run).status == "running"
+        scene.work("able", labels=frozenset({"gpu"}))
+        assert (await scene.ended(run)).status == "completed"
+        return [one.worker for one in scene.entries(run) if one.type == "task.done"]
+
+    assert on_fleet(tmp_path, scenario) == ["able"]
+
+
+def test_no_more_steps_are_worked_on_at_a_time_than_their_limit_allows(tmp_path: Path) -> None:
+    text = """
+    - step: start
+      spec: {concurrency: {warehouse: 2}}
+      tool: [{name: a, kind: sleep, seconds: 3}]
+    """
+
+    async def scenario(scene: Fleet) -> list[tuple[float, float]]:
+        await scene.serve()
+        scene.work("w1", slots=8)
+        file = filed(tmp_path, text)
+        runs = [await scene.submit(file) for _ in range(6)]
+        spans = []
+        for run in runs:
+            assert (await scene.ended(run)).status == "completed"
+            times = {one.type: one.ts for one in scene.entries(run)}
+            spans.append((times["task.started"], times["task.done"]))
+        return spans
+
+    spans = on_fleet(tmp_path, scenario)
+    for begun, _ in spans:
+        assert sum(other <= begun < end for other, end in spans) <= 2
+
+
+def test_a_worker_that_lives_and_makes_no_progress_loses_the_step(tmp_path: Path) -> None:
+    text = """
+    - step: start
+      spec: {policy: {lifecycle: {stall_s: 20}}}
+      tool: [{name: a, kind: sleep, seconds: 1000}]
+    """
+
+    async def scenario(scene: Fleet) -> Any:
+        await scene.serve()
+        scene.work("w1")
+        run = await scene.submit(filed(tmp_path, text))
+        assert (await scene.ended(run, 400)).status == "failed"
+        return payload(scene.entries(run)[-1])
+
+    assert on_fleet(tmp_path, scenario)["error"]["kind"] == "worker_lost"

@@ -1,0 +1,96 @@
+"""Executions within executions on a fleet: a holder asks, the server drives, and whoever dies the same child goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from penstock.kernel.values import JsonMap
+from tests.engine import document
+from tests.fleet.scene import Fleet, on_fleet
+from tests.fleet.test_jobs import embedded_timeline
+
+PARENT = """
+- step: start
+  loop: {in: [1, 2], iterator: n, spec: {mode: parallel, max_in_flight: 2}}
+  tool:
+  - {name: wait, kind: sleep, seconds: 1}
+  - name: call
+    kind: playbook
+    path: child
+    args: {n: "{{ iter.n }}"}
+    return_step: twice
+  next: {arcs: [{step: load, args: {got: "{{ event.result.results }}"}}]}
+- step: load
+  tool:
+  - {name: job, kind: job, path: job, args: {}}
+  - {name: end, kind: noop, value: "{{ args.got }}"}
+"""
+CHILD = """
+workload: {n: 0}
+workflow:
+- step: start
+  tool:
+  - {name: wait, kind: sleep, seconds: 3}
+  next: {arcs: [{step: twice}]}
+- step: twice
+  tool:
+  - {name: wait, kind: sleep, seconds: "{{ workload.n }}"}
+  - {name: out, kind: noop, value: "{{ workload.n * 2 }}"}
+"""
+JOB = """
+apiVersion: penstock/v1
+kind: Job
+metadata: {name: inner}
+components:
+  a: {type: sleep, params: {seconds: 2}}
+  b: {type: set_global, params: {values: {x: 1}}}
+  c: {type: playbook, params: {path: child.yaml, args: {n: 1}}}
+connections:
+  control:
+  - a (subjob_ok) b
+  - b (ok) c
+"""
+
+
+@pytest.fixture(scope="module")
+def parent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("documents")
+    (folder / "child.yaml").write_text(document(CHILD), encoding="utf-8")
+    (folder / "job.yaml").write_text(JOB, encoding="utf-8")
+    file = folder / "parent.yaml"
+    file.write_text(document(PARENT), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def unbroken(parent: Path) -> list[JsonMap]:
+    return embedded_timeline(parent, parent.parent)
+
+
+@pytest.mark.parametrize("seed", range(31))
+def test_children_go_on_whoever_dies(tmp_path: Path, parent: Path, unbroken: list[JsonMap], seed: int) -> None:
+    chance = random.Random(seed)
+
+    async def scenario(scene: Fleet) -> list[JsonMap]:
+        await scene.serve("s0")
+        for number in range(2):
+            scene.work(f"w{number}", slots=2)
+        run = await scene.submit(parent)
+        for number in range(chance.randint(1, 3) if seed else 0):
+            await asyncio.sleep(chance.uniform(0.0, 6.0))
+            if chance.random() < 0.5:
+                await scene.kill_worker(chance.choice(sorted(scene.workers)))
+                scene.work(f"again{number}")
+            else:
+                await scene.kill_server(next(iter(scene.servers)))
+                await asyncio.sleep(chance.uniform(0.0, 3.0))
+                await scene.serve(f"s{number + 1}")
+        assert (await scene.ended(run)).status == "completed"
+        await scene.check_replay(run)
+        return scene.canonical(run)
+
+    assert on_fleet(tmp_path, scenario) == unbroken

@@ -1,0 +1,121 @@
+"""Jobs on a fleet: sub-jobs go to workers, whoever dies, and the timeline is that of an embedded run."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from penstock.app import embedded
+from penstock.kernel.values import JsonMap
+from penstock.projections.canonical import canonical
+from penstock.server.documents import Pinned
+from tests.fleet.scene import Fleet, on_fleet
+from tests.virtual import VirtualClock, run_virtually
+
+FORKS = """
+apiVersion: penstock/v1
+kind: Job
+metadata: {name: forks}
+components:
+  src: {type: fixed_rows, params: {columns: [id, v], rows: [[1, 10], [2, 20], [3, 30]]}}
+  go: {type: sleep, params: {seconds: 1}}
+  a: {type: derive, params: {columns: {w: "v * 2"}}}
+  a2: {type: sleep, params: {seconds: 3}}
+  b: {type: aggregate, params: {by: [], measures: {s: "sum(v)"}}}
+  b2: {type: sleep, params: {seconds: 2}}
+  b3: {type: set_global, params: {values: {done: true}}}
+  j: {type: sql, params: {query: "select count(*) as n from input"}}
+  it: {type: iterate_list, params: {items: [1, 2, 3]}}
+  wait: {type: sleep, params: {seconds: 2}}
+  body: {type: set_global, params: {values: {last: "{{ iteration.item }}", seen: "{{ global.done }}"}}}
+  other: {type: sleep, params: {seconds: 5}}
+  after: {type: set_global, params: {values: {after: 1}}}
+connections:
+  data:
+  - src.main -> a.input
+  - src.main -> b.input
+  - a.main -> j.input
+  control:
+  - src (ok) go
+  - go (parallelise) a, b
+  - a (ok) a2
+  - b (ok) b2
+  - b2 (ok) b3
+  - a, b (synchronise) j
+  - j (ok) it
+  - it (iterate) wait
+  - wait (ok) body
+  - other (subjob_ok) after
+"""
+
+
+def embedded_timeline(file: Path, home: Path) -> list[JsonMap]:
+    async def main(loop: object) -> list[JsonMap]:
+        engine = embedded(home / ".penstock", clock=VirtualClock())
+        loop.is_busy = lambda: engine.log.backlog > 0 or engine.threads.busy > 0  # type: ignore[attr-defined]
+        try:
+            pinned = Pinned(str(file), file.read_text(encoding="utf-8"))
+            summary = await engine.run("run-1").start(pinned, {}, label=None, trace_id="trace-1")
+            assert summary.status == "completed", summary.error
+            return list(canonical(engine.log.read("run-1"), "run-1"))
+        finally:
+            await engine.close()
+
+    return run_virtually(main)
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("job") / "forks.yaml"
+    file.write_text(FORKS, encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def unbroken(job: Path) -> list[JsonMap]:
+    return embedded_timeline(job, job.parent)
+
+
+def test_a_job_on_a_fleet_comes_to_the_timeline_of_an_embedded_one(
+    tmp_path: Path, job: Path, unbroken: list[JsonMap]
+) -> None:
+    async def scenario(scene: Fleet) -> list[JsonMap]:
+        await scene.serve()
+        scene.work("w1")
+        scene.work("w2")
+        run = await scene.submit(job)
+        assert (await scene.ended(run)).status == "completed"
+        await scene.check_replay(run)
+        return scene.canonical(run)
+
+    assert on_fleet(tmp_path, scenario) == unbroken
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whoever_dies_the_job_comes_to_the_same_end(
+    tmp_path: Path, job: Path, unbroken: list[JsonMap], seed: int
+) -> None:
+    chance = random.Random(seed)
+
+    async def scenario(scene: Fleet) -> list[JsonMap]:
+        await scene.serve("s0")
+        for number in range(2):
+            scene.work(f"w{number}")
+        run = await scene.submit(job)
+        for number in range(chance.randint(1, 3)):
+            await asyncio.sleep(chance.uniform(0.0, 6.0))
+            if chance.random() < 0.6:
+                await scene.kill_worker(chance.choice(sorted(scene.workers)))
+                scene.work(f"again{number}")
+            else:
+                await scene.kill_server(next(iter(scene.servers)))
+                await asyncio.sleep(chance.uniform(0.0, 3.0))
+                await scene.serve(f"s{number + 1}")
+        assert (await scene.ended(run)).status == "completed"
+        await scene.check_replay(run)
+        return scene.canonical(run)
+
+    assert on_fleet(tmp_path, scenario) == unbroken
