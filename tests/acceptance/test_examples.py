@@ -72,6 +72,22 @@ def test_parallel_append(tmp_path: Path) -> None:
     assert here.run("parallel.yaml") == {"lengths": [8, 6, 4, 5], "total": 23}
 
 
+@pytest.mark.clause("F1.1", "F4.2", "F5.1")
+def test_fan_out(tmp_path: Path) -> None:
+    here = desk("fan-out", tmp_path)
+    expected = {
+        "status": "partial",
+        "readings": 6,
+        "bad": 1,
+        "litres": 43.6,
+        "highest": 20.2,
+        "last_line_of": {"north": "8", "south": "4", "west": "7"},
+    }
+    assert here.run("fan-out.yaml") == expected
+    assert "it failed for good, after 2 tries" in here.penstock("explain", "@last", "measure[4]").out
+    assert "fan-out partial" in here.penstock("show", "@last").out
+
+
 def test_join(tmp_path: Path) -> None:
     assert desk("join", tmp_path).run("join.yaml") == {"apples": 1.5, "pears": 1.25}
 

@@ -124,6 +124,11 @@ def test_show_tells_it_on_a_page_and_as_json(tmp_path: Path, monkeypatch: pytest
     assert "fan-out partial: 5 ranges, 2 retried" in page
     assert f":{os.getpid()} (12)" in page
     assert "[3] failed: exception: ValueError: no 3" in page
+    events = call(capsys, "events", "it").out
+    assert "10 of range" in events
+    assert "range 0: [0] to [3], 3 done, 1 failed" in events
+    assert "ValueError: no 3" in events
+    assert "partial: 8 of 10 done, 2 failed" in events
 
 
 def test_a_loop_that_was_given_up_has_failed(tmp_path: Path) -> None:

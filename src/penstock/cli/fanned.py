@@ -1,4 +1,4 @@
-"""A fanned-out loop as `penstock show` tells it: how far it is, who works on it, and the first failures."""
+"""A fanned-out loop on the command line: how far it is, who works on it, what failed; and its events in a few words."""
 
 from __future__ import annotations
 
@@ -53,3 +53,24 @@ def _range(one: Any) -> str:
 def _failure(one: Any) -> str:
     key = f" ({safe(one['key'])})" if one["key"] != str(one["index"]) else ""
     return f"[{one['index']}]{key} failed: {one_line(error_line(one['error']))}"
+
+
+def fanout_detail(kind: str, data: Any) -> str:
+    """An event of a fanned-out loop in a few words, for `penstock events`."""
+    failed = f", {data['failed']:,} failed" if data.get("failed") else ""
+    match kind:
+        case "loop.fanout.started":
+            what = data["collection"]["kind"]
+            return f"{data['total']:,} of {what}" if data["total"] is not None else f"pages of {what}"
+        case "loop.shard.enqueued":
+            again = f", try {data['attempt'] + 1}" if data["attempt"] else ""
+            return f"range {data['range']}: {elements(data['lo'], data['hi'])}{again}"
+        case "loop.shard.started":
+            return f"range {data['range']}"
+        case "loop.shard.done":
+            return f"range {data['range']}: {elements(data['lo'], data['hi'])}, {data['done']:,} done{failed}"
+        case "loop.shard.failed":
+            return f"{error_line(data['error'])}{'; it comes again' if data['again'] else ''}"
+        case "loop.shard.returned":
+            return f"range {data['range']}: {elements(data['lo'], data['hi'])}, {data['reason']}"
+    return f"{data['status']}: {data['succeeded']:,} of {data['total']:,} done{failed}"

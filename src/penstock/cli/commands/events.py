@@ -91,6 +91,7 @@ def _line(entry: Entry) -> str:
 
 
 def _detail(entry: Entry) -> str:
+    from penstock.cli.fanned import fanout_detail
     from penstock.cli.job_events import job_detail
     from penstock.ports.results import decode
     from penstock.ports.wire import is_of_job
@@ -113,6 +114,8 @@ def _detail(entry: Entry) -> str:
             return f"visit {data['visit']}"
         case "token.stranded":
             return f"missing {', '.join(data['missing'])}"
+    if entry.type.startswith(("loop.fan", "loop.shard.")):
+        return fanout_detail(entry.type, data)
     if is_of_job(entry.type):
         return job_detail(entry.type, data)
     if data.get("error") is not None:
