@@ -113,23 +113,25 @@ class Fleet:
     # ---- its processes
 
     def serve(self, name: str) -> Process:
-        process = self._start(name, "serve", "--listen", "127.0.0.1:0")
+        process = self._start(name, "serve", "--listen", "127.0.0.1:0", "--database", self.url)
         self.servers[name] = process
         self.addresses[name] = process.until_said("serving ").split()[-1]
         return process
 
     def work(self, name: str) -> Process:
-        process = self._start(name, "worker", "--slots", str(SLOTS))
+        # Over NATS it holds no connection to the database.
+        place = ["--database", self.url] if self.nats is None else []
+        process = self._start(name, "worker", "--slots", str(SLOTS), *place)
         self.workers[name] = process
         process.until_said("in pool")
         return process
 
     def _start(self, name: str, command: str, *words: str) -> Process:
         said = self.folder / f"{name}-{time.monotonic_ns()}.said"
-        module = ["penstock"] if self.nats is None else ["benchmarks.fleet_nats", self.nats]
-        home = self.folder / name
-        line = [sys.executable, "-m", *module, command, *words, "--name", name, "--database", self.url]
-        line += ["--lease", f"{self.lease_s:g}", "--store", str(home), "--grace", "1"]
+        line = [sys.executable, "-m", "penstock", command, *words, "--name", name, "--lease", f"{self.lease_s:g}"]
+        line += ["--store", str(self.folder / name), "--grace", "1"]
+        if self.nats is not None:
+            line += ["--dispatch", self.nats, "--results", f"file:{self.folder / 'results'}"]
         with said.open("wb") as file:
             process = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
         return Process(name, process, said)
@@ -220,7 +222,7 @@ def _broker(folder: Path, *, wanted: bool) -> Iterator[str | None]:
     if not wanted:
         yield None
         return
-    from benchmarks.fleet_nats import broker
+    from benchmarks.fleet_broker import broker
 
     with broker(folder / "nats") as url:
         yield url

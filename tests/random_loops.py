@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
 MODES = ("local", "fanout")
 OPERATIONS = {
     "sum": "{{ iter.e.n }}",
@@ -34,7 +36,7 @@ class RandomLoop:
         """The same playbook; only the place of its loop differs."""
         self.book["workflow"][1]["spec"]["loop_mode"] = mode
         file = folder / f"{mode}.yaml"
-        file.write_text(yaml.safe_dump(self.book, sort_keys=False), encoding="utf-8")
+        file.write_text(yaml.dump(self.book, sort_keys=False, Dumper=DUMPER), encoding="utf-8")
         return file
 
 

@@ -74,6 +74,12 @@ def postgres_server() -> Iterator[str]:
 
 @pytest.fixture
 def postgres_url(postgres_server: str) -> Iterator[str]:
+    with fresh_schema(postgres_server) as url:
+        yield url
+
+
+@contextmanager
+def fresh_schema(postgres_server: str) -> Iterator[str]:
     """The server's URL with a fresh schema first on its search path: tests cannot see each other's tables."""
     import psycopg
 
@@ -154,10 +160,22 @@ def nats_server(folder: Path, config: str = "", *, has_jetstream: bool = True) -
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    with folder.with_suffix(".lock").open("w") as lock:
+def _locked() -> Iterator[None]:
+    with (Path(tempfile.gettempdir()) / "penstock-nats.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def _is_used(folder: Path) -> bool:
+    return any(Path(f"/proc/{user.name}").exists() for user in (folder / "users").glob("*"))
+
+
+def _end_nats(folder: Path) -> None:
+    with suppress(OSError, ValueError):
+        number = int((folder / "running").read_text().split()[1])
+        if str(folder) in Path(f"/proc/{number}/cmdline").read_text():
+            os.kill(number, signal.SIGKILL)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
@@ -168,11 +186,14 @@ def nats_url() -> Iterator[str]:
         return
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}")
     folder = Path(tempfile.gettempdir()) / f"penstock-nats-{run[:12]}"
-    users, mine = folder / "users", uuid.uuid4().hex
+    mine = folder / "users" / f"{os.getpid()}"
     server = Nats(folder)
-    with _locked(folder):
-        users.mkdir(parents=True, exist_ok=True)
-        (users / mine).touch()
+    with _locked():
+        for other in Path(tempfile.gettempdir()).glob("penstock-nats-*"):
+            if other != folder and not _is_used(other):  # Tests that were killed could not end theirs.
+                _end_nats(other)
+        mine.parent.mkdir(parents=True, exist_ok=True)
+        mine.touch()
         if (folder / "running").exists():
             server.port = int((folder / "running").read_text().split()[0])
         else:
@@ -180,12 +201,10 @@ def nats_url() -> Iterator[str]:
             assert server.process is not None
             (folder / "running").write_text(f"{server.port} {server.process.pid}")
     yield server.url
-    with _locked(folder):
-        (users / mine).unlink()
-        if not any(users.iterdir()):
-            os.kill(int((folder / "running").read_text().split()[1]), signal.SIGKILL)
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.with_suffix(".lock").unlink()
+    with _locked():
+        mine.unlink(missing_ok=True)
+        if not _is_used(folder):
+            _end_nats(folder)
     if server.process is not None:
         server.process.returncode = server.process.poll() or 0  # Others may still use it.
 

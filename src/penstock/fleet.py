@@ -178,7 +178,9 @@ class Server:
             told = (cast("tuple[float, str, str | None, str]", one) for one in said)
             self.lines.append(execution_id, [KeptLine(*one) for one in told])
 
-        return FleetForce(execution_id, self.office, say, lambda: self.log.read(execution_id), self.lease_s)
+        return FleetForce(
+            execution_id, self.office, say, lambda after: self.log.read(execution_id, after), self.lease_s
+        )
 
     async def _dismiss(self, force: LocalForce) -> None:
         assert isinstance(force, FleetForce)

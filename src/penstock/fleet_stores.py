@@ -40,7 +40,7 @@ NATS = ("nats://", "tls://", "ws://", "wss://")
 @dataclass(frozen=True, slots=True)
 class Places:
     """`database`: a PostgreSQL URL, or None for one process alone. `results`: where large results go. `dispatch`: a NATS URL,
-    over which workers and servers speak, so that workers need no database."""
+    over which workers and servers speak, so that workers need no database; its path keeps fleets on one NATS apart."""
 
     home: Path
     database: str | None = None
@@ -57,7 +57,7 @@ class Places:
         if self.dispatch is not None and not self.dispatch.startswith(NATS):
             raise Refused(
                 f"`--dispatch {self.dispatch.partition(':')[0]}:` is not a NATS URL",
-                f"write `--dispatch nats://HOST:4222`, or set `{DISPATCH}`; without it, the database does it",
+                f"write `--dispatch nats://HOST:4222/PREFIX`, or set `{DISPATCH}`; without it, the database does it",
             )
 
     @staticmethod
@@ -144,7 +144,7 @@ def open_dispatch(places: Places, hall: MemoryHall | None) -> Dispatch:
     from penstock.adapters.nats_dispatch import NatsDispatch
     from penstock.adapters.postgres_dispatch_intake import PostgresIntake
 
-    return NatsDispatch(PostgresDispatch(places.database), PostgresIntake(places.database), places.dispatch)
+    return NatsDispatch(PostgresDispatch(places.database), PostgresIntake(places.database), *_broker(places.dispatch))
 
 
 def _intake(places: Places, hall: MemoryHall | None) -> Intake:
@@ -157,7 +157,7 @@ def _intake(places: Places, hall: MemoryHall | None) -> Intake:
                 "a worker without a database has nowhere to put large results",
                 f"name a place that servers can read with `--results` or `{RESULTS}`: `nats://…`, `s3://…`, a shared folder",
             )
-        return NatsIntake(places.dispatch)
+        return NatsIntake(*_broker(places.dispatch))
     if places.database is None:
         from penstock.adapters.memory_dispatch import MemoryIntake
 
@@ -171,6 +171,15 @@ def _intake(places: Places, hall: MemoryHall | None) -> Intake:
     from penstock.adapters.postgres_dispatch_intake import PostgresIntake
 
     return PostgresIntake(places.database)
+
+
+def _broker(url: str) -> tuple[str, str]:
+    """The servers of NATS, and what the names of this fleet there begin with."""
+    from penstock.adapters.nats_dispatch_wire import PREFIX
+
+    servers, slash, prefix = url.rpartition("/")
+    has_prefix = slash and not servers.endswith("/")
+    return (servers, prefix or PREFIX) if has_prefix else (url, PREFIX)
 
 
 def hall_of_one_process() -> MemoryHall:

@@ -67,7 +67,7 @@ async def _backend(places: Places) -> AsyncIterator[Backend]:
         before = clock.now() - older_than_s
         opened, kept = cast(EventLog, log), cast(Any, blobs)
         done = await prune(opened, kept, lines.drop, before, keep_failed=keep_failed, dry_run=dry_run)
-        return Pruned(done.runs, done.results)
+        return Pruned(done.runs, done.results, done.size)
 
     async with AsyncExitStack() as stack:
         stack.push_async_callback(asyncio.to_thread, control.close)

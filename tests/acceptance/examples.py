@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests import warm
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = PROJECT / "examples"
@@ -70,16 +70,7 @@ class Desk:
     environment: dict[str, str] = field(default_factory=dict)
 
     def penstock(self, *words: str, **variables: str) -> Said:
-        environment = {**os.environ, **self.environment, **variables}
-        done = subprocess.run(
-            [sys.executable, "-m", "penstock", *words],
-            cwd=self.folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        done = warm.called(*words, cwd=self.folder, env={**os.environ, **self.environment, **variables})
         return Said(done.returncode, done.stdout, done.stderr)
 
     def run(self, file: str, *words: str, **variables: str) -> Any:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.adapters.blob_sweep import Mention, Swept, mentions, sweep
+from penstock.adapters.blob_sweep import Mention, Swept, mentions, sweep, would_sweep
 from penstock.adapters.file_blobs import FileBlobs
 from penstock.adapters.memory_blobs import MemoryBlobs
 from penstock.adapters.object_blobs import ObjectBlobs
@@ -193,6 +193,21 @@ def test_what_is_put_again_between_being_listed_and_being_discarded_stays() -> N
     clock.now += 2 * DAY
     assert sweep(blobs, [], DAY) == Swept(0, 1)
     assert blobs.get(ref) == b"content"
+
+
+def test_what_would_be_swept_is_counted_and_left_alone() -> None:
+    clock = Hands()
+    blobs = MemoryBlobs(clock)
+    kept, inner = blobs.put([b"kept"], PARQUET), blobs.put([b"inner"], PARQUET)
+    manifest = blobs.put([encode([inner.as_json()])])
+    blobs.put([b"nobody's"], PARQUET)
+    blobs.put([b"no more of anybody"], PARQUET)
+    clock.now += 2 * DAY
+    blobs.put([b"young"], PARQUET)
+    referred = [encode(ref.as_json()) for ref in (kept, manifest)]
+    assert would_sweep(blobs, referred, clock.now - DAY) == (2, len(b"nobody's") + len(b"no more of anybody"))
+    assert sweep(blobs, referred, DAY, now=clock.now).deleted == 2
+    assert would_sweep(blobs, referred, clock.now - DAY) == (0, 0)
 
 
 def test_the_age_is_counted_by_the_clock_of_the_store() -> None:

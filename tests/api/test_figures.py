@@ -33,6 +33,9 @@ def test_figures_are_there_for_prometheus(tmp_path: Path) -> None:
         assert seen["penstock_executions", (("status", "running"),)] == 1
         assert seen["penstock_workers_alive", (("pool", "default"),)] == 1
         assert seen["penstock_worker_slots", (("pool", "default"),)] == 4
+        assert seen["penstock_executions", (("status", "interrupted"),)] == 0
+        assert seen["penstock_leases_waiting", (("pool", "default"),)] == 0
+        assert seen["penstock_queue_age_seconds", (("pool", "default"),)] == 0
         assert seen["penstock_partitions_owned", ()] == 256
         assert seen["penstock_notes_heard_total", ()] > 0
         assert seen["penstock_append_seconds_bucket", (("le", "+Inf"),)] == seen["penstock_append_seconds_count", ()]

@@ -15,6 +15,8 @@ import yaml
 from penstock.tools.base import Call, Tool, tool
 from tests.chaos.workshop import Workshop
 
+DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
 HOPS = 4
 LONGEST_S = 5.0
 
@@ -37,10 +39,10 @@ def write_random(folder: Path, seed: int) -> Path:
     chance = random.Random(seed)
     for name in ("leaf", "child"):
         book = _playbook(chance, size=2, calls=["leaf"] if name == "child" else [])
-        (folder / f"{name}.yaml").write_text(yaml.safe_dump(book, sort_keys=False), encoding="utf-8")
+        (folder / f"{name}.yaml").write_text(yaml.dump(book, sort_keys=False, Dumper=DUMPER), encoding="utf-8")
     file = folder / "playbook.yaml"
     file.write_text(
-        yaml.safe_dump(_playbook(chance, chance.randint(2, 5), ["leaf", "child"]), sort_keys=False), "utf-8"
+        yaml.dump(_playbook(chance, chance.randint(2, 5), ["leaf", "child"]), sort_keys=False, Dumper=DUMPER), "utf-8"
     )
     return file
 

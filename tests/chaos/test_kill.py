@@ -22,11 +22,14 @@ from tests.chaos import playbooks, trials
 from tests.chaos.engines import RUN, entries_on_disk, write
 from tests.chaos.workshop import Workshop, marks
 from tests.chaos.zygote import HANGS_AFTER_S, Zygote
+from tests.depth import times
 from tests.replaying import assert_replays
 
 KILLED = -9
 # Each chunk is a test of its own, so that several processes can share the work.
 CHUNKS = 4
+STRIDE = max(1, 3 // times(1))
+"""Every so manyth event, and every one with PENSTOCK_TEST_DEPTH=3."""
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +92,7 @@ def test_a_run_that_is_killed_at_any_event_and_resumed_ends_as_if_nothing_had_ha
     assert unbroken.value["status"] == "completed"
     timeline, events = whole.timeline(), len(whole.entries())
     seen: set[int] = set()
-    for at in range(1 + chunk * events // CHUNKS, 1 + (chunk + 1) * events // CHUNKS):
+    for at in range(1 + chunk * events // CHUNKS, 1 + (chunk + 1) * events // CHUNKS, STRIDE):
         trial = Trial(zygote, tmp_path / f"killed-{at}", file)
         first = trial.start(**{moment: at})
         assert first.code == KILLED, first.error

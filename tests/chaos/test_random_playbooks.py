@@ -15,9 +15,10 @@ from penstock.server.runs import RunUnderWay
 from tests.chaos.engines import Deed, MemoryHome, Told, resumed, started, virtually
 from tests.chaos.logs import BoundaryLog
 from tests.chaos.random_playbooks import workshop, write_random
+from tests.depth import times
 from tests.replaying import assert_engine_replays
 
-SEEDS = 120
+SEEDS = times(40)
 CHUNK = 15
 STOPS = 3
 

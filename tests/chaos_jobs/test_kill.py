@@ -15,11 +15,12 @@ from tests.chaos_jobs import jobs, trials
 from tests.chaos_jobs.homes import leftovers, timeline
 from tests.chaos_jobs.test_power_loss import finished
 from tests.chaos_jobs.zygote import JobZygote
+from tests.depth import times
 from tests.replaying import assert_replays
 
 KILLED = -9
 # The log is cut after every decision elsewhere; here real processes die, at every so many events, each test at others.
-STRIDE, CHUNKS = 12, 2
+STRIDE, CHUNKS = max(2, 45 // times(1)), 2
 
 
 @pytest.fixture(scope="module")

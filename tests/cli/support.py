@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 import penstock
 from penstock.cli.main import main
+from tests import warm
 from tests.engine import document
 
 SOURCE = str(Path(penstock.__file__).parents[1])
@@ -104,27 +104,13 @@ def environment() -> dict[str, str]:
 
 def process(*arguments: str, **more: Any) -> Called:
     """As a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-m", "penstock", *arguments],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=PATIENCE_S,
-        **more,
-    )
+    done = warm.called(*arguments, env=environment(), **more)
     assert "Traceback" not in done.stderr
     return Called(done.returncode, done.stdout, done.stderr)
 
 
 def started(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "penstock", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-    )
+    return warm.starting(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
 
 
 def ended(running: subprocess.Popen[str]) -> Called:

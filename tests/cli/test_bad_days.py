@@ -149,6 +149,23 @@ def test_a_closed_stdout_changes_nothing_about_the_run() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+INTERRUPTED = """
+from penstock.cli import main
+def interrupted(arguments):
+    exec("raise KeyboardInterrupt")
+main._dispatched = interrupted
+"""
+
+
+def test_an_interrupt_while_something_is_being_defined_exits_3_like_any_other(folder: Path) -> None:
+    """Methods of a dataclass are made by `exec`, and of an interrupt in there Python would die at its end."""
+    (folder / "sitecustomize.py").write_text(INTERRUPTED)
+    path = os.pathsep.join([str(folder), environment()["PYTHONPATH"]])
+    command = [sys.executable, "-m", "penstock", "runs"]
+    done = subprocess.run(command, check=False, capture_output=True, env={**environment(), "PYTHONPATH": path})
+    assert (done.returncode, done.stderr) == (3, b"\ninterrupted\n")
+
+
 def test_a_file_that_is_there_but_whose_name_is_not_utf_8_is_refused() -> None:
     Path(write("hello.yaml", HELLO)).rename(os.fsdecode(b"caf\xe9.yaml"))
     told = process("run", os.fsdecode(b"caf\xe9.yaml"))

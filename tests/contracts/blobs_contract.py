@@ -155,12 +155,15 @@ class BlobsContract(ABC):
                 look(ref)
         store.delete(ref)
         assert store.seen(ref.key) is None
+        assert store.size(ref.key) is None
         assert not store.discard(ref.key, FAR_FUTURE)
 
     def test_it_can_be_read_in_pieces(self) -> None:
         store = self.open_store()
         content = os.urandom(3_000_000)
-        assert b"".join(store.read(store.put([content]))) == content
+        ref = store.put([content])
+        assert b"".join(store.read(ref)) == content
+        assert store.size(ref.key) == len(content)
 
     def test_many_threads_may_put_the_same_and_different_results(self) -> None:
         store = self.open_store()

@@ -103,8 +103,15 @@ class S3:
         }
 
 
+_serving: list[S3] = []
+
+
 @pytest.fixture(scope="session")
 def s3() -> Iterator[S3]:
+    """One per process, also when several modules import this fixture: it takes seconds to start."""
+    if _serving:
+        yield _serving[0]
+        return
     folder = Path(tempfile.mkdtemp(prefix="penstock-s3-"))
     rights = ["Admin", "Read", "Write", "List"]
     keys = {"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}
@@ -130,7 +137,9 @@ def s3() -> Iterator[S3]:
                 break
             assert process.poll() is None, (folder / "log").read_text()
             time.sleep(0.05)
+        _serving.append(server)
         yield server
+        _serving.clear()
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -8,9 +8,10 @@ from typing import Any
 from hypothesis import settings
 
 from penstock.expr.template import ExpressionError, Names, render
+from tests.depth import times
 
 # The same examples on every machine, however slow it is.
-steady = settings(deadline=None, derandomize=True, max_examples=150)
+steady = settings(deadline=None, derandomize=True, max_examples=times(80))
 
 SCOPE = Names(
     {

@@ -100,14 +100,23 @@ class Fleet:
                 tasks.extend(hosted.run.host._tasks)
             if hosted.run.force is not None:
                 tasks.extend(child.task for child in hosted.run.force._children.values() if child.task is not None)
+                if hosted.run.force._subjobs is not None:
+                    tasks.extend(hosted.run.force._subjobs._asides)
             tasks.append(hosted.task)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await server.log.close()
 
-    def work(self, name: str, slots: int = 4, pool: str = "default", labels: frozenset[str] = frozenset()) -> Working:
-        bench = fleet.WorkBench(self.home, self.blobs, self.clock)
+    def work(
+        self,
+        name: str,
+        slots: int = 4,
+        pool: str = "default",
+        labels: frozenset[str] = frozenset(),
+        environ: dict[str, str] | None = None,
+    ) -> Working:
+        bench = fleet.WorkBench(self.home, self.blobs, self.clock, environ)
         worker = fleet.worker(MemoryIntake(self.hall), bench, name=name, slots=slots, pool=pool, labels=labels)
         working = Working(worker, bench, asyncio.ensure_future(worker.run()))
         self.workers[name] = working

@@ -355,3 +355,41 @@ def test_a_worker_that_lives_and_makes_no_progress_loses_the_step(tmp_path: Path
         return payload(scene.entries(run)[-1])
 
     assert on_fleet(tmp_path, scenario)["error"]["kind"] == "worker_lost"
+
+
+POISON = """
+- step: start
+  spec: {loop_mode: fanout, fanout: {range_size: 1, allow_partial: true}}
+  loop: {in: {range: 3}, iterator: n}
+  tool:
+  - {name: wait, kind: sleep, seconds: 60}
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_element_that_brings_down_its_worker_every_time_takes_no_other_with_it(tmp_path: Path, workers: int) -> None:
+    """Whoever has element 0 for half a second dies, and is replaced."""
+
+    async def scenario(scene: Fleet) -> Any:
+        await scene.serve()
+        for number in range(workers):
+            scene.work(f"w{number}", slots=4)
+        run = await scene.submit(filed(tmp_path, POISON))
+        born = workers
+        while scene.header(run).status == "running":
+            await asyncio.sleep(0.5)
+            for name, one in list(scene.workers.items()):
+                poisoned = [h for h in one.worker.holdings.values() if h.subjob is None and _first(h) == 0]
+                if poisoned:
+                    await scene.kill_worker(name)
+                    scene.work(f"w{born}", slots=4)
+                    born += 1
+        return [payload(entry) for entry in scene.entries(run) if entry.type == "loop.fanin.completed"]
+
+    (fanin,) = on_fleet(tmp_path, scenario)
+    assert (fanin["succeeded"], fanin["failed"]) == (2, 1)
+
+
+def _first(holding: Any) -> int | None:
+    shards = decode(holding.held.payload).get("shards")  # type: ignore[union-attr]
+    return shards["lo"] if shards else None  # type: ignore[index,call-overload,return-value]

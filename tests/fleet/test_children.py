@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.kernel.values import JsonMap
+from tests.depth import times
 from tests.engine import document
 from tests.fleet.scene import Fleet, on_fleet
 from tests.fleet.test_jobs import embedded_timeline
@@ -71,7 +72,7 @@ def unbroken(parent: Path) -> list[JsonMap]:
     return embedded_timeline(parent, parent.parent)
 
 
-@pytest.mark.parametrize("seed", range(31))
+@pytest.mark.parametrize("seed", range(times(16)))
 def test_children_go_on_whoever_dies(tmp_path: Path, parent: Path, unbroken: list[JsonMap], seed: int) -> None:
     chance = random.Random(seed)
 

@@ -11,6 +11,7 @@ import pytest
 from penstock.app import embedded
 from penstock.kernel.values import JsonMap
 from penstock.projections.canonical import canonical
+from tests.depth import times
 from tests.engine import document, play
 from tests.fleet.scene import Fleet, on_fleet
 
@@ -111,7 +112,7 @@ def test_a_fleet_comes_to_the_timeline_of_an_embedded_run(tmp_path: Path, unbrok
     assert shown(on_fleet(tmp_path, scenario)) == shown(unbroken)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(times(30)))
 def test_whoever_dies_the_timeline_is_the_same(tmp_path: Path, unbroken: list[JsonMap], seed: int) -> None:
     chance = random.Random(seed)
 

@@ -12,6 +12,7 @@ from penstock.app import embedded
 from penstock.kernel.values import JsonMap
 from penstock.projections.canonical import canonical
 from penstock.server.documents import Pinned
+from tests.depth import times
 from tests.fleet.scene import Fleet, on_fleet
 from tests.virtual import VirtualClock, run_virtually
 
@@ -94,28 +95,98 @@ def test_a_job_on_a_fleet_comes_to_the_timeline_of_an_embedded_one(
     assert on_fleet(tmp_path, scenario) == unbroken
 
 
-@pytest.mark.parametrize("seed", range(30))
+async def with_deaths(scene: Fleet, file: Path, chance: random.Random) -> list[JsonMap]:
+    """Workers and servers die at random moments, and others come."""
+    await scene.serve("s0")
+    for number in range(2):
+        scene.work(f"w{number}")
+    run = await scene.submit(file)
+    for number in range(chance.randint(1, 3)):
+        await asyncio.sleep(chance.uniform(0.0, 6.0))
+        if chance.random() < 0.6:
+            await scene.kill_worker(chance.choice(sorted(scene.workers)))
+            scene.work(f"again{number}")
+        else:
+            await scene.kill_server(next(iter(scene.servers)))
+            await asyncio.sleep(chance.uniform(0.0, 3.0))
+            await scene.serve(f"s{number + 1}")
+    assert (await scene.ended(run)).status == "completed"
+    await scene.check_replay(run)
+    return scene.canonical(run)
+
+
+@pytest.mark.parametrize("seed", range(times(12)))
 def test_whoever_dies_the_job_comes_to_the_same_end(
     tmp_path: Path, job: Path, unbroken: list[JsonMap], seed: int
 ) -> None:
-    chance = random.Random(seed)
+    assert on_fleet(tmp_path, lambda scene: with_deaths(scene, job, random.Random(seed))) == unbroken
 
+
+CROSSES = """
+apiVersion: penstock/v1
+kind: Job
+metadata: {name: crosses}
+components:
+  first: {type: sleep, params: {seconds: 4}}
+  made: {type: set_global, params: {values: {made: 7}}}
+  today: {type: fixed_rows, params: {columns: [id], rows: [[1], [2]]}}
+  known: {type: fixed_rows, params: {columns: [id, old], rows: [[1, "{{ global.made }}"]]}}
+  both: {type: join, params: {on: [id], how: left}}
+  told: {type: python, params: {code: "output = [dict(row) for row in inputs['input']]; result = len(output)"}}
+  left: {type: sleep, params: {seconds: 2}}
+  right: {type: sleep, params: {seconds: 3}}
+  fork: {type: sleep, params: {seconds: 1}}
+  joined: {type: set_global, params: {values: {joined: 1}}}
+  beside: {type: sleep, params: {seconds: 1}}
+  last: {type: sleep, params: {seconds: 1}}
+connections:
+  data:
+  - today.main -> both.main
+  - known.main -> both.lookup
+  - both.main -> told.input
+  control:
+  - first (ok) made
+  - made (subjob_ok) known
+  - fork (parallelise) left, right
+  - left, right (synchronise) joined
+  - joined (ok) last
+  - beside (ok) last
+"""
+
+
+@pytest.fixture(scope="module")
+def crossing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("crossing") / "crosses.yaml"
+    file.write_text(CROSSES, encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def crossed(crossing: Path) -> list[JsonMap]:
+    return embedded_timeline(crossing, crossing.parent)
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_a_link_from_another_sub_job_reaches_one_that_is_held_or_waits(
+    tmp_path: Path, crossing: Path, crossed: list[JsonMap], workers: int
+) -> None:
     async def scenario(scene: Fleet) -> list[JsonMap]:
-        await scene.serve("s0")
-        for number in range(2):
-            scene.work(f"w{number}")
-        run = await scene.submit(job)
-        for number in range(chance.randint(1, 3)):
-            await asyncio.sleep(chance.uniform(0.0, 6.0))
-            if chance.random() < 0.6:
-                await scene.kill_worker(chance.choice(sorted(scene.workers)))
-                scene.work(f"again{number}")
-            else:
-                await scene.kill_server(next(iter(scene.servers)))
-                await asyncio.sleep(chance.uniform(0.0, 3.0))
-                await scene.serve(f"s{number + 1}")
+        await scene.serve()
+        for number in range(workers):
+            scene.work(f"w{number}", slots=2)
+        run = await scene.submit(crossing)
+        if not workers:
+            await asyncio.sleep(5)
+            scene.work("late", slots=1)
         assert (await scene.ended(run)).status == "completed"
         await scene.check_replay(run)
         return scene.canonical(run)
 
-    assert on_fleet(tmp_path, scenario) == unbroken
+    assert on_fleet(tmp_path, scenario) == crossed
+
+
+@pytest.mark.parametrize("seed", range(times(12)))
+def test_whoever_dies_links_between_sub_jobs_are_followed(
+    tmp_path: Path, crossing: Path, crossed: list[JsonMap], seed: int
+) -> None:
+    assert on_fleet(tmp_path, lambda scene: with_deaths(scene, crossing, random.Random(seed))) == crossed

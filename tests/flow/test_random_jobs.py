@@ -13,11 +13,12 @@ from penstock.kernel.net import Net, On
 from penstock.ports.wire import to_entry, to_fact
 from penstock.projections.canonical import canonical
 from penstock.server.jobs import final_globals
+from tests.depth import times
 from tests.flow.kept import ended_with_their_iterations
 from tests.flow.nets import Play, Told
 from tests.flow.random_jobs import random_job
 
-SEEDS = range(160)
+SEEDS = range(times(50))
 JUDGE = Told({"t": True})
 ENDS = {"component.ok", "component.error", "component.skipped"}
 

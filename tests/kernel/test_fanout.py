@@ -17,6 +17,7 @@ from penstock.kernel.net import Fanout
 from penstock.kernel.places import Place
 from penstock.kernel.state import RunState
 from penstock.kernel.values import Json
+from tests.depth import times
 
 LOOP = "start@0"
 ERROR: Json = {"kind": "x", "message": "no"}
@@ -183,7 +184,7 @@ class Loop(RuleBasedStateMachine):
 
 
 Loop.TestCase.settings = settings(
-    max_examples=150,
+    max_examples=times(60),
     stateful_step_count=40,
     deadline=None,
     derandomize=True,

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from penstock.kernel.errors import Refused
 from penstock.kernel.facts import ArcsSelected, RunEnded, RunScheduled, TokenCreated, TokenRefused, TokenStranded
+from tests.depth import times
 from tests.kernel.simulation import DrawnJudge, Simulation, canonical, ends, folded, random_net
 
 seeds = st.integers(0, 2**32)
@@ -23,7 +24,7 @@ def simulate(net_seed: int, size: int, seed: int, order: int, joins: bool = Fals
 
 
 @given(seeds, sizes, seeds, seeds)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(80), deadline=None)
 @pytest.mark.clause("P2.2", "P9.3")
 def test_the_fold_of_the_log_equals_the_live_state(net: int, size: int, seed: int, order: int) -> None:
     simulation = simulate(net, size, seed, order)
@@ -31,7 +32,7 @@ def test_the_fold_of_the_log_equals_the_live_state(net: int, size: int, seed: in
 
 
 @given(seeds, sizes, seeds, seeds, seeds)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(80), deadline=None)
 def test_the_canonical_timeline_does_not_depend_on_the_physical_order(
     net: int, size: int, seed: int, one: int, other: int
 ) -> None:
@@ -42,7 +43,7 @@ def test_the_canonical_timeline_does_not_depend_on_the_physical_order(
 
 
 @given(seeds, sizes, seeds, seeds, st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(80), deadline=None)
 def test_every_run_settles_once_and_the_execution_has_one_end(
     net: int, size: int, seed: int, order: int, joins: bool
 ) -> None:
@@ -56,7 +57,7 @@ def test_every_run_settles_once_and_the_execution_has_one_end(
 
 
 @given(seeds, sizes, seeds, seeds, st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(80), deadline=None)
 def test_every_token_is_consumed_refused_or_stranded(net: int, size: int, seed: int, order: int, joins: bool) -> None:
     simulation = simulate(net, size, seed, order, joins)
     made = {fact.scope for fact in simulation.facts if isinstance(fact.body, TokenCreated)}
@@ -71,7 +72,7 @@ def test_every_token_is_consumed_refused_or_stranded(net: int, size: int, seed: 
 
 
 @given(seeds, sizes, seeds, seeds)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=times(60), deadline=None)
 def test_no_two_facts_share_a_clock_and_causes_come_first(net: int, size: int, seed: int, order: int) -> None:
     simulation = simulate(net, size, seed, order)
     clocks = [fact.clock for fact in simulation.facts]
@@ -96,7 +97,7 @@ def test_a_late_or_double_report_is_refused_and_nothing_happens(net: int, size: 
 
 
 @given(seeds, sizes, seeds, seeds, st.integers(1, 40))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=times(60), deadline=None)
 def test_a_run_cut_anywhere_and_folded_goes_on_to_the_same_end(
     net: int, size: int, seed: int, order: int, cut: int
 ) -> None:

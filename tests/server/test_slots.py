@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import sys
+import zoneinfo
 from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -297,3 +299,18 @@ def test_the_next_slot_is_after_what_was_fired() -> None:
     assert next_slot(hourly(Missed.LAST, NOON + HOUR), NOON + 5.0) == NOON + 2 * HOUR
     assert next_slot(hourly(Missed.LAST, NOON, is_on=False), NOON) is None
     assert next_slot(schedule("0 0 LW * */7"), NOON) is None
+
+
+def test_a_machine_without_data_about_time_zones_says_so_and_still_knows_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ["tzdata", *(name for name in sys.modules if name.startswith("tzdata."))]:
+        monkeypatch.setitem(sys.modules, name, None)
+    known = zoneinfo.TZPATH
+    zoneinfo.reset_tzpath(())
+    ZoneInfo.clear_cache()
+    try:
+        assert upcoming(schedule("17 3 * * *"), at("2024-01-01T00:00Z")) == [at("2024-01-01T03:17Z")]
+        with pytest.raises(Refused, match="this machine has no data about time zones") as refused:
+            upcoming(schedule("18 3 * * *", "Europe/Zurich"), at("2024-01-01T00:00Z"))
+        assert "pip install tzdata" in str(refused.value.hint)
+    finally:
+        zoneinfo.reset_tzpath(known)

@@ -18,13 +18,14 @@ from penstock.server.runs import LocalForce
 from penstock.worker.workforce import LocalWorkforce
 from tests.chaos.engines import MemoryHome, Told, resumed, started, virtually
 from tests.chaos.random_playbooks import workshop
+from tests.depth import times
 from tests.fanning import Shaky, Staffed
 from tests.random_loops import MODES, RandomLoop, random_loop
 from tests.replaying import assert_engine_replays
 from tests.virtual import VirtualClock
 
 HANGS_AFTER_S = 10_000.0
-SEEDS = 120
+SEEDS = times(60)
 CHUNK = 30
 
 
@@ -138,7 +139,7 @@ MENDED = [
 
 
 @pytest.mark.clause("F1.1", "F5.1")
-@pytest.mark.parametrize("first", range(0, 40, 20))
+@pytest.mark.parametrize("first", range(0, times(20), 20))
 def test_a_random_loop_that_failed_and_is_resumed_comes_to_the_same_in_both_modes(tmp_path: Path, first: int) -> None:
     mended = 0
     for seed in range(first, first + 20):

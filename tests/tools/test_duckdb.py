@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 import yaml
 
 from penstock.tools.base import ToolFailure
+from penstock.tools.sql import duckdb as duckdb_tool
 from penstock.tools.sql.duckdb import DuckdbTool, connect
 from tests.tools.support import SharedResources, make_call, run, run_async
 
@@ -210,3 +213,29 @@ def test_the_example_runs(tmp_path: Path) -> None:
     (task,) = yaml.safe_load(DuckdbTool.example)
     params = {key: value for key, value in task.items() if key not in ("name", "kind")}
     assert run(DuckdbTool(), params, make_call(tmp_path)).result["rows"] == [{"customer": "ada", "total": 20}]
+
+
+HOLDS = """
+import sys, duckdb
+connection = duckdb.connect(sys.argv[1])
+print("open", flush=True)
+sys.stdin.readline()
+connection.close()
+"""
+
+
+def test_a_file_that_another_process_has_open_is_waited_for(
+    do: Do, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other closes it when this one has tried in vain, or not at all."""
+    command = [sys.executable, "-c", HOLDS, str(tmp_path / "test.duckdb")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        other.stdout.readline()
+        monkeypatch.setattr(duckdb_tool, "LOCK_WAIT_S", 0.0)
+        refused = failed(do, query="SELECT 1 AS one")
+        assert (refused.kind, refused.retryable) == ("connect", True)
+        monkeypatch.setattr(duckdb_tool, "LOCK_WAIT_S", 60.0)
+        monkeypatch.setattr(duckdb_tool.time, "sleep", lambda seconds: other.communicate("\n"))
+        assert do(query="SELECT 1 AS one")["rows"] == [{"one": 1}]

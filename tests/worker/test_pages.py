@@ -128,6 +128,21 @@ def test_the_key_of_an_element_is_what_the_collection_calls_it(tmp_path: Path, m
     assert found == [f"{3 * n} start@0[{n}]" for n in range(12)]
 
 
+@pytest.mark.clause("F2.2", "F6.1")
+def test_the_event_of_an_element_has_its_key(tmp_path: Path) -> None:
+    database(tmp_path / "it.db", 12)
+    text = """
+    - step: start
+      spec: {loop_mode: fanout, policy: {fanout: {range_size: 5, emit: per_item}}}
+      loop:
+        in: {sql: {kind: sqlite, path: it.db, query: 'SELECT id * 3 AS id FROM orders', key: id}}
+        iterator: row
+      tool: [{name: it, kind: noop}]
+    """
+    done = play(text, tmp_path).of("loop.shard.done")
+    assert sorted((event["iter_index"], event["iter_key"]) for event in done) == [(n, str(3 * n)) for n in range(12)]
+
+
 @MODES
 @pytest.mark.parametrize(
     ("collection", "kind", "words"),

@@ -57,8 +57,21 @@ def check(path: Path) -> None:
         assert file.execute("SELECT n FROM total").fetchone() == (COUNT,)
 
 
+def _at_work(fleet: Fleet) -> list[str]:
+    """Workers that hold a range, of whose elements none can be done yet: each takes longer than it takes to see them."""
+    return [
+        name
+        for name, one in fleet.workers.items()
+        if any(holding.held.is_range for holding in one.worker.holdings.values())
+    ]
+
+
 async def die_now_and_then(fleet: Fleet, run: str, chance: random.Random) -> None:
-    """Until the run has ended, a worker or the server is killed every few seconds, and another one comes."""
+    """The first that works on elements is killed at it; then, until the run has ended, a worker or the server every few seconds,
+    and another one comes."""
+    await fleet.until(lambda: _at_work(fleet) != [])
+    await fleet.kill_worker(_at_work(fleet)[0])
+    fleet.work("w9", slots=2)
     for turn in range(12):
         if fleet.header(run).status != "running":
             return

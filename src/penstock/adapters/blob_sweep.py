@@ -66,11 +66,33 @@ def sweep(blobs: KeptBlobs, referred: Iterable[bytes], grace_s: float, now: floa
         raise Refused(f"a grace of {grace_s:g} s is too short", f"give at least {SHORTEST_GRACE:g} s, better a day")
     cutoff = (_clock(blobs) if now is None else now) - grace_s
     with closing(Marks()) as marks:
-        for payload in referred:
-            marks.add(mentions([payload]))
-        for mention in marks.pending():
-            marks.add(mentions(_inside(blobs, mention)))
+        _mark(blobs, referred, marks)
         return _remove_unmarked(blobs, marks, cutoff)
+
+
+class Unmarked(NamedTuple):
+    results: int
+    size: int
+
+
+def would_sweep(blobs: KeptBlobs, referred: Iterable[bytes], older_than: float) -> Unmarked:
+    """What a sweep would remove if nothing but `referred` survived; nothing is touched."""
+    results = size = 0
+    last = ""
+    with closing(Marks()) as marks:
+        _mark(blobs, referred, marks)
+        for key, _ in blobs.keys(older_than):
+            if key != last and not marks.has(key) and (found := blobs.size(key)) is not None:
+                results, size = results + 1, size + found
+            last = key  # A store may give a key more than once, one time after the other.
+    return Unmarked(results, size)
+
+
+def _mark(blobs: KeptBlobs, referred: Iterable[bytes], marks: Marks) -> None:
+    for payload in referred:
+        marks.add(mentions([payload]))
+    for mention in marks.pending():
+        marks.add(mentions(_inside(blobs, mention)))
 
 
 def mentions(pieces: Iterable[bytes]) -> Iterator[Mention]:

@@ -97,6 +97,9 @@ class CachedBlobs(ABC):
     def seen(self, key: str) -> float | None: ...
 
     @abstractmethod
+    def size(self, key: str) -> int | None: ...
+
+    @abstractmethod
     def keys(self, older_than: float) -> Iterator[tuple[str, float]]: ...
 
     @abstractmethod

@@ -65,10 +65,18 @@ class FileBlobs:
                 raise _missing(ref, path) from error
 
     def seen(self, key: str) -> float | None:
+        found = self._stat(key)
+        return None if found is None else found.st_mtime
+
+    def size(self, key: str) -> int | None:
+        found = self._stat(key)
+        return None if found is None else found.st_size
+
+    def _stat(self, key: str) -> os.stat_result | None:
         path = self._folder.file(key)
         with guarding(path):
             try:
-                return path.stat().st_mtime
+                return path.stat()
             except FileNotFoundError:
                 return None
 

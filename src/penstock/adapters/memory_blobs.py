@@ -59,6 +59,10 @@ class MemoryBlobs:
     def seen(self, key: str) -> float | None:
         return self._seen.get(key)
 
+    def size(self, key: str) -> int | None:
+        data = self._blobs.get(key)
+        return None if data is None else len(data)
+
     def keys(self, older_than: float) -> Iterator[tuple[str, float]]:
         with self._lock:
             found = [(key, seen) for key, seen in self._seen.items() if seen < older_than]

@@ -177,6 +177,8 @@ class MemoryHall:
                 one.holder,
                 now - one.since,
                 one.until - now if one.standing is Standing.HELD else None,
+                one.offer.needs,
+                one.offer.limits,
             )
             for one in found[: max(limit, 0)]
         ]

@@ -54,6 +54,7 @@ class Meta:
     nuid: str
     pieces: int
     is_deleted: bool
+    size: int = 0
 
 
 ABSENT = Meta(0, 0.0, "", "", 0, True)
@@ -82,6 +83,10 @@ class NatsBlobs(CachedBlobs):
     def seen(self, key: str) -> float | None:
         meta = self._connection.run(partial(self._meta, key))
         return None if meta.is_deleted else meta.seen
+
+    def size(self, key: str) -> int | None:
+        meta = self._connection.run(partial(self._meta, key))
+        return None if meta.is_deleted else meta.size
 
     def keys(self, older_than: float) -> Iterator[tuple[str, float]]:
         last = 0
@@ -287,6 +292,7 @@ def _meta_of(message: api.RawStreamMsg) -> Meta:
         info = json.loads(message.data or b"{}")
         seen = message.time.timestamp() if message.time else 0.0
         is_deleted = bool(info.get("deleted"))
-        return Meta(message.seq or 0, seen, str(info["name"]), str(info["nuid"]), int(info["chunks"] or 0), is_deleted)
+        figures = int(info["chunks"] or 0), is_deleted, int(info.get("size") or 0)
+        return Meta(message.seq or 0, seen, str(info["name"]), str(info["nuid"]), *figures)
     except (ValueError, KeyError, TypeError) as error:
         raise Unavailable(f"the message {message.seq} of `{message.subject}` is not one of an object store") from error

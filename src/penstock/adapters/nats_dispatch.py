@@ -28,7 +28,7 @@ from uuid import uuid4
 
 from nats.aio.client import Client
 
-from penstock.adapters.nats_dispatch_link import NATS_ERRORS, Link
+from penstock.adapters.nats_dispatch_link import NATS_ERRORS, Link, end, send
 from penstock.adapters.nats_dispatch_queue import QueueTerms, WorkQueue
 from penstock.adapters.nats_dispatch_serving import Serving
 from penstock.adapters.nats_dispatch_watch import Watch
@@ -95,7 +95,7 @@ class NatsDispatch:
         self.start()
         client = await self._link.client(asyncio.get_running_loop().time() + wait_s)
         try:
-            await self._queue.make_ready(client, ())
+            await self._link.carry(self._queue.make_ready(client, ()))
         except NATS_ERRORS as error:
             raise self._link.unavailable(error) from error
 
@@ -118,8 +118,7 @@ class NatsDispatch:
     async def close(self) -> None:
         self._is_closed = True
         if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
+            await end({self._watching})
         await self._serving.close()
         await self._queue.close()
         await self._link.close()
@@ -146,7 +145,7 @@ class NatsDispatch:
         client = self._link.current
         if worker is not None and client is not None:
             with suppress(*NATS_ERRORS):
-                await client.publish(self._queue.names.told(worker))
+                await send(client, self._queue.names.told(worker))
         return worker is not None
 
     # ---- what is the store's alone
@@ -211,7 +210,7 @@ class Relay:
             case Beating(worker, pulses, is_draining):
                 return await intake.beat(worker, pulses, draining=is_draining)
             case SayingAll(said):
-                return await asyncio.gather(*(self._say(one, is_repeated) for one in said))
+                return await asyncio.gather(*(self._say(one, is_repeated or one.is_repeated) for one in said))
             case Listening(worker, seen):
                 return await intake.told(worker, 0.0, seen)
             case AskingPressure(worker):
@@ -228,7 +227,7 @@ class Relay:
         if asked.is_deaf and asked.pool:
             await self.queue.miss(asked.pool)
         has_more = False
-        if not leases or len(leases) < asked.tickets:
+        if len(leases) < asked.tickets:
             # Asked after the claim: a ticket that was in the worker's hand before it stands for something counted here.
             has_more = (await self._dispatch.waiting()).get(asked.pool, 0) > 0
         return Granted(leases, has_more)

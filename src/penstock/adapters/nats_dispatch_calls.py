@@ -21,7 +21,7 @@ from msgspec.msgpack import decode
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from penstock.adapters.nats_dispatch_link import NATS_ERRORS, Link
+from penstock.adapters.nats_dispatch_link import NATS_ERRORS, Link, send
 from penstock.adapters.nats_dispatch_wire import (
     VERSION,
     Answer,
@@ -154,8 +154,9 @@ class Calls:
             await self._meet(client, wait_s)
         address, reply = self._address(), f"{self._inbox}.{call.number}"
         for message in messages:
-            await client.publish(address, message, reply=reply)
-        return await asyncio.wait_for(asyncio.shield(call.answer), wait_s)
+            await send(client, address, message, reply)
+        async with asyncio.timeout(wait_s):
+            return await asyncio.shield(call.answer)
 
     def _begin(self, call: Call) -> None:
         """An answer that has come since the last try is as good as one to come."""
@@ -167,8 +168,9 @@ class Calls:
         number, greetings = next(self._numbers), asyncio.Queue[bytes]()
         self._greetings[number] = greetings
         try:
-            await client.publish(self._names.hello, reply=f"{self._inbox}.{number}")
-            servers = [_greeter(await asyncio.wait_for(greetings.get(), wait_s))]
+            await send(client, self._names.hello, reply=f"{self._inbox}.{number}")
+            async with asyncio.timeout(wait_s):
+                servers = [_greeter(await greetings.get())]
             await asyncio.sleep(GREETING_SECONDS)
             while not greetings.empty():
                 servers.append(_greeter(greetings.get_nowait()))

@@ -8,17 +8,19 @@ more is given up; if that fails too, it runs out.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
 
+from msgspec.structs import replace
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from penstock.adapters.dispatch_checks import check_card, check_id, check_kind
 from penstock.adapters.nats_dispatch_calls import PATIENCE_SECONDS, Calls
-from penstock.adapters.nats_dispatch_link import Link
+from penstock.adapters.nats_dispatch_link import Link, check_cancelled, end
 from penstock.adapters.nats_dispatch_says import Says
 from penstock.adapters.nats_dispatch_turns import Turns
 from penstock.adapters.nats_dispatch_wire import (
@@ -42,7 +44,7 @@ from penstock.adapters.nats_dispatch_wire import (
     Ticket,
 )
 from penstock.adapters.relayed_dispatch import next_token
-from penstock.kernel.errors import Refused
+from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.dispatch import Held, NoteKind, Pulse, Told, WorkerCard
 
 T = TypeVar("T")
@@ -53,6 +55,8 @@ OFTEN_SECONDS = 0.25
 TOLD_SECONDS = 5.0
 # Tickets of work that others have taken meanwhile are cleared away so many at a time.
 MOST_TICKETS = 256
+# Of so many leases the last word is remembered that was not answered; most of them will have been lost.
+MOST_DOUBTFUL = 1000
 # While a server takes its time, tickets are kept from being delivered again.
 KEEP_SECONDS = 1.5
 CLOSING_SECONDS, CLOSING_PAUSE = 5.0, 0.02
@@ -82,6 +86,8 @@ class NatsIntake:
         self._cards: dict[str, WorkerCard] = {}
         self._bells: dict[str, asyncio.Event] = {}
         """Worker -> there may be something to be told."""
+        self._doubtful: dict[tuple[str, str, int], Saying] = {}
+        """What holders said when there was no answer."""
         self._closing = asyncio.Event()
         self._asides: set[asyncio.Future[Any]] = set()
 
@@ -118,13 +124,14 @@ class NatsIntake:
         bid = Bid(worker, card.pool if card is not None else "", room, max(ranges, 0))
         tickets: list[Msg] = []
         while True:
+            check_cancelled()
             granted = await self._claim(bid, tickets)
             left = deadline - loop.time()
             if granted.leases or left <= 0:
                 return granted.leases
             if tickets and not granted.has_more:
                 # There may be more tickets for what others have taken: one look will do for all of them.
-                tickets = await self._mine(bid, self._turns.more(bid.pool, bid.kinds, MOST_TICKETS))
+                tickets = await self._sorted(bid, await self._turns.more(bid.pool, bid.kinds, MOST_TICKETS))
                 if tickets:
                     continue
             tickets = await self._called(bid, min(left, OFTEN_SECONDS if self._turns.is_deaf else SELDOM_SECONDS))
@@ -148,9 +155,6 @@ class NatsIntake:
                 await self._pause(min(deadline - loop.time(), OFTEN_SECONDS))
                 return []
         return []
-
-    async def _mine(self, bid: Bid, pulling: Awaitable[list[tuple[Msg, Ticket]]]) -> list[Msg]:
-        return await self._sorted(bid, await pulling)
 
     async def _sorted(self, bid: Bid, pulled: list[tuple[Msg, Ticket]]) -> list[Msg]:
         """Tickets for what this worker can do; the others are for others."""
@@ -217,7 +221,19 @@ class NatsIntake:
     async def say(self, worker: str, key: str, attempt: int, kind: NoteKind, bodies: Sequence[bytes]) -> bool:
         check_kind(kind)
         self._link.check_open()
-        return await self._says.say(Saying(worker, key, attempt, kind, list(bodies), next_token()))
+        lease = (worker, key, attempt)
+        saying = Saying(worker, key, attempt, kind, list(bodies), next_token())
+        last = self._doubtful.pop(lease, None)
+        if last is not None and (last.kind, last.bodies) == (saying.kind, saying.bodies):
+            # Nobody knows whether it was kept; so this is the same call, and not the same words a second time.
+            saying = last
+        try:
+            return await self._says.say(saying)
+        except Unavailable:
+            self._doubtful[lease] = replace(saying, is_repeated=True)
+            if len(self._doubtful) > MOST_DOUBTFUL:
+                del self._doubtful[next(iter(self._doubtful))]
+            raise
 
     async def _send_said(self, said: SayingAll) -> list[bool | Problem]:
         return await self._ask(said, list[bool | Problem])
@@ -228,12 +244,13 @@ class NatsIntake:
         deadline = loop.time() + wait_s
         bell = await self._bell(worker)
         while True:
+            check_cancelled()
             bell.clear()
             found = await self._ask(Listening(worker, list(seen)), list[Told])
             left = deadline - loop.time()
             if found or left <= 0 or self._closing.is_set():
                 return found
-            await self._until_closed(asyncio.wait_for(bell.wait(), min(left, TOLD_SECONDS)))
+            await self._until_closed(bell.wait(), min(left, TOLD_SECONDS))
             if self._closing.is_set():
                 return []
 
@@ -250,6 +267,7 @@ class NatsIntake:
             bell.set()
 
         await client.subscribe(self._names.told(worker), cb=ring)
+        check_cancelled()
 
     # ---- the link
 
@@ -259,9 +277,7 @@ class NatsIntake:
         while (tasks := self._asides | self._says.tasks) and self._has_hope(deadline):
             await asyncio.wait(tasks, timeout=CLOSING_PAUSE)
         await self._says.close()
-        for task in list(self._asides):
-            task.cancel()
-        await asyncio.gather(*self._asides, return_exceptions=True)
+        await end(list(self._asides))
         await self._link.close()
 
     def _has_hope(self, deadline: float) -> bool:
@@ -284,24 +300,18 @@ class NatsIntake:
         return await self._calls.ask(self._link, request, kind, late)
 
     async def _pause(self, seconds: float) -> None:
-        if seconds > 0:
-            await self._until_closed(asyncio.sleep(seconds))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(seconds, 0.0)):
+                await self._closing.wait()
 
-    async def _until_closed(self, work: Awaitable[T]) -> T | None:
-        """What `work` gives; None when it took too long, or this end was closed before."""
+    async def _until_closed(self, work: Coroutine[Any, Any, T], wait_s: float | None = None) -> T | None:
+        """What `work` gives; None when it took longer, or this end was closed before."""
         task, closing = asyncio.ensure_future(work), asyncio.ensure_future(self._closing.wait())
         try:
-            await asyncio.wait({task, closing}, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                return task.result()
-        except TimeoutError:
-            pass
+            await asyncio.wait({task, closing}, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+            return task.result() if task.done() else None
         finally:
-            closing.cancel()
-            if not task.done():
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
-        return None
+            await end({task, closing})
 
     def _aside(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Something that is carried to its end even if nobody waits for it any more."""

@@ -1,7 +1,7 @@
 """The work queue in JetStream: a ticket for every offer, so that one worker that has room is called for each.
 
 Law: a ticket is no right to anything, and none is missed: whoever has no ticket looks now and then all the same. So tickets may
-be lost, doubled and late, and nobody waits for their being kept. One that nobody could use after `MAX_DELIVER` deliveries is put
+be lost, doubled and late, and nobody waits for their being kept. One that nobody could use after `max_deliver` deliveries is put
 aside as a dead letter, where people find it; the offer that it stands for still waits in the store.
 """
 
@@ -18,10 +18,11 @@ from uuid import uuid4
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.errors import ConnectionClosedError
 from nats.js import JetStreamContext, api
 from nats.js.errors import APIError, BadRequestError, NotFoundError
 
-from penstock.adapters.nats_dispatch_link import NATS_ERRORS, Link
+from penstock.adapters.nats_dispatch_link import NATS_ERRORS, Link, end
 from penstock.adapters.nats_dispatch_wire import (
     KINDS,
     NO_TICKET,
@@ -39,6 +40,8 @@ BATCH = 256
 # Tickets beyond this are not kept for a NATS that is away: what they stand for is found by the next look.
 MOST_TICKETS = 20_000
 TICKET_AGE_SECONDS = 3600.0
+# So long until it is seen whether there is another connection.
+LOST_SECONDS = 0.01
 # A ticket that is sent again within this time is the same one.
 DOUBLE_SECONDS = 10.0
 DEAD_AGE_SECONDS = 7 * 86_400.0
@@ -103,16 +106,21 @@ class WorkQueue:
         while self._tickets and (client := self._link.current) is not None:
             batch = [self._tickets.popleft() for _ in range(min(BATCH, len(self._tickets)))]
             for _ in range(2):
-                with suppress(*NATS_ERRORS):
-                    await self.make_ready(client, {ticket.pool for _, ticket in batch})
-                    await self._publish(client, batch)
+                try:
+                    await self._link.carry(self._publish(client, batch))
                     self.sent += len(batch)
                     break
-                # The stream may have gone; once more, from the start.
-                self.forget_ready()
+                except ConnectionClosedError:
+                    self._tickets.extendleft(reversed(batch))
+                    await asyncio.sleep(LOST_SECONDS)
+                    break
+                except NATS_ERRORS:
+                    # The stream may have gone; once more, from the start.
+                    self.forget_ready()
 
     async def _publish(self, client: Client, batch: list[tuple[str, Ticket]]) -> None:
         """The last one is answered when all before it have come."""
+        await self.make_ready(client, {ticket.pool for _, ticket in batch})
         *others, (name, last) = batch
         for other, ticket in others:
             await client.publish(self.names.work(ticket.pool, ticket.kind), packed(ticket), headers=_headers(other))
@@ -144,7 +152,7 @@ class WorkQueue:
         client = self._link.current
         if client is not None:
             with suppress(*NATS_ERRORS):
-                await self.make_ready(client, {pool})
+                await self._link.carry(self.make_ready(client, {pool}))
 
     async def miss(self, pool: str) -> None:
         """A worker could not ask for tickets of this pool: see that there is a consumer, once in a while."""
@@ -206,10 +214,7 @@ class WorkQueue:
             await client.subscribe(subject, queue="servers", cb=self._advised)
 
     async def close(self) -> None:
-        tasks = [task for task in (self._sending, *self._asides) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end([task for task in (self._sending, *self._asides) if task is not None])
 
     async def _advised(self, message: Msg) -> None:
         """JetStream tells of a message that it will not deliver again. (It also does so of tickets that are taken out.)"""
@@ -234,22 +239,24 @@ class WorkQueue:
             data = (await js.get_msg(self.names.work_stream, seq=sequence)).data or b""
             ticket = read_ticket(data)
         self.dead += 1
-        self._tell_of_dead(ticket, tries)
+        self._tell_of_dead(ticket, data, tries)
         with suppress(*NATS_ERRORS):
             headers = {"Penstock-Deliveries": str(tries), "Penstock-Consumer": str(advice.get("consumer", ""))}
             await js.publish(self.names.dead(ticket.pool), data, headers=headers)
         with suppress(*NATS_ERRORS):
             await js.delete_msg(self.names.work_stream, sequence)
 
-    def _tell_of_dead(self, ticket: Ticket, tries: int) -> None:
+    def _tell_of_dead(self, ticket: Ticket, data: bytes, tries: int) -> None:
         """Once in a while: where one is, there are often many."""
         now = asyncio.get_running_loop().time()
         self._untold[ticket.pool] += 1
         if now >= self._told_until.get(ticket.pool, 0.0):
             self._told_until[ticket.pool] = now + WARN_SECONDS
+            count = self._untold.pop(ticket.pool)
+            what = f"the ticket of `{ticket.key}` in pool `{ticket.pool}`" if data else "a message that is no ticket"
             self._warn(
-                f"pool `{ticket.pool}`: tickets put aside as dead letters: {self._untold.pop(ticket.pool)}, the last one for"
-                f" `{ticket.key}` after {tries} deliveries; the work still waits, and no worker of the pool could use them"
+                f"{what} was put aside after {tries} deliveries: no worker could use it, and what it stands for still waits"
+                f" (dead letters since the last word of them: {count})"
             )
 
 

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from penstock.adapters.nats_dispatch_link import end
 from penstock.adapters.nats_dispatch_wire import Problem, Saying, SayingAll
 from penstock.kernel.errors import PenstockError, Refused, Unavailable
 
@@ -50,8 +51,7 @@ class Says:
 
     async def close(self) -> None:
         if self._sending is not None:
-            self._sending.cancel()
-            await asyncio.gather(self._sending, return_exceptions=True)
+            await end({self._sending})
         for said in self._queue:
             _answer(said, Unavailable("the connection was closed before this was sent"))
 

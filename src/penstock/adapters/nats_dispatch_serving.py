@@ -18,7 +18,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
-from penstock.adapters.nats_dispatch_link import NATS_ERRORS, Link
+from penstock.adapters.nats_dispatch_link import NATS_ERRORS, Link, end
 from penstock.adapters.nats_dispatch_wire import (
     VERSION,
     Answer,
@@ -40,7 +40,7 @@ MOST_LETTERS = 4096
 # What has come of letters that are not whole yet.
 MOST_BYTES = 512_000_000
 PARTS_SECONDS = 30.0
-CLOSING_SECONDS = 5.0
+CLOSING_SECONDS, CLOSING_PAUSE = 5.0, 0.02
 
 Handler = Callable[[Request, bool], Awaitable[Any]]
 
@@ -57,15 +57,20 @@ class Serving:
         self._names = names
         self._address = names.server(name)
         self._carry_out = carry_out
+        self._client: Client | None = None
         self._subscriptions: list[Subscription] = []
         self._running: dict[str, asyncio.Task[None]] = {}
         self._gathering: dict[str, Gathering] = {}
+        self._is_leaving = False
         self._is_closing = False
         self.answered = 0
         self.repeated = 0
         self.unreadable = 0
 
     async def greet(self, client: Client, link: Link) -> None:
+        if self._is_leaving:
+            return
+
         async def asked(message: Msg) -> None:
             self._asked(message, link)
 
@@ -74,6 +79,7 @@ class Serving:
                 await message.respond(hello)
 
         (hello,) = frames(packed(Answer(self._address, None, Raw(packed(None)))), client.max_payload)
+        self._client = client
         self._subscriptions = [
             await client.subscribe(self._names.rpc, queue=QUEUE, cb=asked),
             await client.subscribe(self._names.hello, cb=greeted),
@@ -82,16 +88,23 @@ class Serving:
 
     async def close(self) -> None:
         """Letters go to other servers from now on; those that are here are answered."""
-        for subscription in self._subscriptions:
-            with suppress(*NATS_ERRORS):
-                await asyncio.wait_for(subscription.drain(), CLOSING_SECONDS)  # type: ignore[no-untyped-call]
+        self._is_leaving = True
+        await self._drain()
         self._is_closing = True
         running = set(self._running.values())
         if running:
             _, late = await asyncio.wait(running, timeout=CLOSING_SECONDS)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+            await end(late)
+
+    async def _drain(self) -> None:
+        """For as long as there is a connection: the client would wait for an answer on one that is gone."""
+        deadline = asyncio.get_running_loop().time() + CLOSING_SECONDS
+        drains = [asyncio.ensure_future(one.drain()) for one in self._subscriptions]  # type: ignore[no-untyped-call]
+        while (left := [one for one in drains if not one.done()]) and asyncio.get_running_loop().time() < deadline:
+            if self._client is None or not self._client.is_connected:
+                break
+            await asyncio.wait(left, timeout=CLOSING_PAUSE)
+        await end(drains)
 
     def _asked(self, message: Msg, link: Link) -> None:
         reply = message.reply

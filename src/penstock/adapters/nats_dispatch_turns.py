@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Collection, Iterable
+from collections.abc import Awaitable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -18,7 +18,7 @@ from uuid import uuid4
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from penstock.adapters.nats_dispatch_link import NATS_ERRORS, Link
+from penstock.adapters.nats_dispatch_link import NATS_ERRORS, Link, send
 from penstock.adapters.nats_dispatch_wire import NO_TICKET, Names, Ticket, Unreadable, consumer, read_ticket
 
 # So long an order stands, and so much later it is taken to be lost if nothing was heard of it.
@@ -91,7 +91,8 @@ class Turns:
                     await self._order(subject, name)
                 soonest = min(self._orders[one].until if one in self._orders else 0.0 for one in orders)
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(waiter.news.wait(), max(0.0, min(left, soonest - loop.time())))
+                    async with asyncio.timeout(max(0.0, min(left, soonest - loop.time()))):
+                        await waiter.news.wait()
 
         return await self._while_waiting(waiter, wait())
 
@@ -101,8 +102,7 @@ class Turns:
 
         async def gather() -> None:
             for kind in kinds:
-                subject = self._names.work(pool, kind)
-                asked: dict[str, object] = {"batch": most, "no_wait": True}
+                subject, asked = self._names.work(pool, kind), {"batch": most, "no_wait": True}
                 await self._ask(subject, consumer(pool, kind), asked)
             async with asyncio.timeout(ANSWER_SECONDS):
                 while waiter.lacks:
@@ -134,14 +134,14 @@ class Turns:
             number = await self._ask(subject, name, {"batch": 1, "expires": int(ORDER_SECONDS * 1e9)})
             self._orders[subject] = Order(number, now + ORDER_SECONDS + LATE_SECONDS)
 
-    async def _ask(self, subject: str, name: str, what: dict[str, object]) -> int:
+    async def _ask(self, subject: str, name: str, what: Mapping[str, object]) -> int:
         client = self._link.current
         number = next(self._numbers)
         if client is None:
             raise OSError("there is no connection")
         self._asked[number] = subject
         request = f"$JS.API.CONSUMER.MSG.NEXT.{self._names.work_stream}.{name}"
-        await client.publish(request, json.dumps(what).encode(), reply=f"{self._inbox}.{number}")
+        await send(client, request, json.dumps(what).encode(), f"{self._inbox}.{number}")
         return number
 
     async def _heard(self, message: Msg) -> None:

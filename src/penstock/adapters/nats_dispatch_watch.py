@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from nats.aio.client import Client
+from nats.errors import ConnectionClosedError
 from nats.js.errors import NotFoundError
 
 from penstock.adapters.nats_dispatch_link import NATS_ERRORS, Link
@@ -46,7 +47,7 @@ class Watch:
         self._short: set[str] = set()
         self._still: dict[str, tuple[int, float]] = {}
         """Consumer -> its last delivery, and when it was first seen without another."""
-        self._was_away = False
+        self._missed = ""
         self.put_again = 0
         self.taken_out = 0
         self.made_anew = 0
@@ -57,19 +58,24 @@ class Watch:
             await asyncio.sleep(self._level_s)
             client = self._link.current
             if client is None:
+                self._miss("NATS", f"{self._link.unavailable().message}; workers wait for it")
                 continue
             try:
-                await self.look(client)
-                self._was_away = False
-            except NotFoundError:
+                await self._link.carry(self.look(client))
+                self._missed = ""
+            except (NotFoundError, ConnectionClosedError):
                 continue  # Something went away between two questions: the next look says what.
             except NATS_ERRORS as error:
                 self._queue.forget_ready()
-                if not self._was_away:
-                    self._warn(f"JetStream cannot be used, and workers are slower to find work: {error}")
-                self._was_away = True
+                self._miss("JetStream", f"JetStream cannot be used, and workers are slower to find work: {error}")
             except PenstockError:
                 continue  # The callers of the store are told what is wrong with it.
+
+    def _miss(self, what: str, words: str) -> None:
+        """Said once for each time that it is away."""
+        if self._missed != what:
+            self._warn(words)
+        self._missed = what
 
     async def look(self, client: Client) -> None:
         waiting = dict(await self._dispatch.waiting())

@@ -133,6 +133,7 @@ class Saying(Struct, frozen=True, array_like=True):
     kind: NoteKind
     bodies: list[bytes]
     token: UUID
+    is_repeated: bool = False
 
 
 class SayingAll(Struct, frozen=True, array_like=True, tag="say"):
@@ -180,7 +181,7 @@ class Problem(Struct, frozen=True, array_like=True):
 class Granted(Struct, frozen=True, array_like=True):
     leases: list[Held]
     has_more: bool
-    """Work is left in the pool, which this worker is not to have now."""
+    """Work is left in the pool, which this worker is not to have now. Said only to those who have tickets left."""
 
 
 class Answer(Struct, frozen=True, array_like=True):

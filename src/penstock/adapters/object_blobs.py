@@ -60,6 +60,10 @@ class ObjectBlobs(CachedBlobs):
         found = self._found(key)
         return found[0][1] if found else None
 
+    def size(self, key: str) -> int | None:
+        found = self._found(key)
+        return found[0][2] if found else None
+
     def keys(self, older_than: float) -> Iterator[tuple[str, float]]:
         """A key comes once for each of its objects; only with the time of the newest will it be discarded."""
         for path, seen, _ in self._listed(ROOT):

@@ -43,6 +43,10 @@ class PostgresBlobs(CachedBlobs):
         rows = self._rows("seen", _digest(key))
         return float(rows[0][0]) if rows else None
 
+    def size(self, key: str) -> int | None:
+        rows = self._rows("size", _digest(key))
+        return int(rows[0][0]) if rows else None
+
     def keys(self, older_than: float) -> Iterator[tuple[str, float]]:
         last = 0
         while page := self._rows("older", last, older_than, KEYS_A_PAGE):

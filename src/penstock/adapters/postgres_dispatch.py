@@ -165,9 +165,19 @@ def check_size(what: str, body: bytes) -> None:
 
 
 def _lease_seen(
-    key: str, execution_id: str, pool: str, attempt: int, holder: str | None, age_s: float, left_s: float | None
+    key: str,
+    execution_id: str,
+    pool: str,
+    attempt: int,
+    holder: str | None,
+    age_s: float,
+    left_s: float | None,
+    needs: list[str],
+    limit_names: list[str],
+    limit_counts: list[int],
 ) -> LeaseSeen:
-    seen = LeaseSeen(given(key), given(execution_id), given(pool), attempt, None, age_s)
+    terms = frozenset(map(given, needs)), tuple(zip(map(given, limit_names), limit_counts, strict=True))
+    seen = LeaseSeen(given(key), given(execution_id), given(pool), attempt, None, age_s, None, *terms)
     return seen if holder is None else replace(seen, worker=given(holder), left_s=left_s)
 
 

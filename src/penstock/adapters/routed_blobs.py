@@ -49,6 +49,9 @@ class RoutedBlobs:
     def seen(self, key: str) -> float | None:
         return self._default.seen(key)
 
+    def size(self, key: str) -> int | None:
+        return self._default.size(key)
+
     def keys(self, older_than: float) -> Iterator[tuple[str, float]]:
         return self._default.keys(older_than)
 

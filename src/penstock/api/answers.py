@@ -149,10 +149,27 @@ class LeaseOut(Out):
     worker: str | None = Field(description="null while it waits")
     age_s: float
     left_s: float | None
+    needs: list[str] = Field(description="what a worker must be able to do")
 
 
 class LeaseList(Out):
     leases: list[LeaseOut]
+
+
+class WaitOut(Out):
+    scope: str = Field(description="the step run, the sub-job, or the loop whose ranges wait")
+    pool: str
+    needs: list[str] = Field(description="what a worker must be able to do")
+    is_range: bool = Field(description="parts of a loop wait; others may be under way")
+    offers: int = Field(description="how many leases wait; more than one for ranges of a loop")
+    age_s: float = Field(description="how long the oldest has waited")
+    is_stuck: bool = Field(description="no worker there is can take it")
+    why: list[str]
+
+
+class WaitList(Out):
+    execution_id: str
+    waiting: list[WaitOut]
 
 
 class ServerOut(Out):
@@ -236,6 +253,7 @@ class TokenList(Out):
 class PruneOut(Out):
     runs: int
     results: int
+    bytes: int | None = Field(description="of these results; only a dry run counts them")
     dry_run: bool
 
 

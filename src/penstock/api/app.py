@@ -9,6 +9,7 @@ from starlette.types import ASGIApp
 from penstock.api import catalog, errors, executions, fleet, health, histories, results, tokens, triggers
 from penstock.api.backend import Backend
 from penstock.api.guard import Guard
+from penstock.api.readiness import Readiness
 from penstock.api.scopes import say_scopes
 from penstock.api.tail import Tail
 
@@ -58,6 +59,7 @@ def build(backend: Backend) -> FastAPI:
     """Without the guard."""
     app = described(backend.version)
     app.state.backend = backend
+    app.state.readiness = Readiness(backend.checks)
     app.state.tail = Tail(backend.log, backend.limits.streams)
     backend.watched.listeners.append(app.state.tail.moved)
     return app

@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 from starlette.requests import Request
 
 from penstock.api.errors import ApiError
+from penstock.api.readiness import Checks
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import KeptBlobs
 from penstock.ports.control import ControlStore, Scope
@@ -56,6 +57,7 @@ class Watched(Protocol):
 class Pruned:
     runs: int
     results: int
+    size: int | None = None
 
 
 @dataclass(slots=True)
@@ -81,6 +83,8 @@ class Backend:
     """Somebody wrote down that everybody may do everything."""
     is_tls: bool = False
     limits: Limits = field(default_factory=Limits)
+    checks: Checks = field(default_factory=dict)
+    """Without these, no work can be done."""
 
     @property
     def views(self) -> Views:
@@ -100,7 +104,7 @@ class Backend:
         if found:
             some = ", ".join(f"`{header.execution_id}`" for header in found[:5])
             raise ApiError(409, f"`{name}` could be several runs: {some}", "give more of the id", code="ambiguous")
-        raise ApiError(404, f"there is no run `{name}`", "`GET /api/executions` lists the runs")
+        raise ApiError(404, f"there is no run `{name}`", "`penstock runs`, or `GET /api/executions`, lists them")
 
 
 # Threads of the API's own: however many ask, those who drive executions find theirs free. And what reads a whole log waits

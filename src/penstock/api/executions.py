@@ -21,7 +21,8 @@ from penstock.kernel.net import Net
 from penstock.ports.log import Header as RunHeader
 from penstock.ports.log import Status
 from penstock.server.documents import Pinned
-from penstock.server.hosting import Submission, inputs_of
+from penstock.server.hosted_runs import inputs_of
+from penstock.server.hosting import Submission
 from penstock.server.views import listed
 
 routes = router("executions", "/api/executions")

@@ -44,6 +44,7 @@ def lease_json(seen: LeaseSeen) -> JsonMap:
         "worker": seen.worker,
         "age_s": round(seen.age_s, 3),
         "left_s": None if seen.left_s is None else round(seen.left_s, 3),
+        "needs": [*sorted(seen.needs)],
     }
 
 

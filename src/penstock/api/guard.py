@@ -85,7 +85,8 @@ class Guard:
             if is_whole:
                 return await receive()
             try:
-                message = await asyncio.wait_for(receive(), limits.body_idle_s)
+                async with asyncio.timeout(limits.body_idle_s):
+                    message = await receive()
             except TimeoutError:
                 raise ApiError(400, f"the rest of the request did not come within {limits.body_idle_s:g} s") from None
             if message["type"] == "http.request":

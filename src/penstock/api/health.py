@@ -7,11 +7,11 @@ from starlette.responses import Response
 
 from penstock.api import answers
 from penstock.api.access import READ
-from penstock.api.backend import apart, backend_of
+from penstock.api.backend import backend_of
 from penstock.api.errors import ApiError
 from penstock.api.metrics import CONTENT_TYPE, exposition
+from penstock.api.readiness import Readiness
 from penstock.api.routing import answer, content, errors, router
-from penstock.kernel.errors import PenstockError
 
 routes = router("server")
 
@@ -27,14 +27,20 @@ async def health(request: Request) -> Response:
 @routes.get("/ready", response_model=answers.ReadyOut, responses=errors(503), summary="Runs can be submitted")
 async def ready(request: Request) -> Response:
     backend = backend_of(request)
-    try:
-        backend.hosting.office.check()
-        await apart(lambda: backend.log.headers(1))
-    except PenstockError as error:
-        raise ApiError(503, error.message, error.hint, headers={"Retry-After": "1"}) from error
+    backend.hosting.office.check()
+    problems = await readiness_of(request).problems()
+    if problems:
+        words, hint = "; ".join(one.message for one in problems), problems[0].hint
+        raise ApiError(503, words, hint, headers={"Retry-After": "1"})
     if not backend.hosting.owned:
         raise ApiError(503, "this server holds no part of the executions yet", headers={"Retry-After": "1"})
     return answer({"status": "ready", "server": backend.name, "partitions": len(backend.hosting.owned)})
+
+
+def readiness_of(request: Request) -> Readiness:
+    found = request.app.state.readiness
+    assert isinstance(found, Readiness)
+    return found
 
 
 _TEXT = content([CONTENT_TYPE], "the Prometheus text format")

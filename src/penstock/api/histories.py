@@ -17,6 +17,7 @@ from penstock.api.routing import answer, content, errors, router
 from penstock.api.streamed import Streamed
 from penstock.api.tail import Tail
 from penstock.kernel.errors import Refused
+from penstock.server.waiting import waits
 
 routes = router("history", "/api/executions/{run}")
 streams = router("history", "/api")
@@ -141,6 +142,21 @@ async def explain(
     except Refused as error:
         raise from_refusal(error, 404) from error
     return answer(found)
+
+
+@routes.get(
+    "/waiting",
+    response_model=answers.WaitList,
+    responses=errors(404, 409),
+    summary="What of a run waits for a worker, and why",
+    dependencies=[READ],
+)
+async def waiting(request: Request, run: str) -> Response:
+    backend = backend_of(request)
+    header = await backend.found(run)
+    leases = await backend.dispatch.leases(header.execution_id)
+    workers = await backend.dispatch.workers() if leases else []
+    return answer({"execution_id": header.execution_id, "waiting": waits(leases, workers)})
 
 
 @routes.get(

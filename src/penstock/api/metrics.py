@@ -6,16 +6,19 @@ Those about executions, leases and workers are of the whole fleet and the same a
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import get_args
 
 from penstock.api.backend import Backend, apart
 from penstock.api.tail import Tail
+from penstock.ports.log import Status
 from penstock.ports.meters import Histogram
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 COUNTED = 10_000
 """So many of the newest runs are counted by status."""
+
+STATUSES: tuple[str, ...] = get_args(Status)
 
 Labels = Mapping[str, str]
 Sample = tuple[Labels, float]
@@ -27,19 +30,21 @@ async def exposition(backend: Backend, tail: Tail) -> bytes:
     workers, waiting, leases, headers = await asyncio.gather(
         dispatch.workers(), dispatch.waiting(), dispatch.leases(), apart(lambda: backend.log.headers(COUNTED))
     )
-    alive = Counter(seen.card.pool for seen in workers if seen.is_alive)
-    slots: Counter[str] = Counter()
-    for seen in workers:
-        if seen.is_alive:
-            slots[seen.card.pool] += seen.card.slots
-    held: Counter[str] = Counter()
+    # A pool that is known has all its figures, also those that are 0: what is not there can be neither drawn nor watched.
+    pools = {seen.card.pool for seen in workers} | set(waiting)
+    alive, slots, held = _none(pools), _none(pools), _none(pools)
     for seen in workers:
         held[seen.card.pool] += seen.held
-    oldest: dict[str, float] = {}
+        if seen.is_alive:
+            alive[seen.card.pool] += 1
+            slots[seen.card.pool] += seen.card.slots
+    oldest = _none(pools)
     for lease in leases:
         if lease.worker is None:
             oldest[lease.pool] = max(oldest.get(lease.pool, 0.0), lease.age_s)
-    statuses: Counter[str] = Counter(header.status for header in headers)
+    statuses = _none(STATUSES)
+    for header in headers:
+        statuses[header.status] += 1
     hosting, watched = backend.hosting, backend.watched
     lines = [
         *_gauge("penstock_executions", f"runs by status, of the newest {COUNTED:,}", _by("status", statuses)),
@@ -50,7 +55,11 @@ async def exposition(backend: Backend, tail: Tail) -> bytes:
         *_counter("penstock_notes_heard", "notes of workers that took effect", [(NONE, hosting.office.heard)]),
         *_gauge("penstock_workers_alive", "workers by pool", _by("pool", alive)),
         *_gauge("penstock_worker_slots", "places of workers that are alive, by pool", _by("pool", slots)),
-        *_gauge("penstock_leases_waiting", "offers that nobody has taken yet, by pool", _by("pool", waiting)),
+        *_gauge(
+            "penstock_leases_waiting",
+            "offers that nobody has taken yet, by pool",
+            _by("pool", {**_none(pools), **waiting}),
+        ),
         *_gauge("penstock_leases_held", "leases at work, by pool", _by("pool", held)),
         *_gauge("penstock_queue_age_seconds", "how long the oldest offer has waited, by pool", _by("pool", oldest)),
         *_gauge("penstock_streams", "streams that clients have open", [(NONE, tail.watchers)]),
@@ -58,6 +67,10 @@ async def exposition(backend: Backend, tail: Tail) -> bytes:
         *_histogram("penstock_append_seconds", "from handing events over until they are durable", watched.latency),
     ]
     return "\n".join([*lines, ""]).encode()
+
+
+def _none(names: Iterable[str]) -> dict[str, float]:
+    return dict.fromkeys(names, 0.0)
 
 
 def _relayed(figures: Mapping[str, int]) -> Iterator[str]:

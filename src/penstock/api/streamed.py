@@ -44,8 +44,10 @@ class Streamed(Response):
                 for start in range(0, len(piece), CHUNK):
                     chunk = piece[start : start + CHUNK]
                     message = {"type": "http.response.body", "body": chunk, "more_body": True}
-                    await asyncio.wait_for(send(message), self._stall_s)
-            await asyncio.wait_for(send({"type": "http.response.body", "body": b""}), self._stall_s)
+                    async with asyncio.timeout(self._stall_s):
+                        await send(message)
+            async with asyncio.timeout(self._stall_s):
+                await send({"type": "http.response.body", "body": b""})
         except TimeoutError:
             # An answer that has no end is closed by the server that sees it abandoned: the reader knows that it is not whole.
             print(

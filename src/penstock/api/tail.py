@@ -34,7 +34,8 @@ class Watcher:
     async def wait(self, most_s: float) -> bool:
         """Whether there was something new within so long."""
         try:
-            await asyncio.wait_for(self.is_new.wait(), most_s)
+            async with asyncio.timeout(most_s):
+                await self.is_new.wait()
         except TimeoutError:
             return False
         self.is_new.clear()
@@ -109,7 +110,8 @@ class Tail:
         end = loop.time() + LOOK_S
         while (left := end - loop.time()) > 0:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._has_moved.wait(), left)
+                async with asyncio.timeout(left):
+                    await self._has_moved.wait()
             self._has_moved.clear()
             moved, self._moved = self._moved, set()
             if moved:

@@ -76,4 +76,4 @@ async def revoke(request: Request, token: Annotated[str, Path(max_length=200)]) 
 )
 async def prune(request: Request, asked: models.PruneIn) -> Response:
     pruned = await backend_of(request).prune(asked.older_than_s, asked.keep_failed, asked.dry_run)
-    return answer({"runs": pruned.runs, "results": pruned.results, "dry_run": asked.dry_run})
+    return answer({"runs": pruned.runs, "results": pruned.results, "bytes": pruned.size, "dry_run": asked.dry_run})

@@ -63,12 +63,24 @@ def _run(parser: Parser) -> None:
     )
     store(parser, BESIDE)
     server(parser)
+    _patience(parser)
     as_json(parser)
+
+
+def _patience(parser: Parser) -> None:
+    parser.add_argument(
+        "--patience",
+        metavar="SECONDS",
+        type=seconds,
+        default=60.0,
+        help="with a server: how long to look for one that answers, when none does while the run goes (default 60)",
+    )
 
 
 def _resume(parser: Parser) -> None:
     one_run(parser)
     _running(parser)
+    _patience(parser)
     as_json(parser)
 
 

@@ -36,7 +36,7 @@ class LocalClient(Client):
         if find_spec("fastapi") is None:
             raise Refused(
                 "this needs `fastapi`, which this installation does not have",
-                "install it with `pip install 'penstock[server]'`",
+                "`pip install penstock` installs all that a server needs",
             )
         from penstock.local_door import answered
 

@@ -122,7 +122,7 @@ def _prune(parser: Parser) -> None:
         "--older-than", metavar="TIME", type=duration, required=True, help="runs that ended so long ago, such as `30d`"
     )
     parser.add_argument("--keep-failed", action="store_true", help="but not those that failed")
-    parser.add_argument("--dry-run", action="store_true", help="only say how many")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would go")
     store(parser)
     database(parser)
     results(parser)

@@ -111,7 +111,10 @@ def as_json(parser: Parser, what: str = "print exactly one JSON object") -> None
 
 def server(parser: Parser) -> None:
     parser.add_argument(
-        "--server", metavar="URL", help="ask this server instead (default: PENSTOCK_SERVER; its token: PENSTOCK_TOKEN)"
+        "--server",
+        metavar="URL",
+        help="ask this server instead, or the first that answers of several with commas between them (default: "
+        "PENSTOCK_SERVER; its token: PENSTOCK_TOKEN)",
     )
 
 
@@ -131,8 +134,8 @@ def dispatch(parser: Parser) -> None:
     parser.add_argument(
         "--dispatch",
         metavar="URL",
-        help="a NATS server over which servers and workers speak, so that workers need no database (default: "
-        "PENSTOCK_DISPATCH, else the database does it)",
+        help="a NATS server, as `nats://HOST:4222` or `nats://HOST:4222/PREFIX`, over which servers and workers speak, so "
+        "that workers need no database (default: PENSTOCK_DISPATCH, else the database does it)",
     )
 
 

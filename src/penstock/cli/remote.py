@@ -1,5 +1,7 @@
 """Asking a server. What it refuses is refused here in the same words, and what cannot be reached is tried again for a while.
 
+Several servers of one fleet are as good as one: whichever answers is asked, and the next one when it does not.
+
 Law: nothing is done twice. A request that may have arrived is sent again only if that changes nothing: when it only reads, or
 carries a key by which the server knows it.
 """
@@ -10,7 +12,7 @@ import os
 import time
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
@@ -80,13 +82,24 @@ def _invalid(error: Mapping[str, Any]) -> PenstockError:
 
 class Client:
     def __init__(self, url: str, token: str | None = None) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise CommandLineError(
-                f"`{url}` is not the URL of a server", f"such as `http://127.0.0.1:8470`; `--server` or `{SERVER}`"
-            )
-        self.url = url.rstrip("/")
+        """`url`: of a server, or of several of one fleet, with commas between them."""
+        self.given = url
+        self.urls = [_checked(one.strip()) for one in url.split(",") if one.strip()]
+        if not self.urls:
+            raise _no_url(url)
+        self.patience_s = 0.0
+        """So long at the least is tried again what may be, and cannot be done now."""
         self._token = token if token is not None else os.environ.get(TOKEN)
+        self._turn = 0
+
+    @property
+    def url(self) -> str:
+        """The server that is asked next."""
+        return self.urls[self._turn % len(self.urls)]
+
+    def turn(self) -> None:
+        """To the next server."""
+        self._turn += 1
 
     @property
     def headers(self) -> dict[str, str]:
@@ -132,15 +145,25 @@ class Client:
         if body is not None:
             sent["content"] = encode(body)
             sent["headers"]["Content-Type"] = "application/json"
-        pauses = iter(PAUSES_S)
-        while True:
+        for pause in self._pauses():
             try:
                 return self._once(method, path, sent, is_safe=is_safe)
             except _Again as again:
-                pause = next(pauses, None)
+                self.turn()
                 if pause is None:
                     raise again.error from again
                 time.sleep(pause)
+        raise AssertionError("the last pause is None")
+
+    def _pauses(self) -> Iterator[float | None]:
+        """One after each try; none between one server and the next, and None when that is enough."""
+        until, pauses = time.monotonic() + self.patience_s, iter(PAUSES_S)
+        while True:
+            yield from (0.0 for _ in self.urls[1:])
+            pause = next(pauses, PAUSES_S[-1] if time.monotonic() < until else None)
+            yield pause
+            if pause is None:
+                return
 
     def _once(self, method: str, path: str, sent: Mapping[str, Any], *, is_safe: bool) -> bytes:
         import httpx2
@@ -165,18 +188,30 @@ class Client:
         """The pieces of an answer as they come."""
         import httpx2
 
-        try:
-            with (
-                self._opened() as client,
-                client.stream("GET", path, params=_given(params), headers=self.headers) as response,
-            ):
+        with ExitStack() as stack:
+            response = self._begun(stack, path, params)
+            try:
                 if not response.is_success:
                     raise error_of(response.status_code, decoded(response.read()), self.url)
                 yield response.iter_bytes()
-        except httpx2.ConnectError as error:
-            raise self._unreachable(error) from error
-        except httpx2.TransportError as error:
-            raise Unavailable(f"the connection to `{self.url}` broke off: {_said(error)}", "try again") from error
+            except httpx2.TransportError as error:
+                raise Unavailable(f"the connection to `{self.url}` broke off: {_said(error)}", "try again") from error
+
+    def _begun(self, stack: ExitStack, path: str, params: Mapping[str, Any]) -> httpx2.Response:
+        """The beginning of an answer, of the first server that gives one."""
+        import httpx2
+
+        for left in reversed(range(len(self.urls))):
+            try:
+                client = stack.enter_context(self._opened())
+                asked = client.stream("GET", path, params=_given(params), headers=self.headers)
+                return stack.enter_context(asked)
+            except httpx2.TransportError as error:
+                failed = self._unreachable(error)
+                self.turn()
+                if not left:
+                    raise failed from error
+        raise AssertionError("there is a server at the least")
 
     def lines(self, path: str, **params: Any) -> Iterator[bytes]:
         """Lines of JSON."""
@@ -200,6 +235,19 @@ class Client:
 
     def _unreachable(self, error: Exception) -> Unavailable:
         return Unavailable(f"no server answers at `{self.url}`: {_said(error)}", START)
+
+
+def _checked(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise _no_url(url)
+    return url.rstrip("/")
+
+
+def _no_url(text: str) -> CommandLineError:
+    return CommandLineError(
+        f"`{text}` is not the URL of a server", f"such as `http://127.0.0.1:8470`; `--server` or `{SERVER}`"
+    )
 
 
 class _Again(Exception):

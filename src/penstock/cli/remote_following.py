@@ -1,4 +1,8 @@
-"""Following a run at a server while it goes: one stream of events, which is taken up again where it broke off."""
+"""Following a run at a server while it goes: one stream of events, which is taken up again where it broke off.
+
+Law: whichever server of the fleet answers can tell, from the event that was seen last. That nothing is heard is said once, and
+that something is heard again, too; nobody waits for longer than the patience allows.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
+from penstock.cli.naming import next_command
 from penstock.cli.remote import CONNECT_S, Client, decoded, error_of
 from penstock.cli.remote_engine import RemoteLog, entry_of
 from penstock.cli.watching import TICK_S, Nobody
@@ -19,7 +24,6 @@ from penstock.ports.wire import to_fact
 
 SILENCE_S = 45.0
 """A server says every few seconds that it is still there; one that does not is gone."""
-PATIENCE_S = 60.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -41,6 +45,8 @@ class Following:
         self._hear = progress.line_observer()
         self._tree = None if isinstance(watcher, Nobody) else Execution()
         self._last_id: str | None = None
+        self._lost_at: float | None = None
+        """Since when no server has been heard."""
 
     async def to_the_end(self, after: int) -> bool:
         """Whether the run was followed to its end: False when somebody would rather leave. `after`: what was before is known."""
@@ -90,18 +96,36 @@ class Following:
     # ---- the stream
 
     async def _follow(self, after: int) -> None:
-        pause, until = FIRST_PAUSE_S, time.monotonic() + PATIENCE_S
+        pause = FIRST_PAUSE_S
         while True:
             try:
                 async for message in self._messages(after):
-                    pause, until = FIRST_PAUSE_S, time.monotonic() + PATIENCE_S
+                    pause = FIRST_PAUSE_S
+                    self._found()
                     if self._take(message, after):
                         return
             except Unavailable as error:
-                if time.monotonic() > until:
-                    raise Unavailable(error.message, "the run goes on at the server; come back to it later") from error
+                self._lose(error)
+            self._client.turn()
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_S)
+
+    def _lose(self, error: Unavailable) -> None:
+        patience_s = self._client.patience_s
+        if self._lost_at is None:
+            self._lost_at = time.monotonic()
+            if patience_s:
+                self._watcher.note(f"{error.message}; trying for {patience_s:g} s to hear of the run again")
+        if time.monotonic() - self._lost_at >= patience_s:
+            raise Unavailable(
+                f"{error.message}; run {self._run} was not followed to its end, and may go on",
+                f"`{next_command(f'show {self._run}', self._client.given)}` looks again",
+            ) from error
+
+    def _found(self) -> None:
+        if self._lost_at is not None:
+            self._lost_at = None
+            self._watcher.note(f"following the run again at {self._client.url}")
 
     def _take(self, message: Message, after: int) -> bool:
         """Whether that was the end."""
@@ -141,7 +165,7 @@ class Following:
                 async for message in _parsed(response.aiter_bytes()):
                     yield message
         except httpx2.TransportError as error:
-            said = str(error) or type(error).__name__
+            said = (str(error) or type(error).__name__).lower()
             raise Unavailable(f"the connection to `{self._client.url}` broke off: {said}") from error
 
 

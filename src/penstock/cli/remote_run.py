@@ -128,6 +128,7 @@ class _Watched:
 
     def __init__(self, client: Client, run_id: str, options: Namespace, sent: Sent | None) -> None:
         self._client = client
+        client.patience_s = options.patience  # From here on there is a run that somebody wants to see the end of.
         self._run = run_id
         self._options = options
         self._sent = sent
@@ -175,7 +176,7 @@ class _Watched:
             view["duration_ms"],
             view["exit_code"],
         )
-        tell(summary, progress, self._client.url, self._where)
+        tell(summary, progress, self._client.given, self._where)
         return int(view["exit_code"])
 
     def _job(self, after: int) -> int:
@@ -197,7 +198,7 @@ class _Watched:
         header = self._engine.log.header(self._run)
         standing = self._engine.views.job(header, with_iterations=False)
         shown = job_shown(header.status, header, standing)
-        tell_job(shown, standing, self._run, self._client.url, self._where, is_quiet=self._options.quiet)
+        tell_job(shown, standing, self._run, self._client.given, self._where, is_quiet=self._options.quiet)
         return shown.exit_code if shown.exit_code is not None else LEFT
 
     def _followed(self, progress: Any, watcher: Any, after: int) -> bool:
@@ -207,8 +208,8 @@ class _Watched:
 
     def _leave(self) -> int:
         say(f"run {self._run} goes on at the server")
-        say(f"to see it:   {next_command(f'show {self._run}', self._client.url)}")
-        say(f"to stop it:  {next_command(f'cancel {self._run}', self._client.url)}")
+        say(f"to see it:   {next_command(f'show {self._run}', self._client.given)}")
+        say(f"to stop it:  {next_command(f'cancel {self._run}', self._client.given)}")
         return LEFT
 
     def _view(self) -> Any:

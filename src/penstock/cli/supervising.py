@@ -71,7 +71,8 @@ class Supervisor:
                 child.rest_s = FIRST_REST_S
             self._tell(child, f"died ({_said(code)}); again in {child.rest_s:g} s")
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), child.rest_s)
+                async with asyncio.timeout(child.rest_s):
+                    await self._stopping.wait()
             child.rest_s = min(LONGEST_REST_S, child.rest_s * 2)
 
     async def _life(self, child: Child) -> int:

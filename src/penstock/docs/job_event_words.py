@@ -105,6 +105,7 @@ JOB_FIELDS: dict[type[object], dict[str, str]] = {
         "items": "The elements, or where they lie. A resume goes on over these.",
         "parallel": "How many iterations run at once.",
         "mode": "How globals come together: `accumulate`, `reset` or `override`.",
+        "spread": "Its iterations are run by several workers of a fleet.",
     },
     facts.ElementStarted: {
         "iterator": "The iterator.",

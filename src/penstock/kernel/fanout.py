@@ -41,6 +41,15 @@ class Piece:
 
 
 @dataclass(slots=True)
+class Stretch:
+    """Of an iterator of a job, the elements from `lo` up to `hi`. A holder may come to an end earlier by lowering `hi`."""
+
+    iterator: str
+    lo: int
+    hi: int
+
+
+@dataclass(slots=True)
 class ShardRange:
     """Elements that are out on one lease. `lo` moves up as its holder reports."""
 

@@ -119,6 +119,10 @@ class KeptBlobs(BlobStore, Protocol):
         """When these bytes were last put, or at the latest may have been; None when they are not there."""
         ...
 
+    def size(self, key: str) -> int | None:
+        """How many bytes these are; None when they are not there."""
+        ...
+
     def keys(self, older_than: float) -> Iterator[tuple[str, float]]:
         """What was last put before `older_than`, in any order, each with its time as `discard` wants it."""
         ...

@@ -13,12 +13,13 @@ from typing import Any, cast
 import msgspec
 
 from penstock.kernel.facts import Fact, RunEnded
-from penstock.kernel.fanout import ShardRange
+from penstock.kernel.fanout import ShardRange, Stretch
 from penstock.kernel.patches import Gathered, SharedContext, Staged
 from penstock.kernel.places import Place
 from penstock.kernel.state import Bitmap, ExecutionState, LoopState, PipelineState, RunState
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore, ResultRef, is_ref
+from penstock.ports.dispatch import NoteKind
 from penstock.ports.leases import Lease, Setting, SubjobLease
 from penstock.ports.log import Entry
 from penstock.ports.loop_results import LoopResults
@@ -50,6 +51,8 @@ class Briefing:
     region: str = ""
     """Of a sub-job: its place."""
     history: ResultRef | None = None
+    stretch: Stretch | None = None
+    """Of some iterations of an iterator in that sub-job: which."""
     outputs: frozenset[tuple[str, str]] = frozenset()
     sample: int | None = None
 
@@ -80,8 +83,10 @@ def brief_range(lease: RangeLease, document: Json, blobs: BlobStore) -> bytes:
     return _packed(data, blobs)
 
 
-def brief_subjob(lease: SubjobLease, document: Json, history: ResultRef, blobs: BlobStore) -> bytes:
-    """`history`: what the log has of the job so far."""
+def brief_subjob(
+    lease: SubjobLease, document: Json, history: ResultRef, blobs: BlobStore, stretch: Stretch | None = None
+) -> bytes:
+    """`history`: what the log has of the job so far. `stretch`: of the sub-job only these iterations."""
     setting = lease.setting
     scope = setting.scope
     data: JsonMap = {
@@ -97,6 +102,7 @@ def brief_subjob(lease: SubjobLease, document: Json, history: ResultRef, blobs: 
         "history": history.as_json(),
         "outputs": [list(one) for one in sorted(setting.outputs)],
         "sample": setting.sample,
+        "stretch": None if stretch is None else [stretch.iterator, stretch.lo, stretch.hi],
     }
     return _packed(data, blobs)
 
@@ -205,6 +211,7 @@ def _unpacked_subjob(data: JsonMap, load: Load) -> Briefing:
         cast(int, data["depth"]),
         region=str(data["region"]),
         history=history,
+        stretch=Stretch(*cast(Any, data["stretch"])) if data.get("stretch") else None,
         outputs=outputs,
         sample=cast("int | None", data["sample"]),
     )
@@ -346,7 +353,14 @@ class Said:
     opened: JsonMap | None = None
     failed: JsonMap | None = None
     reason: str | None = None
+    refusal: JsonMap | None = None
+    """Why this worker cannot do it, and will not be able to another time: a secret that it lacks."""
     lines: list[Json] | None = None
+
+
+def is_loss(kind: NoteKind, said: Said) -> bool:
+    """Does this count against the tries of what came back? That a worker lacks something does not."""
+    return kind is NoteKind.LOST or (said.reason is not None and said.refusal is None)
 
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -375,11 +389,12 @@ def said_range(
     opened: JsonMap | None = None,
     failed: JsonMap | None = None,
     reason: str | None = None,
+    refusal: JsonMap | None = None,
 ) -> bytes:
     data: dict[str, Any] = {}
     if report is not None:
         data["report"] = encode({one.name: getattr(report, one.name) for one in fields(report)})
-    for name, value in (("opened", opened), ("failed", failed), ("reason", reason)):
+    for name, value in (("opened", opened), ("failed", failed), ("reason", reason), ("refusal", refusal)):
         if value is not None:
             data[name] = encode(value)
     return _pack(data)
@@ -401,6 +416,7 @@ def heard(body: bytes, load: Load) -> Said:
         _value(data.get("opened"), load),
         _value(data.get("failed"), load),
         cast("str | None", _value(data.get("reason"), load)),
+        _value(data.get("refusal"), load),
         _value(data.get("lines"), load),
     )
 

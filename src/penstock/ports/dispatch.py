@@ -142,6 +142,8 @@ class LeaseSeen:
     worker: str | None
     age_s: float
     left_s: float | None = None
+    needs: frozenset[str] = frozenset()
+    limits: tuple[tuple[str, int], ...] = ()
 
 
 class Dispatch(Protocol):

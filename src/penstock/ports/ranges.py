@@ -30,6 +30,8 @@ class RangeLease:
     """Is each element's end to be told by itself?"""
     reducers: dict[str, str] = field(default_factory=dict)
     report_s: float = 3.0
+    losses: int = 0
+    """So often some of its elements were lost with their worker."""
     stop_reason: str | None = None
 
     @property

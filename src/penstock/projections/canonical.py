@@ -60,6 +60,8 @@ def canonical(entries: Iterable[Entry], execution_id: str) -> Iterator[JsonMap]:
             payload["after"].pop("DURATION_MS", None)
         elif entry.type == "loop.shard.failed":
             del payload["range"], payload["attempt"]
+        elif entry.type == "iterator.started":
+            payload.pop("spread", None)
         is_job = is_of_job(entry.type)
         shown: Any = clock
         if entry.type in MARKS:

@@ -28,7 +28,7 @@ def without_restarts(entries: list[Entry]) -> list[Entry]:
 
 
 def _without_one(entries: list[Entry], start: Entry) -> list[Entry]:
-    kept = set(_payload(start)["kept"])
+    kept, lost = set(_payload(start)["kept"]), _payload(start).get("lost")
     mine = [entry for entry in entries if _is_of(entry, start.scope)]
     homes = {entry.scope: str(_payload(entry)["subjob"]) for entry in mine if entry.type in _PLACED}
     holders = {entry.scope: _holder(entry) for entry in mine if entry.type in _OF_SUBJOB}
@@ -43,6 +43,8 @@ def _without_one(entries: list[Entry], start: Entry) -> list[Entry]:
     def _stays(scope: str) -> bool:
         iteration = _outermost(scope)
         around = homes.get(scope) or holders.get(scope)  # What a joblet call holds is kept with the call.
+        if iteration is None and lost is not None and around is None:
+            return bool(scope != lost)
         if iteration is None:
             return scope in kept or (around is not None and is_kept(around))
         if iteration in ends.over or is_kept(_iterator(iteration)):

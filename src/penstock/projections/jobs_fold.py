@@ -94,7 +94,7 @@ class JobFold:
         seen.status, seen.error, seen.ended_at, seen.exit_code = "running", None, None, None
         self.globals.start(entry, data.kept)
         if is_again:
-            restart(seen, {self.local(scope) for scope in data.kept})
+            restart(seen, {self.local(scope) for scope in data.kept}, is_lost=data.lost is not None)
 
     def _ended(self, name: str, entry: Entry) -> None:
         data = payloads.read_ended(entry.payload)

@@ -14,6 +14,7 @@ class Started(msgspec.Struct):
     name: str = ""
     resumed: bool = False
     kept: list[str] = []
+    lost: str | None = None
     workload: Any = None
 
 

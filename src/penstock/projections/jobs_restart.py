@@ -10,9 +10,11 @@ from penstock.projections.jobs_names import iteration_of
 from penstock.projections.jobs_seen import ERROR, KEPT_FAILURES, OK, IteratorSeen, JobSeen, SubjobSeen
 
 
-def restart(seen: JobSeen, kept: set[str]) -> None:
-    """Forget what starts over. Iterations that have ended OK are kept, whatever becomes of their iterator's sub-job; where only
-    what handles their end is to run, so are their bodies."""
+def restart(seen: JobSeen, kept: set[str], *, is_lost: bool = False) -> None:
+    """Forget what starts over: all that is not kept. `is_lost`: that is one sub-job that was lost, and nobody stopped the others.
+
+    Iterations that have ended OK are kept, whatever becomes of their iterator's sub-job; where only what handles their end is to
+    run, so are their bodies."""
     keeping = _Keeping(seen, kept)
     components = {name: keeping.component(name) for name in seen.components}
     subjobs = {scope: keeping.subjob(scope) for scope in seen.subjobs}
@@ -23,7 +25,15 @@ def restart(seen: JobSeen, kept: set[str]) -> None:
             _keep_iterations(seen, name, subjobs)
     seen.components = {name: one for name, one in seen.components.items() if components[name]}
     seen.subjobs = {scope: one for scope, one in seen.subjobs.items() if subjobs[scope]}
-    seen.fires = {owner: fires for owner, fires in seen.fires.items() if components.get(owner) or subjobs.get(owner)}
+    # Branches may have come to a join that has not started, and is not known yet. If it lies in the lost sub-job they come again.
+    unknown = seen.fires.keys() - components.keys() - subjobs.keys() if is_lost else set()
+    seen.fires = {
+        owner: fires
+        for owner, fires in seen.fires.items()
+        if components.get(owner) or subjobs.get(owner) or owner in unknown
+    }
+    if is_lost:
+        return
     for component in seen.components.values():
         component.kept = True
     for subjob in seen.subjobs.values():

@@ -71,7 +71,9 @@ def give_up(decider: Decider, net_of: NetOf) -> None:
 def end_run(decider: Decider, run: RunState, failure: JsonMap, net_of: NetOf) -> None:
     """End one run that nobody works on, with all that it had begun."""
     pipeline, loop = run.pipeline, run.loop
-    if run.fanout is not None:
+    fan = decider.net.nodes[run.step].fan
+    is_fanned_out = fan is not None and fan.fanout is not None
+    if is_fanned_out:
         writes, counter = {}, run.counter
     elif loop is not None:
         for index, one in sorted(loop.open.items()):
@@ -83,8 +85,8 @@ def end_run(decider: Decider, run: RunState, failure: JsonMap, net_of: NetOf) ->
         writes, counter = pipeline.staged.as_writes(), pipeline.counter
     else:
         raise Bug(f"`{run.place.id}` was scheduled and has nothing to run")
-    looped = decider.net.nodes[run.step].fan is not None
-    body = RunEnded(run.step, "failed", None, failure, writes, looped=looped, given_up=True)
+    looped = fan is not None
+    body = RunEnded(run.step, "failed", None, failure, writes, looped=looped, given_up=True, fanned_out=is_fanned_out)
     decider.end_run(run.place.id, body, counter)
 
 

@@ -34,6 +34,7 @@ from penstock.server.step_driver import ScopeDriver
 from penstock.server.stream import Stream
 
 if TYPE_CHECKING:
+    from penstock.kernel.flow.ending import Witness
     from penstock.kernel.flow.state import ComponentState
 
 MAX_DEPTH = 32
@@ -81,6 +82,8 @@ class ExecutionHost:
     """Does what happens come from a record?"""
     adopts = False
     """Is the execution being taken over from another server, whose leases may be out?"""
+    witness: Witness | None = None
+    """In a replay: what the record says of a job that was stopped."""
 
     def __init__(
         self,
@@ -297,8 +300,9 @@ class ExecutionHost:
         raise Bug("only a replay knows what will happen")
 
     async def give_up(self, lease: Lease, failure: JsonMap) -> None:
-        """End a run whose holder is gone, or never was."""
-        await self.steps_of(lease).give_up(lease, failure)
+        """End a run whose holder is gone, or never was. A child that has ended meanwhile has taken its runs with it."""
+        if lease.setting.scope.place.id in self._drivers:
+            await self.steps_of(lease).give_up(lease, failure)
 
     def steps_of(self, lease: Lease) -> ScopeDriver:
         driver = self._drivers[lease.setting.scope.place.id]

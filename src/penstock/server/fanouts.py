@@ -27,6 +27,7 @@ from penstock.ports.results import loader
 from penstock.server.fanout_facts import done_facts, lost, stale
 from penstock.server.fanout_results import gather, results_of
 from penstock.server.pace import Pace
+from penstock.server.suspects import LostElements
 
 if TYPE_CHECKING:
     from penstock.server.step_driver import ScopeDriver
@@ -48,6 +49,7 @@ class FanoutDriver:
         self.policy: Fanout = node.fan.fanout
         self.leases: dict[int, RangeLease] = {}
         self.pace = Pace(self.policy.range_size)
+        self._lost = LostElements()
         self.reason: str | None = None
         """Why it is being stopped."""
         self._is_pumping = False
@@ -185,21 +187,17 @@ class FanoutDriver:
 
     def _hand_out(self, shards: ShardRange) -> None:
         state = self.fanout
-        run = self.run
-        if (
-            run.loop_id is not None
-        ):  # Elements keep their names, and effects their keys, in a later run of the same loop.
-            run = replace(run, place=replace(run.place, id=run.loop_id))
         lease = RangeLease(
             self.scope.setting,
             self.node,
-            run,
+            self.run,
             shards,
             state.collection,
             state.opened_at,
             self.lanes,
             self.policy.emit is Emit.PER_ITEM,
             dict(self.fan.reducers),
+            losses=self._lost.most(shards.lo, shards.hi) if shards.hi is not None else 0,
         )
         self.leases[shards.number] = lease
         self.host.workforce.start_range(lease, self)
@@ -256,6 +254,8 @@ class FanoutDriver:
         if reason == "lost" and not fanout.may_be_lost_again(self.fanout, held.attempt):
             self._fail_rest(held, lost(held.attempt + 1))
             return
+        if reason == "lost" and held.hi is not None:
+            self._lost.add(held.lo, held.hi)
         said: Any = "stopped" if self.fanout.is_stopping or self.reason else reason
         body = facts.ShardsReturned(self.run.loop_name, number, held.lo, held.hi, said, worker, reason == "lost")
         self._record(held.lo, 3, body)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from penstock.kernel.decide import stopped
 from penstock.kernel.errors import Refused
@@ -27,7 +27,7 @@ from penstock.kernel.facts import (
 from penstock.kernel.net import Node
 from penstock.kernel.state import NOT_OPENED, PipelineState, RunState
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.briefing import Said, brief_range, brief_run, heard
+from penstock.ports.briefing import Said, brief_range, brief_run, heard, is_loss
 from penstock.ports.dispatch import Note, NoteKind, Offer, name_of
 from penstock.ports.leases import Caller, JobReports, Lease, Reports, Setting, SubjobLease
 from penstock.ports.log import Entry
@@ -35,6 +35,7 @@ from penstock.ports.loop_results import keep_result
 from penstock.ports.ranges import RangeLease, RangeReports
 from penstock.ports.results import encode, loader
 from penstock.ports.wire import to_clock
+from penstock.server import suspects
 from penstock.server.office import Office
 from penstock.server.played import Played
 from penstock.server.terms import limits_of, needs_of, pool_of, stall_of
@@ -79,7 +80,7 @@ class FleetForce:
         execution_id: str,
         office: Office,
         say: Callable[[list[Json]], None],
-        read: Callable[[], Iterable[Entry]],
+        read: Callable[[int], Iterable[Entry]],
         lease_s: float = LEASE_S,
     ) -> None:
         """`say` takes lines for the run's log: [time, scope, task run, text]. `read` reads the log of this execution."""
@@ -110,9 +111,8 @@ class FleetForce:
 
     def _run_offer(self, lease: Lease) -> Offer:
         payload = brief_run(lease, self._document(lease.setting), self.office.blobs)
-        return Offer(
-            self._key(lease.run.place.id), self.execution_id, payload, **self._terms(lease.setting, lease.node)
-        )
+        terms = self._terms(lease.setting, lease.node)
+        return Offer(self._key(lease.run.place.id), self.execution_id, payload, **terms)
 
     def _terms(self, setting: Setting, node: Node) -> Any:
         return {
@@ -146,15 +146,17 @@ class FleetForce:
 
     def start_range(self, lease: RangeLease, reports: RangeReports) -> None:
         self._executor = lease.setting.net.executor
-        key = self._key(lease.key)
-        self._ranges[key] = RangeOut(lease, reports, asyncio.Event())
+        self._ranges[self._key(lease.key)] = RangeOut(lease, reports, asyncio.Event())
+        self.office.offer(self._range_offer(lease), is_adopted=self.is_adopting)
+
+    def _range_offer(self, lease: RangeLease) -> Offer:
         policy = lease.node.fan.fanout if lease.node.fan is not None else None
         terms = self._terms(lease.setting, lease.node)
+        terms["limits"] += suspects.limits(self.execution_id, lease.losses)
         if policy is not None:
             terms |= {"ttl_s": policy.queue_ttl_s, "lease_s": policy.lease_s or self._lease_s}
         payload = brief_range(lease, self._document(lease.setting), self.office.blobs)
-        offer = Offer(key, self.execution_id, payload, is_range=True, **terms)
-        self.office.offer(offer, is_adopted=self.is_adopting)
+        return Offer(self._key(lease.key), self.execution_id, payload, is_range=True, **terms)
 
     async def stop_range(self, lease: RangeLease, reason: str) -> None:
         lease.stop_reason = reason
@@ -211,6 +213,27 @@ class FleetForce:
         await asyncio.gather(*tasks, return_exceptions=True)
         if self._subjobs is not None:
             await self._subjobs.close()
+        ends = [*(out.over for out in self._runs.values()), *(out.over for out in self._ranges.values())]
+        for over in ends:
+            if over is not None:
+                over.set()  # Whoever waits for it would wait for ever: its end is another's to hear.
+
+    # ---- what is out
+
+    def out_now(self) -> list[str]:
+        """The keys of all that is out, as far as this server knows."""
+        subjobs = self._subjobs.out_now() if self._subjobs is not None else []
+        return [*self._runs, *self._ranges, *subjobs]
+
+    def offer_again(self, key: str) -> None:
+        """The dispatch knows nothing of it: offer it, unless that has changed meanwhile."""
+        if key in self._runs:
+            out = self._runs[key]
+            self.office.offer(self._run_offer(out.lease), is_adopted=True)
+        elif key in self._ranges:
+            self.office.offer(self._range_offer(self._ranges[key].lease), is_adopted=True)
+        elif self._subjobs is not None:
+            self._subjobs.offer_again(key)
 
     # ---- hearing
 
@@ -219,10 +242,11 @@ class FleetForce:
         if note.key in self._runs:
             await self._hear_of_run(note, self._runs[note.key])
         elif note.key in self._ranges:
-            with self._said_by(note):
-                self._hear_of_range(note, self._ranges[note.key])
+            await self._hear_of_range(note, self._ranges[note.key])
         elif self._subjobs is not None and (out := self._subjobs.find(note.key)) is not None:
             await self._hear_of_subjob(note, self._subjobs, out)
+        elif self._subjobs is not None:
+            await self._hear_of_stretch(note, self._subjobs)
 
     async def _hear_of_subjob(self, note: Note, subjobs: SubjobsOut, out: SubjobOut) -> None:
         said, stream = heard(note.body, self._load), self._host().stream
@@ -232,7 +256,19 @@ class FleetForce:
             subjobs.record(out, said, stream.tree, stream.record)
         if note.kind is NoteKind.ASKED and said.ask is not None:
             await self._play(note, out.lease, said.ask)
-        await subjobs.went(note.key, out, note.kind, said)
+        await subjobs.went(note, out, said)
+
+    async def _hear_of_stretch(self, note: Note, subjobs: SubjobsOut) -> None:
+        stream = self._host().stream
+        found = subjobs.find_stretch(note.key, stream.tree)
+        if found is None:
+            return
+        said = heard(note.body, self._load)
+        if said.lines:
+            self._say(said.lines)
+        with self._said_by(note):
+            subjobs.record(found[0], said, stream.tree, stream.record)
+        await subjobs.stretch_went(note, *found, said)
 
     def _said_by(self, note: Note) -> AbstractContextManager[None]:
         return self._host().stream.said_by(name_of(note.worker))
@@ -265,9 +301,13 @@ class FleetForce:
                 host.stream.record(fact, ts)
 
     async def _came_back(self, note: Note, out: RunOut, said: Said) -> None:
-        counts = note.kind is NoteKind.LOST or said.reason is not None
-        out.losses += counts
-        if out.lease.stop_reason in ("cancel", "abort"):
+        out.losses += is_loss(note.kind, said)
+        lease = out.lease
+        pool, needs = pool_of(lease.node, lease.setting.net.executor), needs_of(lease.node)
+        if said.refusal is not None and await self.office.is_refused(note, pool, needs) and lease.stop_reason is None:
+            self._over(note.key)
+            await self._host().give_up(lease, said.refusal)
+        elif out.lease.stop_reason in ("cancel", "abort"):
             self._over(note.key)
             await self._host().give_up(out.lease, stopped(out.lease.run.step, out.lease.stop_reason))
         elif note.kind is NoteKind.STALE or out.losses > LOSSES:
@@ -282,26 +322,29 @@ class FleetForce:
         if out is not None and out.over is not None:
             out.over.set()
 
-    def _hear_of_range(self, note: Note, out: RangeOut) -> None:
+    async def _hear_of_range(self, note: Note, out: RangeOut) -> None:
         said = heard(note.body, self._load)
         lease, reports = out.lease, out.reports
+        pool, needs = pool_of(lease.node, lease.setting.net.executor), needs_of(lease.node)
+        is_refused = said.refusal is not None and await self.office.is_refused(note, pool, needs)
         if said.lines:
             self._say(said.lines)
-        if said.opened is not None:
-            opened: Any = said.opened
-            reports.opened(lease, opened["hi"], opened["next"], opened["is_end"])
-        if said.report is not None:
-            reports.reported(lease, said.report)
-        if said.failed is not None:
-            reports.failed(lease, said.failed)
-        if note.kind in (NoteKind.SAID, NoteKind.ASKED):
-            return
-        self._ranges.pop(note.key, None)
-        if note.kind is not NoteKind.DONE:
-            is_loss = note.kind is NoteKind.LOST or said.reason is not None
-            reason = "lost" if is_loss else note.kind.value
-            reports.gave_back(lease, reason)
-        out.over.set()
+        with self._said_by(note):
+            if said.opened is not None:
+                opened: Any = said.opened
+                reports.opened(lease, opened["hi"], opened["next"], opened["is_end"])
+            if said.report is not None:
+                reports.reported(lease, said.report)
+            if said.failed is not None:
+                reports.failed(lease, said.failed)
+            if note.kind in (NoteKind.SAID, NoteKind.ASKED):
+                return
+            self._ranges.pop(note.key, None)
+            if is_refused:
+                reports.failed(lease, cast(JsonMap, said.refusal))
+            elif note.kind is not NoteKind.DONE:
+                reports.gave_back(lease, "lost" if is_loss(note.kind, said) else note.kind.value)
+            out.over.set()
 
     # ---- executions within the execution
 
@@ -337,6 +380,8 @@ class FleetForce:
             try:
                 child = await self._open(run_id, lease, ask)
             except Refused as error:
+                if self._host().halted:  # It is this server that was refused, and not the child.
+                    raise
                 shown: JsonMap = {"kind": "refused", "message": error.message, "retryable": False, "hint": error.hint}
                 await self._answer(note.key, ask, Played("failed", error=shown))
                 return

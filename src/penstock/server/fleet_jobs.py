@@ -6,21 +6,24 @@ A sub-job whose holder is lost starts over (D30); all others go on, and what cro
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from penstock.kernel.errors import Unavailable
 from penstock.kernel.evolve import Execution
 from penstock.kernel.facts import ComponentEnded, ComponentSkipped, Fact
 from penstock.kernel.flow import abandoning, sharing
 from penstock.kernel.flow.decide import Flow
-from penstock.kernel.flow.state import ComponentState, RegionState
+from penstock.kernel.flow.state import SETTLED, ComponentState, RegionState
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.briefing import Said, brief_subjob, pack_entries
-from penstock.ports.dispatch import NoteKind, Offer
+from penstock.ports.blobs import ResultRef
+from penstock.ports.briefing import Said, brief_subjob, is_loss, pack_entries
+from penstock.ports.dispatch import Note, NoteKind, Offer
 from penstock.ports.leases import SubjobLease
 from penstock.ports.log import Entry
 from penstock.ports.results import encode
+from penstock.server.fleet_iterators import Spreads
 from penstock.server.office import Office
 from penstock.server.terms import pool_named
 
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from penstock.server.jobs import JobDriver
 
 LOSSES = 3
+NEEDS = frozenset({"jobs"})
+PAUSE_S = 0.2
 
 
 @dataclass(slots=True)
@@ -38,6 +43,10 @@ class SubjobOut:
     over: asyncio.Event = field(default_factory=asyncio.Event)
     is_told: bool = False
     """Does its holder know that the job is dying?"""
+    known: int = 0
+    """The last entry of the log that its holder knows of, as far as this server knows."""
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by whoever offers it or tells its holder something of the log, so that these come in their order."""
 
 
 class SubjobsOut:
@@ -45,7 +54,7 @@ class SubjobsOut:
         self,
         office: Office,
         execution_id: str,
-        read: Callable[[], Iterable[Entry]],
+        read: Callable[[int], Iterable[Entry]],
         document_of: Callable[[SubjobLease], Json],
         lease_s: float,
     ) -> None:
@@ -56,7 +65,8 @@ class SubjobsOut:
         self._lease_s = lease_s
         self._out: dict[str, SubjobOut] = {}
         self._losses: dict[str, int] = {}
-        self._offering: set[asyncio.Task[None]] = set()
+        self._asides: set[asyncio.Task[None]] = set()
+        self._spreads = Spreads(office, execution_id, document_of, lease_s, self._give_up, self._history_of)
 
     def find(self, key: str) -> SubjobOut | None:
         return self._out.get(key)
@@ -82,27 +92,101 @@ class SubjobsOut:
         out = SubjobOut(lease, driver, self._losses.get(key, 0))
         self._out[key] = out
         lease.flow.elsewhere.add(lease.region.place.id)
-        task = asyncio.ensure_future(self._offer(key, out, is_adopted))
-        self._offering.add(task)
-        task.add_done_callback(self._offering.discard)
+        self._aside(self._bring_out(key, out, is_adopted), driver)
+
+    def _aside(self, work: Coroutine[None, None, None], driver: JobDriver) -> None:
+        task = asyncio.ensure_future(work)
+        self._asides.add(task)
+        task.add_done_callback(lambda task: self._went_aside(task, driver))
+
+    def _went_aside(self, task: asyncio.Task[None], driver: JobDriver) -> None:
+        self._asides.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            driver.broke(error)
+
+    async def _bring_out(self, key: str, out: SubjobOut, is_adopted: bool) -> None:
+        async with out.turn:
+            if is_adopted and _has_begun(out.lease.region) and await self._is_missing(key):
+                # Nobody has it, and what its holder did lies nowhere but with him.
+                if self._out.get(key) is out:
+                    self._start_over(key, out)
+                    self._went_on(out)
+                return
+            await self._offer(key, out, is_adopted)
+        for iterator in self._spreads.fresh(out.lease):
+            self._aside(self._spread(out, iterator, is_adopted=True), out.driver)
+        self.inform(out.lease.flow)
+
+    async def _spread(self, out: SubjobOut, iterator: ComponentState, *, is_adopted: bool) -> None:
+        await self._spreads.begin(out, iterator, is_adopted=is_adopted)
+        self._went_on(out)
+
+    async def _is_missing(self, key: str) -> bool:
+        while True:
+            try:
+                return key in await self.office.dispatch.missing([key])
+            except Unavailable:
+                await asyncio.sleep(PAUSE_S)
 
     async def _offer(self, key: str, out: SubjobOut, is_adopted: bool) -> None:
         lease = out.lease
-        await out.driver.durable()
-        scope = lease.setting.scope.place.id
-        entries = await asyncio.to_thread(lambda: [one for one in self._read() if _is_of(one, scope)])
-        history = await asyncio.to_thread(self.office.blobs.put, [pack_entries(entries)], "application/octet-stream")
+        history, last = await self._history(out, 0)
+        out.known = 0 if is_adopted else last  # One who has it already may know less than there is now.
         payload = brief_subjob(lease, self._document_of(lease), history, self.office.blobs)
         offer = Offer(
             key,
             self.execution_id,
             payload,
             pool=pool_named(lease.flow.net.executor),
-            needs=frozenset({"jobs"}),
+            needs=NEEDS,
             lease_s=self._lease_s,
         )
         if self._out.get(key) is out:
             self.office.offer(offer, is_adopted=is_adopted)
+
+    async def _history_of(self, out: SubjobOut, is_wanted: Callable[[str], bool]) -> ResultRef:
+        return (await self._history(out, 0, is_wanted))[0]
+
+    async def _history(
+        self, out: SubjobOut, after: int, is_wanted: Callable[[str], bool] = lambda scope: True
+    ) -> tuple[ResultRef, int]:
+        """What the log has of the job after an entry; and the last entry of that."""
+        await out.driver.durable()
+        scope = out.lease.setting.scope.place.id
+
+        def pack() -> tuple[ResultRef, int]:
+            found = self._read(after)
+            entries = [one for one in found if one.scope.startswith(scope) and is_wanted(one.scope)]
+            ref = self.office.blobs.put([pack_entries(entries)], "application/octet-stream")
+            return ref, entries[-1].seq if entries else after
+
+        return await asyncio.to_thread(pack)
+
+    def inform(self, flow: Flow) -> None:
+        """Holders in whose sub-jobs something can be decided because of what others did hear of it."""
+        for key, out in self._out.items():
+            region = out.lease.region.place.id
+            if out.lease.flow is flow and region in flow.left:
+                flow.left.discard(region)
+                self._aside(self._inform(key, out), out.driver)
+
+    async def _inform(self, key: str, out: SubjobOut) -> None:
+        async with out.turn:
+            news, last = await self._history(out, out.known)
+            body = encode({"news": news.as_json()})
+            while self._out.get(key) is out:
+                try:
+                    if await self.office.dispatch.tell(key, body):
+                        out.known = last
+                        return
+                    if key in await self.office.dispatch.withdraw(
+                        [key]
+                    ):  # Nobody has taken it yet: there is more to it now.
+                        await self._offer(key, out, is_adopted=False)
+                        return
+                except Unavailable:
+                    pass
+                await asyncio.sleep(PAUSE_S)
 
     async def stop(self, lease: SubjobLease, reason: str) -> None:
         lease.stop_reason = reason
@@ -114,12 +198,26 @@ class SubjobsOut:
             self._abandon(key, out)
             return
         await self.office.dispatch.tell(key, encode({"stop": reason}))
+        await self._spreads.stop(lease, reason)
+        self._went_on(out)
         await out.over.wait()
 
     async def close(self) -> None:
-        for task in self._offering:
+        for task in self._asides:
             task.cancel()
-        await asyncio.gather(*self._offering, return_exceptions=True)
+        await asyncio.gather(*self._asides, return_exceptions=True)
+        for out in self._out.values():
+            out.over.set()
+
+    def out_now(self) -> list[str]:
+        return [*self._out, *self._spreads.out_now()]
+
+    def offer_again(self, key: str) -> None:
+        out = self._out.get(key)
+        if out is not None:
+            self._aside(self._bring_out(key, out, is_adopted=True), out.driver)
+        else:
+            self._spreads.offer_again(key)
 
     # ---- in
 
@@ -127,8 +225,9 @@ class SubjobsOut:
         """What the holder decided is recorded as it says, and then settled as far as it touches others."""
         settled: list[ComponentState] = []
         flow = out.lease.flow
+        told = sharing.New(tree)
         for fact, ts in said.facts:
-            if not is_new(tree, fact):
+            if not told.is_new(fact):
                 continue
             record(fact, ts)
             if isinstance(fact.body, ComponentEnded | ComponentSkipped):
@@ -138,20 +237,65 @@ class SubjobsOut:
         for component in settled:
             sharing.heard(flow, component)
 
-    async def went(self, key: str, out: SubjobOut, kind: NoteKind, said: Said) -> None:
+    async def went(self, note: Note, out: SubjobOut, said: Said) -> None:
         """After a note: the lease may be over, and other sub-jobs may follow."""
-        flow = out.lease.flow
-        if kind is NoteKind.DONE:
+        flow, key, kind = out.lease.flow, note.key, note.kind
+        if said.refusal is not None and await self._is_refused(note, out.lease):
+            self._abandon(key, out, said.refusal)
+        elif kind is NoteKind.DONE:
             self._over(key, out)
         elif kind not in (NoteKind.SAID, NoteKind.ASKED):
             self._came_back(key, out, kind, said)
-        out.driver.dispatch()
+        for iterator in self._spreads.fresh(out.lease) if self._out.get(key) is out else ():
+            self._aside(self._spread(out, iterator, is_adopted=False), out.driver)
+        self._went_on(out)
         if flow.allowed is not None:
             await self._tell_all(flow)
 
+    def _went_on(self, out: SubjobOut) -> None:
+        out.driver.dispatch()
+        self.inform(out.lease.flow)
+
+    def find_stretch(self, key: str, tree: Execution) -> tuple[SubjobOut, ComponentState] | None:
+        """The iterator that a lease has elements of, and the sub-job around it."""
+        iterator = self._spreads.iterator_of(key, tree.flow)
+        out = self._out.get(self.key(iterator.region)) if iterator is not None else None
+        return (out, iterator) if out is not None and iterator is not None else None
+
+    async def stretch_went(self, note: Note, out: SubjobOut, iterator: ComponentState, said: Said) -> None:
+        spread = self._spreads.find(iterator)
+        if spread is not None and said.refusal is not None and await self._is_refused(note, out.lease):
+            self._give_up(out, said.refusal)
+        elif spread is not None:
+            self._spreads.went(note.key, spread, note.kind, said)
+        self._went_on(out)
+
+    async def _is_refused(self, note: Note, lease: SubjobLease) -> bool:
+        is_final = await self.office.is_refused(note, pool_named(lease.flow.net.executor), NEEDS)
+        return is_final and lease.stop_reason is None
+
+    def _give_up(self, out: SubjobOut, error: JsonMap) -> None:
+        key = self.key(out.lease.region)
+        self._abandon(key, out, error)
+        self._call_off([key], out)
+
+    def _call_off(self, keys: list[str], out: SubjobOut) -> None:
+        """Nobody waits any more for what these leases come to."""
+
+        async def stop() -> None:
+            await self._spreads.call_off(keys, "interrupt")
+
+        if keys:
+            self._aside(stop(), out.driver)
+
     def _came_back(self, key: str, out: SubjobOut, kind: NoteKind, said: Said) -> None:
         lease = out.lease
-        self._losses[key] = out.losses + (kind is NoteKind.LOST or said.reason is not None)
+        if (
+            lease.region.status in SETTLED
+        ):  # What was last to settle in it was another's, and its holder had only to hear of that.
+            self._over(key, out)
+            return
+        self._losses[key] = out.losses + is_loss(kind, said)
         if lease.stop_reason in ("cancel", "abort"):
             self._abandon(key, out)
         elif self._losses[key] > LOSSES:
@@ -161,9 +305,13 @@ class SubjobsOut:
             )
             self._abandon(key, out, {"kind": "worker_lost", "message": message + why, "retryable": True})
         else:
-            self._over(key, out)
-            out.driver.leases.pop(lease.region.place.id, None)
-            sharing.lose(lease.flow, lease.region)
+            self._start_over(key, out)
+
+    def _start_over(self, key: str, out: SubjobOut) -> None:
+        lease = out.lease
+        self._over(key, out)
+        out.driver.leases.pop(lease.region.place.id, None)
+        sharing.lose(lease.flow, lease.region)
 
     def _abandon(self, key: str, out: SubjobOut, error: JsonMap | None = None) -> None:
         """Nobody works on it any more: what was at work ends, and the rest is skipped."""
@@ -176,6 +324,7 @@ class SubjobsOut:
     def _over(self, key: str, out: SubjobOut) -> None:
         self._out.pop(key, None)
         out.over.set()
+        self._call_off(self._spreads.drop(out.lease), out)
 
     async def _tell_all(self, flow: Flow) -> None:
         """The job is dying: holders start nothing more but what its error path leads to."""
@@ -184,27 +333,14 @@ class SubjobsOut:
         for key, out in list(self._out.items()):
             if out.lease.flow is flow and not out.is_told:
                 out.is_told = await self.office.dispatch.tell(key, news)
+                await self._spreads.dies(out.lease, news)
 
 
-def _is_of(entry: Entry, scope: str) -> bool:
-    return entry.scope.startswith(scope)
-
-
-def is_new(tree: Execution, fact: Fact) -> bool:
-    """Has this not been recorded yet? An iteration that has closed is gone from the state: its facts have all been recorded."""
-    index, scope = tree.flow, fact.scope
-    at = scope.rfind("/") + 1
-    while (begin := scope.find("[#", at)) >= 0:
-        end = scope.index("]", begin)
-        iterator = index.components.get(scope[:begin])
-        if iterator is None or iterator.iterator is None:
-            return False
-        number = int(scope[begin + 2 : end])
-        if number in iterator.iterator.settled and number not in iterator.iterator.open:
-            return False
-        at = end
-    owner: Any = index.components.get(scope) or index.regions.get(scope) or index.containers.get(f"{scope}.")
-    counter = fact.clock[-1]
-    assert isinstance(counter, int)
-    known = owner.counter if owner is not None else 0
-    return counter >= max(known, index.counters.get(scope, 0))
+def _has_begun(region: RegionState) -> bool:
+    """Has its holder told of anything that came of it?"""
+    return any(
+        member.status in SETTLED
+        or member.iterator is not None
+        or (member.inside is not None and any(map(_has_begun, member.inside.regions.values())))
+        for member in region.members.values()
+    )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import merge_deeply
-from penstock.ports.results import loader
+from penstock.ports.results import decode, loader
 from penstock.server.documents import Pinned
 from penstock.server.fanout_results import gather_folded
 from penstock.server.fleet import FleetForce
@@ -30,10 +30,15 @@ class HostedRun(RunUnderWay):
         """Has it come to its end, and is that on disk? What was only decided may yet be refused."""
         return self._root is not None and self._root.finished.is_set()
 
-    async def go_on(self, is_ready: Callable[[], None], inputs: dict[str, Any], *, is_resumed: bool) -> RunSummary:
-        """Drive the run to its end. `is_ready` is called once notes of its workers can be heard."""
+    async def go_on(
+        self, is_ready: Callable[[], None], registered: bytes | None = None, *, is_resumed: bool
+    ) -> RunSummary:
+        """Drive the run to its end. `is_ready` is called once notes of its workers can be heard. `registered`: its document with
+        its inputs, if that is at hand."""
         world = self.world
-        document = Pinned.from_bytes(await asyncio.to_thread(world.log.document, self.execution_id))
+        if registered is None:
+            registered = await asyncio.to_thread(world.log.document, self.execution_id)
+        document = Pinned.from_bytes(registered)
         try:
             stream = await self._claim()
         except Refused as error:
@@ -44,7 +49,7 @@ class HostedRun(RunUnderWay):
             self.force = force
             await self._fold(stream)
             if stream.seq == 0:
-                await self._begin(stream, document, inputs)
+                await self._begin(stream, document, inputs_of(registered))
             else:
                 await self._take_up(stream, document, is_resumed)
             is_ready()
@@ -52,6 +57,7 @@ class HostedRun(RunUnderWay):
             return await self._drive(self._root)
         finally:
             is_ready()
+            await self.let_go()  # A child may still wait for its holder, of whom nobody will hear any more.
             await self._leave()
 
     async def _fold(self, stream: Stream) -> None:
@@ -82,9 +88,8 @@ class HostedRun(RunUnderWay):
         assert force is not None
         force.host = host
         self._root = root = await host.take_up_root(document)
-        if is_resumed and state.status in ("completed", "cancelled"):
-            raise Refused(f"the run is {state.status}; there is nothing to resume")
-        if state.status in FINAL and not is_resumed:  # Who wrote its last event did not live to close it.
+        # Who wrote its last event did not live to close it; or somebody else has resumed it meanwhile, and it is over.
+        if state.status in FINAL and not (is_resumed and state.status == "failed"):
             stream.flush(FINAL[state.status])
             await stream.durable()
             root.finished.set()
@@ -116,3 +121,10 @@ class HostedRun(RunUnderWay):
             await log.durable(log.append(self.execution_id, epoch, [], "interrupted"))
         finally:
             await log.release(self.execution_id)
+
+
+def inputs_of(document: bytes) -> dict[str, Any]:
+    """What a submitted run was given, as it was registered with its document."""
+    data = decode(document)
+    found = data.get("inputs") if isinstance(data, dict) else None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from penstock.kernel.errors import PenstockError, Refused, Unavailable
 from penstock.ports.dispatch import Note
@@ -21,10 +21,13 @@ from penstock.server.documents import Pinned
 from penstock.server.fleet import FleetForce
 from penstock.server.hosted_runs import HostedRun, NotOurs
 from penstock.server.office import Office
+from penstock.server.reconciling import EVERY_S, Reconciling
 from penstock.server.runs import RunSummary, RunUnderWay, World, context_group
 
 RENEW_S = 3.0
 LOOK_S = 0.5
+ANSWER_S = 0.05
+"""So long a look waits for what it has begun to answer: how long a holder takes to stop is no matter of others."""
 TRIES = 200
 """How many ids are drawn to find one in a partition of our own."""
 
@@ -64,6 +67,7 @@ class Hosting:
         """`report(execution_id, error)` is told what stopped an execution other than its own end."""
         self.world = world
         self.office = office
+        office.on_refused = self._refused
         self.partitions = partitions
         self.owned: dict[int, int] = {}
         self.hosted: dict[str, Hosted] = {}
@@ -72,6 +76,7 @@ class Hosting:
         self._renew_s = renew_s
         self._loops: list[asyncio.Task[None]] = []
         self._dropping: dict[str, asyncio.Future[None]] = {}
+        self._answering: dict[int, asyncio.Task[None]] = {}
         self._is_closing = False
 
     # ---- from start to end
@@ -80,16 +85,17 @@ class Hosting:
         self.owned = dict(await self.partitions.hold())
         self.office.start()
         await self._look()
-        self._loops = [asyncio.ensure_future(self._renewing()), asyncio.ensure_future(self._looking())]
+        self._loops = [asyncio.ensure_future(one()) for one in (self._renewing, self._looking, self._reconciling)]
         for loop in self._loops:
             self.office.watch(loop)
 
     async def close(self) -> None:
         """Let go of everything, recording nothing: another server goes on."""
         self._is_closing = True
-        for loop in self._loops:
-            loop.cancel()
-        await asyncio.gather(*self._loops, return_exceptions=True)
+        tasks = [*self._loops, *self._answering.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self.office.close()
         await asyncio.gather(*(self._drop(execution_id) for execution_id in list(self.hosted)))
         await asyncio.gather(*self._dropping.values())
@@ -117,6 +123,19 @@ class Hosting:
             with contextlib.suppress(Unavailable):
                 await self._look()
 
+    async def _reconciling(self) -> None:
+        reconciling = Reconciling(self.office, self.world.log, lambda: self.owned, self._forces)
+        while True:
+            await asyncio.sleep(EVERY_S)
+            with contextlib.suppress(Unavailable):
+                await reconciling.look()
+
+    def _forces(self) -> dict[str, FleetForce | None]:
+        return {
+            execution_id: hosted.run.force if hosted.is_ready.is_set() else None
+            for execution_id, hosted in self.hosted.items()
+        }
+
     async def _look(self) -> None:
         """What is unfinished in our partitions and not driven yet; and what others have asked for."""
         log, owned = self.world.log, frozenset(self.owned)
@@ -125,9 +144,14 @@ class Hosting:
         for execution_id in await asyncio.to_thread(log.unfinished, owned):
             self._host(execution_id)
         for request in await asyncio.to_thread(log.asked):
-            if partition_of(request.execution_id) in owned:
+            if partition_of(request.execution_id) in owned and request.number not in self._answering:
+                self._answering[request.number] = asyncio.ensure_future(self._answer(request))
+        if self._answering:
+            await asyncio.wait(self._answering.values(), timeout=ANSWER_S)
+        for number, task in list(self._answering.items()):
+            if task.done() and self._answering.pop(number, None) is not None:
                 with contextlib.suppress(PenstockError):  # What is asked of one run is no matter of the others.
-                    await self._answer(request)
+                    task.result()
 
     # ---- asking for things
 
@@ -152,8 +176,8 @@ class Hosting:
             trace_id=trace_id,
         )
         execution_id = await world.log.create(header, document, asked.key)
-        if partition_of(execution_id) in self.owned:
-            self._host(execution_id)
+        if partition_of(execution_id) in self.owned:  # It may be an earlier one with this key.
+            self._host(execution_id, registered=document if execution_id == header.execution_id else None)
         return execution_id
 
     def _id_of_ours(self) -> str:
@@ -182,16 +206,28 @@ class Hosting:
             data = decode(request.payload)
             reason = str((data.get("reason") if isinstance(data, dict) else None) or "cancelled on request")
             if hosted is not None:
-                if not hosted.is_ready.is_set():
+                if not hosted.is_ready.is_set() or not await self._cancel(hosted, reason):
                     return
-                await hosted.run.cancel(reason)
             elif not await self._cancel_idle(execution_id, reason):
                 return
+            else:
+                await self._forget(execution_id)
         elif request.what == "resume" and status in ("interrupted", "failed"):
             if hosted is not None:  # It has ended, and is just being put away.
                 return
             self._host(execution_id, is_resumed=True)
         await asyncio.to_thread(log.answered, request.number)
+
+    async def _cancel(self, hosted: Hosted, reason: str) -> bool:
+        """Returns when its holders have stopped. False: it is not driven here any more, and nobody would hear of that."""
+        cancelling = asyncio.ensure_future(hosted.run.cancel(reason))
+        try:
+            await asyncio.wait({cancelling, hosted.task}, return_when=asyncio.FIRST_COMPLETED)
+            if cancelling.done():
+                cancelling.result()
+            return cancelling.done()
+        finally:
+            cancelling.cancel()
 
     async def _cancel_idle(self, execution_id: str, reason: str) -> bool:
         """False: another server has not let go of it yet."""
@@ -203,20 +239,21 @@ class Hosting:
 
     # ---- driving
 
-    def _host(self, execution_id: str, *, is_resumed: bool = False) -> None:
+    def _host(self, execution_id: str, *, is_resumed: bool = False, registered: bytes | None = None) -> None:
         epoch = self.owned.get(partition_of(execution_id))
         if execution_id in self.hosted or self._is_closing or epoch is None:
             return
         run = HostedRun(self.world, execution_id)
         ready = asyncio.Event()
-        task = asyncio.ensure_future(self._drive(run, ready, is_resumed))
+        task = asyncio.ensure_future(self._drive(run, ready, is_resumed, registered))
         self.hosted[execution_id] = Hosted(run, task, ready, epoch)
 
-    async def _drive(self, run: HostedRun, ready: asyncio.Event, is_resumed: bool) -> RunSummary | None:
+    async def _drive(
+        self, run: HostedRun, ready: asyncio.Event, is_resumed: bool, registered: bytes | None
+    ) -> RunSummary | None:
         execution_id = run.execution_id
         try:
-            inputs = inputs_of(await asyncio.to_thread(self.world.log.document, execution_id))
-            summary = await run.go_on(ready.set, inputs, is_resumed=is_resumed)
+            summary = await run.go_on(ready.set, registered, is_resumed=is_resumed)
         except NotOurs:
             return None
         except Unavailable as error:  # It will be taken up again.
@@ -245,6 +282,11 @@ class Hosting:
             with contextlib.suppress(OSError):  # Where this is written to may be full: no reason to lose a run as well.
                 self._report(execution_id, error)
 
+    def _refused(self, execution_id: str, error: Refused) -> None:
+        hosted = self.hosted.get(execution_id)
+        if hosted is not None and hosted.run.host is not None:
+            hosted.run.host.broke(error)
+
     async def _give_up(self, execution_id: str, error: BaseException) -> None:
         """An execution that breaks its server every time is set aside, where people can see it and resume it."""
         with contextlib.suppress(PenstockError):
@@ -252,8 +294,14 @@ class Hosting:
             await self._forget(execution_id)
 
     async def _forget(self, execution_id: str) -> None:
-        with contextlib.suppress(Unavailable):
-            await self.office.dispatch.forget(execution_id)
+        """Nobody else would clear away what is left of it, so this is not given up."""
+        while not self._is_closing:
+            try:
+                await self.office.dispatch.forget(execution_id)
+            except Unavailable:
+                await asyncio.sleep(LOOK_S)
+            else:
+                return
 
     async def _drop(self, execution_id: str) -> None:
         """Let go of a run. That may take its time, and nobody waits for it who has to keep this server alive."""
@@ -270,7 +318,9 @@ class Hosting:
         if hosted is None:
             header = await asyncio.to_thread(self.world.log.header, execution_id)
             if header is None or header.status != "running":
-                return  # It is over: a late word changes nothing.
+                # It is over: a late word changes nothing. But whoever ended it has not cleared it away.
+                await self.office.dispatch.forget(execution_id)
+                return
             self._host(execution_id)
             hosted = self.hosted.get(execution_id)
             if hosted is None:
@@ -302,10 +352,3 @@ class Hosting:
             # Whoever slept while another took over knows nothing of what that one has handed out, and takes the notes of it for
             # idle talk. So even where they change nothing, the log has to say that this is still the owner.
             await (host.durable() if host.stream.seq > before else host.confirm())
-
-
-def inputs_of(document: bytes) -> dict[str, Any]:
-    """What a submitted run was given, as it was registered with its document."""
-    data = decode(document)
-    found = data.get("inputs") if isinstance(data, dict) else None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

@@ -73,12 +73,12 @@ class JobDriver:
 
     def _adopt(self) -> None:
         """Take over from another server: the sub-jobs that are out are left to whoever holds them."""
-        held = [scope for scope, region in self.flow.root.regions.items() if region.status == RUNNING]
-        at_work = sharing.adopt(self.flow, held)
+        held = {scope: region for scope, region in self.flow.root.regions.items() if region.status == RUNNING}
+        sharing.adopt(self.flow, held)
         if self.state.cancelling:
             self.flow.allowed = frozenset()
-        for component in at_work:
-            self._start(component)
+        for region in held.values():  # Also one that only waits for others: its holder is still there.
+            self._start(next(iter(region.members.values())))
         self.dispatch()
         if self.state.cancelling:
             self.host.background(self._stop("cancel"))
@@ -231,6 +231,7 @@ class JobDriver:
 def job_driver(host: ExecutionHost, state: ExecutionState, setting: Setting) -> JobDriver:
     stream = host.stream
     flow = Flow(stream.tree, state, setting.net, JobJudge(setting, stream.now), stream.record)
+    flow.witness = host.witness
     return JobDriver(host, flow, setting)
 
 

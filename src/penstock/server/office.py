@@ -11,9 +11,9 @@ import contextlib
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 
-from penstock.kernel.errors import PenstockError, Unavailable
+from penstock.kernel.errors import PenstockError, Refused, Unavailable
 from penstock.ports.blobs import BlobStore
-from penstock.ports.dispatch import Dispatch, Note, Offer, WorkerSeen
+from penstock.ports.dispatch import Dispatch, Note, Offer, WorkerCard, WorkerSeen
 
 NOTES = 500
 WAIT_S = 0.5
@@ -21,6 +21,7 @@ WAIT_S = 0.5
 PAUSE_S = 0.2
 ROSTER_S = 1.0
 REAP_S = 1.0
+MOST_REFUSALS = 1_000
 
 
 @dataclass(slots=True)
@@ -29,14 +30,17 @@ class Roster:
 
     workers: list[WorkerSeen] = field(default_factory=list)
 
-    def slots(self, pool: str, needs: Collection[str]) -> int:
-        """How many ranges those who could take them can hold at a time."""
-        able = [
-            seen.card.slots
+    def able(self, pool: str, needs: Collection[str]) -> list[WorkerCard]:
+        """Those who could take such work."""
+        return [
+            seen.card
             for seen in self.workers
             if seen.is_alive and not seen.is_draining and seen.card.pool == pool and seen.card.can.issuperset(needs)
         ]
-        return sum(max(1, slots - 1) for slots in able)
+
+    def slots(self, pool: str, needs: Collection[str]) -> int:
+        """How many ranges they can hold at a time."""
+        return sum(max(1, card.slots - 1) for card in self.able(pool, needs))
 
 
 class Office:
@@ -51,6 +55,10 @@ class Office:
         self.dispatch = dispatch
         self.blobs = blobs
         self.roster = Roster()
+        self._refusals: dict[str, set[str]] = {}
+        """What cannot be run -> the workers that said so. Of ranges of one loop all stand together."""
+        self.on_refused: Callable[[str, Refused], None] = lambda execution_id, error: None
+        """Told of an execution whose work cannot be handed out, and why."""
         self._partitions = partitions
         self._hear = hear
         self._fresh: list[Offer] = []
@@ -98,13 +106,36 @@ class Office:
                     fresh.extend(one for one in adopted if one.key in missing)
                     adopted = []
                 if fresh:
-                    await self.dispatch.offer(fresh)
+                    await self._offer(fresh)
             except Unavailable:
                 self._fresh[:0], self._adopted[:0] = fresh, adopted
                 self._has_offers.set()
                 await asyncio.sleep(PAUSE_S)
 
+    async def _offer(self, offers: list[Offer]) -> None:
+        """Offer all, or where one is refused all that can be: what is wrong with one execution is no matter of the others."""
+        try:
+            await self.dispatch.offer(offers)
+        except Refused:
+            by_execution: dict[str, list[Offer]] = {}
+            for offer in offers:
+                by_execution.setdefault(offer.execution_id, []).append(offer)
+            for execution_id, its in by_execution.items():
+                try:
+                    await self.dispatch.offer(its)
+                except Refused as error:
+                    self.on_refused(execution_id, error)
+
     # ---- in
+
+    async def is_refused(self, note: Note, pool: str, needs: Collection[str]) -> bool:
+        """A worker says that it cannot run this: has every one said so that could be asked?"""
+        if len(self._refusals) >= MOST_REFUSALS:
+            self._refusals.clear()
+        refusing = self._refusals.setdefault(note.key.rpartition("#")[0] or note.key, set())
+        refusing.add(note.worker)
+        self.roster.workers = await self.dispatch.workers()
+        return all(card.id in refusing for card in self.roster.able(pool, needs))
 
     async def _hearing(self) -> None:
         while True:

@@ -15,8 +15,9 @@ FIRST_RANGE = 32
 class Pace:
     """Learns how long an element takes."""
 
-    def __init__(self, fixed: int | None) -> None:
+    def __init__(self, fixed: int | None, first: int = FIRST_RANGE) -> None:
         self._fixed = fixed
+        self._first = first
         self._each_s: float | None = None
 
     def saw(self, elements: int, ms: float) -> None:
@@ -27,7 +28,7 @@ class Pace:
     def size(self, remaining: int | None, slots: int) -> int:
         if self._fixed is not None:
             return self._fixed
-        size = FIRST_RANGE
+        size = self._first
         if self._each_s is not None:
             size = int(min(LARGEST_RANGE, max(1.0, TARGET_S / max(self._each_s, 1e-9))))
         if remaining is not None:

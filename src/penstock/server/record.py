@@ -30,6 +30,7 @@ from penstock.kernel.facts import (
     TaskStarted,
 )
 from penstock.kernel.fanout import SETTLED
+from penstock.kernel.flow.reasons import is_stop
 from penstock.kernel.outcome import Outcome
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.leases import LeaseLost
@@ -121,6 +122,10 @@ class Record:
     sets: dict[str, set[str]] = field(default_factory=dict)
     iterators: dict[str, IteratorStarted] = field(default_factory=dict)
     calls: set[str] = field(default_factory=set)
+    begun: set[str] = field(default_factory=set)
+    """Components and iterations that have started."""
+    stops: dict[str, str] = field(default_factory=dict)
+    """Components that were skipped because the job was to stop, and the reason."""
     shards: dict[str, list[Fact]] = field(default_factory=dict)
     """What was handed out of a fanned-out loop and what came of it, by the place of its run."""
     order: Order = field(default_factory=Order)
@@ -160,11 +165,17 @@ class Record:
                 self.order.add(fact.scope)
         elif isinstance(body, ComponentStarted):
             self._moved()
+            self._begins(fact.scope)
             if body.opens is not None:
                 self.calls.add(fact.scope)
         elif isinstance(body, ComponentSkipped | ElementStarted):
             if not self.is_stopped:
                 self._moved()
+            if isinstance(body, ElementStarted):
+                self._begins(fact.scope)
+            elif is_stop(body.cause):
+                self.stops[fact.scope] = body.cause
+                self.begun.discard(fact.scope)
         elif isinstance(body, ExecutionInterrupted):
             self.is_stopped = True
         elif isinstance(body, GlobalSet):
@@ -185,6 +196,16 @@ class Record:
 
     def _moved(self) -> None:
         self.is_stopped, self.moved_after = False, self.order.last
+
+    def _begins(self, scope: str) -> None:
+        self.begun.add(scope)
+        self.stops.pop(scope, None)
+
+    def has_begun(self, scope: str) -> bool:
+        return scope in self.begun
+
+    def stopped(self, scope: str) -> str | None:
+        return self.stops.get(scope)
 
     def close(self) -> None:
         """The whole log has been added. After a signal nothing started any more, though sub-jobs may still have closed."""

@@ -70,7 +70,7 @@ class ReplayHost(ExecutionHost):
 
     def __init__(self, record: Record, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._record = record
+        self._record = self.witness = record
         self._turn = 0
         self._waiting: dict[str, asyncio.Event] = {}
         self._is_over = False

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from itertools import islice, takewhile
 from math import floor
@@ -105,7 +105,7 @@ def timetable(schedule: Schedule) -> Timetable:
 class Timetable:
     cron: str
     """With five or six fields."""
-    zone: ZoneInfo
+    zone: tzinfo
     is_time_of_day: bool
 
     def forwards(self, after: float) -> Iterator[float]:
@@ -193,11 +193,19 @@ def _hint(said: str) -> str:
     return "write `MINUTE HOUR DAY MONTH WEEKDAY`, as in `30 2 * * MON-FRI`, with seconds in front if they are wanted"
 
 
-def _zone(name: str) -> ZoneInfo:
+def _zone(name: str) -> tzinfo:
+    if name == "UTC":  # It needs no data, and small machines have none.
+        return UTC
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
-        meant = closest(name, sorted(available_timezones()))
+        known = sorted(available_timezones())
+        if not known:
+            raise Refused(
+                f"the time zone `{name[:100]}` is not known here: this machine has no data about time zones",
+                "`pip install tzdata`, or install the system's package of that name; `UTC` works without",
+            ) from None
+        meant = closest(name, known)
         hint = (
             f"did you mean `{meant}`?" if meant else "write a name such as `UTC`, `Europe/Zurich`, `America/New_York`"
         )

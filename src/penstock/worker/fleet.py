@@ -8,78 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from penstock.kernel.errors import PenstockError, Refused, Unavailable
-from penstock.kernel.flow.ending import FlowJudge
-from penstock.kernel.net import Net
-from penstock.kernel.state import ExecutionState
-from penstock.kernel.values import Json
-from penstock.ports.ambient import Clock
-from penstock.ports.blobs import BlobStore
-from penstock.ports.briefing import Briefing, unpacked
+from penstock.kernel.values import JsonMap
 from penstock.ports.dispatch import Held, Intake, Pulse, WorkerCard
-from penstock.ports.folders import Base
-from penstock.ports.leases import Keys, Lease, Setting
-from penstock.ports.ranges import RangeLease
 from penstock.ports.results import decode
-from penstock.worker.desk import Desk
-from penstock.worker.fleet_reports import Line, RangeTeller, RunTeller, Teller
-from penstock.worker.range_runner import RangeRunner
-from penstock.worker.workforce import LocalWorkforce
+from penstock.worker.fleet_reports import Teller
+from penstock.worker.fleet_work import Bench, Compiled, Holding
+
+__all__ = ["Bench", "Compiled", "FleetWorker"]
 
 BEAT_S = 3.0
 PRESSURE_S = 0.25
 TAKE_WAIT_S = 10.0
 PAUSE_S = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """A document as a worker needs it."""
-
-    net: Net
-    file: str
-    folder: Path
-    lines: Mapping[tuple[str, str], Mapping[str, int]]
-    files: Mapping[str, str] = field(default_factory=dict)
-    bases: Mapping[str, Base] = field(default_factory=dict)
-
-
-class Bench(Protocol):
-    """What a worker has at hand. The composition root fills it in."""
-
-    blobs: BlobStore
-    clock: Clock
-
-    def compile(self, document: Json) -> Compiled: ...
-
-    async def unlock(self, document: Json, net: Net, workload: Any) -> Keys: ...
-
-    def desk(self, execution_id: str, keys: Keys, say: Callable[[Line], None]) -> Desk: ...
-
-    async def clear(self, desk: Desk) -> None: ...
-
-    def judge(self, setting: Setting, now: Callable[[], float]) -> FlowJudge:
-        """Who evaluates the conditions of a job."""
-        ...
-
-
-@dataclass(slots=True)
-class Holding:
-    """A lease that is held here."""
-
-    held: Held
-    teller: Teller
-    task: asyncio.Task[None] | None = None
-    stop: Callable[[str], Awaitable[None]] | None = None
-    dies: Callable[[list[str], str], None] | None = None
-    """Of a sub-job: told when the job is dying."""
-    progress: Callable[[], int] = field(default=lambda: 0)
-    is_lost: bool = False
+LONGEST_REST_S = 30.0
 
 
 class FleetWorker:
@@ -93,7 +37,8 @@ class FleetWorker:
         self._is_draining = False
         self._is_pressed = False
         self._seen: set[int] = set()
-        self._asides: set[asyncio.Future[None]] = set()
+        self._is_resting = False
+        self._rest_s = PAUSE_S
         self.done = 0
 
     # ---- from the first lease to the last
@@ -120,12 +65,14 @@ class FleetWorker:
         self._changed.set()
         with contextlib.suppress(PenstockError):
             await self.intake.beat(self.card.id, self._pulses(), draining=True)
+        for holding in self.holdings.values():
+            if holding.subjob is not None:
+                holding.subjob.curtail()
         tasks = [one.task for one in self.holdings.values() if one.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=grace_s)
         for holding in list(self.holdings.values()):
-            if holding.stop is not None:
-                await holding.stop("interrupt")
+            await holding.stop("interrupt")
         tasks = [one.task for one in self.holdings.values() if one.task is not None]
         if tasks:
             await asyncio.wait(tasks)
@@ -140,8 +87,15 @@ class FleetWorker:
         places = max(1, self.card.slots - 1)
         return min(self._free, places - sum(1 for one in self.holdings.values() if one.held.is_range))
 
+    @property
+    def _is_done_taking(self) -> bool:
+        return self._is_draining or self._is_resting
+
     async def _take_all(self) -> None:
         while not self._is_draining:
+            if self._is_resting:
+                await asyncio.sleep(self._rest_s)
+                self._is_resting, self._rest_s = False, min(LONGEST_REST_S, self._rest_s * 2)
             self._changed.clear()
             free = self._free
             if free <= 0:
@@ -166,7 +120,7 @@ class FleetWorker:
         taking = asyncio.ensure_future(self.intake.take(self.card.id, free, ranges, wait_s))
         changed: asyncio.Future[Any] | None = None
         try:
-            while not (taking.done() or self._is_draining or ranges == 0 < self._free_for_ranges):
+            while not (taking.done() or self._is_done_taking or ranges == 0 < self._free_for_ranges):
                 self._changed.clear()
                 changed = asyncio.ensure_future(self._changed.wait())
                 await asyncio.wait({taking, changed}, return_when=asyncio.FIRST_COMPLETED)
@@ -187,7 +141,8 @@ class FleetWorker:
             except Refused:  # Nobody knows of this worker any more, nor of what it holds.
                 for key in list(self.holdings):
                     self._lose(key)
-                await self.intake.enlist(self.card)
+                with contextlib.suppress(Unavailable):  # The next beat is refused as well.
+                    await self.intake.enlist(self.card)
                 continue
             except Unavailable:
                 continue
@@ -212,12 +167,12 @@ class FleetWorker:
                 if holding is None or holding.held.attempt != told.attempt:
                     continue
                 data: Any = decode(told.body)
-                if "dies" in data and holding.dies is not None:
-                    holding.dies(data["dies"], data["why"])
-                elif "stop" in data and holding.stop is not None:
-                    self._aside(holding.stop(str(data["stop"])))
-                elif "answer" in data:
-                    holding.teller.answered(data)
+                try:
+                    await holding.hear(data)
+                except Unavailable:  # It and what follows are told again: news has to be heard in its order.
+                    self._seen.discard(told.number)
+                    await asyncio.sleep(PAUSE_S)
+                    break
 
     async def _watch(self) -> None:
         """While every place is taken: does somebody wait whom a large loop should make room for?"""
@@ -238,17 +193,21 @@ class FleetWorker:
 
     def _begin(self, held: Held) -> None:
         self._lose(held.key)  # Granted anew: what we had of it before has been taken away, though nobody told us yet.
-        teller = Teller(self.intake, self.card, held, self._gone)
-        holding = Holding(held, teller)
+        teller = Teller(self.intake, self.card, held, self._gone, self._changed.set)
+        holding = Holding(held, teller, self.bench, self._gives_way)
         self.holdings[held.key] = holding
         holding.task = asyncio.ensure_future(self._hold(holding))
 
     async def _hold(self, holding: Holding) -> None:
         held = holding.held
         try:
-            await self._work(holding)
-        except PenstockError as error:
-            await self._hand_back(holding, f"{self.card.name}: {error.message}")
+            try:
+                await holding.work()
+                self._rest_s = PAUSE_S
+            except PenstockError as error:
+                # Not the document's fault: another worker may do better. It counts, so that it is not tried for ever.
+                holding.teller.fail(error.message, self._refusal(error))
+            await holding.teller.finish()
         except asyncio.CancelledError:
             if not holding.is_lost:
                 raise
@@ -258,104 +217,13 @@ class FleetWorker:
             self.done += 1
             self._changed.set()
 
-    async def _work(self, holding: Holding) -> None:
-        briefing = unpacked(holding.held.payload, self.bench.blobs)
-        compiled = self.bench.compile(briefing.document)
-        keys = await self.bench.unlock(briefing.document, compiled.net, briefing.scope.workload)
-        desk = self.bench.desk(briefing.execution_id, keys, holding.teller.line)
-        try:
-            if briefing.kind == "subjob":
-                await self._subjob(holding, briefing, compiled, keys, desk)
-                return
-            setting = _setting(briefing, compiled, keys, briefing.scope)
-            if briefing.kind == "range":
-                await self._range(holding, briefing, setting, desk)
-            else:
-                await self._run(holding, briefing, setting, desk)
-        finally:
-            await self.bench.clear(desk)
-
-    async def _subjob(self, holding: Holding, briefing: Briefing, compiled: Compiled, keys: Keys, desk: Desk) -> None:
-        from penstock.worker.fleet_jobs import SubjobHolder, unfolded  # Playbooks need none of the data plane.
-
-        assert briefing.history is not None
-        history = await asyncio.to_thread(self.bench.blobs.get, briefing.history)
-        tree, state = unfolded(briefing, history, desk.load)
-        setting = _setting(briefing, compiled, keys, state)
-        judge = self.bench.judge(setting, desk.clock.now)
-        holder = SubjobHolder(holding.teller, setting, tree, briefing.region, judge, desk, desk.clock)
-        holding.progress = lambda: holder.recorded
-        holding.stop = holder.stop
-        holding.dies = holder.dies
-        try:
-            await holder.run()
-        finally:
-            if holding.is_lost:
-                await holder.stop("interrupt")
-            await holder.close()
-        if holder.error is not None:
-            await self._hand_back(holding, f"{self.card.name}: {type(holder.error).__name__}: {holder.error}")
-        elif not holder.flow.is_through:
-            await holding.teller.give_back(b"")
-        else:
-            await holding.teller.drained()
-
-    async def _run(self, holding: Holding, briefing: Briefing, setting: Setting, desk: Desk) -> None:
-        lease = Lease(setting, setting.net.nodes[briefing.run.step], briefing.run)
-        force = LocalWorkforce(desk)
-        reports = RunTeller(holding.teller, briefing, desk.clock)
-        holding.progress = lambda: reports.recorded
-
-        async def stop(reason: str) -> None:
-            await force.stop(lease, reason)
-
-        holding.stop = stop
-        force.start(lease, reports)
-        await force.settled(lease)
-        if reports.error is not None:
-            await self._hand_back(holding, f"{self.card.name}: {reports.error}")
-        elif lease.stop_reason == "interrupt" and not reports.is_ended:
-            await holding.teller.give_back(reports.unsent())
-        else:
-            await holding.teller.drained()
-
-    async def _range(self, holding: Holding, briefing: Briefing, setting: Setting, desk: Desk) -> None:
-        node = setting.net.nodes[briefing.run.step]
-        assert briefing.shards is not None
-        assert node.fan is not None
-        lease = RangeLease(
-            setting,
-            node,
-            briefing.run,
-            briefing.shards,
-            briefing.collection,
-            briefing.opened_at,
-            briefing.lanes,
-            briefing.emits,
-            dict(node.fan.reducers),
-        )
-        reports = RangeTeller(holding.teller, desk.clock)
-        runner = RangeRunner(lease, desk, reports, self._gives_way)
-        holding.progress = lambda: runner.progress
-        task = asyncio.ensure_future(runner.run())
-
-        async def stop(reason: str) -> None:
-            lease.stop_reason = "returned" if reason == "interrupt" else reason
-            task.cancel()
-
-        holding.stop = stop
-        try:
-            await task
-        except asyncio.CancelledError:
-            if lease.stop_reason is None:
-                task.cancel()
-                raise
-        await holding.teller.drained()
-
-    async def _hand_back(self, holding: Holding, why: str) -> None:
-        """Not the document's fault: another worker may do better. It counts as a loss, so that it is not tried for ever."""
-        with contextlib.suppress(PenstockError):
-            await holding.teller.fail(why)
+    def _refusal(self, error: PenstockError) -> JsonMap | None:
+        """What this worker lacks it will lack the next time as well."""
+        if not isinstance(error, Refused):
+            return None
+        self._is_resting = True  # Somebody else may have what it takes, and should come first.
+        message = f"worker `{self.card.name}` cannot run it: {error.message}"
+        return {"kind": "refused", "message": message, "retryable": False, "hint": error.hint}
 
     def _gone(self, key: str, attempt: int) -> None:
         holding = self.holdings.get(key)
@@ -369,27 +237,3 @@ class FleetWorker:
             holding.teller.is_lost = True
             if holding.task is not None:
                 holding.task.cancel()
-
-    def _aside(self, work: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._asides.add(task)
-        task.add_done_callback(self._asides.discard)
-
-
-def _setting(briefing: Briefing, compiled: Compiled, keys: Keys, scope: ExecutionState) -> Setting:
-    return Setting(
-        briefing.execution_id,
-        compiled.net,
-        scope,
-        scope.workload,
-        keys,
-        compiled.folder,
-        compiled.file,
-        compiled.lines,
-        briefing.iter_parent,
-        briefing.depth,
-        briefing.outputs,
-        briefing.sample,
-        compiled.files,
-        compiled.bases,
-    )

@@ -54,12 +54,21 @@ class Answer(NamedTuple):
 class Teller:
     """What is said under one lease, on its way out."""
 
-    def __init__(self, intake: Intake, card: WorkerCard, held: Held, on_lost: Callable[[str, int], None]) -> None:
+    def __init__(
+        self,
+        intake: Intake,
+        card: WorkerCard,
+        held: Held,
+        on_lost: Callable[[str, int], None],
+        on_waiting: Callable[[], None] = lambda: None,
+    ) -> None:
         self.card = card
         self.held = held
         self.is_lost = False
-        self.waiting = 0
+        self._waits = 0
+        self._last: tuple[NoteKind, bytes] | None = None
         self._intake = intake
+        self._on_waiting = on_waiting
         self._on_lost = on_lost
         self._queue: deque[tuple[NoteKind, bytes]] = deque()
         self._sending: asyncio.Task[None] | None = None
@@ -70,15 +79,36 @@ class Teller:
 
     @property
     def is_waiting(self) -> bool:
-        """The lease waits for another execution and takes up no place."""
-        return self.waiting > 0
+        """The lease waits for what others do, and takes up no place."""
+        return self._waits > 0
+
+    def waits(self, by: int) -> None:
+        """One thing more to wait for, or one less."""
+        self._waits += by
+        if by > 0:
+            self._on_waiting()
 
     # ---- saying
 
     def say(self, kind: NoteKind, body: bytes) -> None:
         if self.is_lost:
             return
+        if kind in (NoteKind.DONE, NoteKind.RETURNED):
+            self._last = self._last or (kind, body)
+            return
         self._queue.append((kind, body))
+        self._go()
+
+    async def finish(self) -> None:
+        """Say the last word, which was held back until now, and return when all is kept."""
+        self.say_lines()
+        if self._last is not None and not self.is_lost:
+            self._queue.append(self._last)
+            self._last = None
+            self._go()
+        await self.drained()
+
+    def _go(self) -> None:
         if self._sending is None or self._sending.done():
             self._sending = asyncio.ensure_future(self._send())
 
@@ -107,14 +137,12 @@ class Teller:
         while self._sending is not None and not self._sending.done():
             await asyncio.wait({self._sending})
 
-    async def give_back(self, body: bytes) -> None:
+    def give_back(self, body: bytes) -> None:
         self.say(NoteKind.RETURNED, body)
-        await self.drained()
 
-    async def fail(self, why: str) -> None:
-        """This worker cannot do it."""
-        self.say(NoteKind.RETURNED, said_range(None, reason=why))
-        await self.drained()
+    def fail(self, why: str, refusal: JsonMap | None = None) -> None:
+        """This worker cannot do it; with a refusal, not another time either."""
+        self.say(NoteKind.RETURNED, said_range(None, reason=f"{self.card.name}: {why}", refusal=refusal))
 
     # ---- asking
 
@@ -123,7 +151,7 @@ class Teller:
         future: asyncio.Future[JsonMap] = asyncio.get_running_loop().create_future()
         self._asked[number] = future
         body = said_ask({**what, "number": number})
-        self.waiting += 1
+        self.waits(1)
         try:
             # The one who was asked may be gone before he answers: it is the same question to his successor.
             while True:
@@ -132,7 +160,7 @@ class Teller:
                 if done:
                     return future.result()
         finally:
-            self.waiting -= 1
+            self.waits(-1)
             del self._asked[number]
 
     def answered(self, data: JsonMap) -> None:

@@ -332,7 +332,8 @@ class RangeRunner:
         stretch = self._stretch
         if stretch.hi == stretch.lo and stretch.hi < self._hi:
             return
-        now = self._now()
+        now, lo, hi = self._now(), stretch.lo - self._base, stretch.hi - self._base
+        keys = list(self._keys[lo:hi]) if self.lease.emits and self._keys is not None else None
         report = RangeReport(
             stretch.lo,
             stretch.hi,
@@ -342,6 +343,7 @@ class RangeRunner:
             stretch.writes,
             stretch.shared,
             round((now - stretch.since) * 1000, 3),
+            keys,
         )
         self.at = stretch.hi
         self._stretch = _Stretch(stretch.hi, now)

@@ -358,4 +358,4 @@ def test_an_sftp_server_without_posix_rename_gets_the_file_replaced(tmp_path: Pa
 def test_without_paramiko_sftp_says_what_to_install(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "paramiko", None)
     failure = failed("file_transfer", {"action": "list", "url": "sftp://127.0.0.1"}, folder=here)
-    assert (failure.kind, "pip install paramiko" in failure.message) == ("not_installed", True)
+    assert (failure.kind, "pip install 'penstock[sftp]'" in failure.message) == ("not_installed", True)

@@ -55,6 +55,26 @@ def test_the_step_says_where_its_loop_runs_and_otherwise_the_executor(step, exec
     assert (fan(step, executor).fanout is not None) is is_fanned_out
 
 
+def looping(spec: str) -> str:
+    return f"  loop: {{ in: [1, 2], iterator: n, spec: {spec} }}\n  tool: {{ kind: noop }}\n"
+
+
+@pytest.mark.clause("F1.1")
+def test_the_spec_of_the_loop_says_it_too_and_is_nearest():
+    assert fan(loop=looping("{ loop_mode: fanout }")).fanout is not None
+    assert fan("{ loop_mode: local }", loop=looping("{ loop_mode: fanout }")).fanout is not None
+    assert fan("{ loop_mode: fanout }", loop=looping("{ loop_mode: local }")).fanout is None
+    loop = looping("{ loop_mode: fanout, fanout: { max_shards: 7 }, fanout.allow_partial: true }")
+    found = fanout("{ fanout: { fail_fast: true, max_shards: 9, range_size: 3 } }", loop=loop)
+    assert (found.max_shards, found.range_size, found.allow_partial, found.fail_fast) == (7, 3, True, False)
+    assert node_of(document(loop=loop)).tasks[0].spec == {}
+
+
+def test_what_is_wrong_about_fan_out_in_the_spec_of_a_loop_is_told():
+    assert codes(document(loop=looping("{ loop_mode: fan }"))) == ["P0106"]
+    assert errors(document(loop=looping("{ loop_mode: fanout, fanout: { max_shard: 7 } }"))) == ["P0102"]
+
+
 @pytest.mark.clause("F1.1")
 @pytest.mark.parametrize(
     "spelling",

@@ -16,7 +16,9 @@ def main(options: Namespace) -> int:
     if options.json:
         put_json({**done, "exit_code": 0})
     elif options.dry_run:
-        say(f"{counted(done['runs'], 'run')} would go, with the results that only they refer to")
+        say(
+            f"{counted(done['runs'], 'run')} and {counted(done['results'], 'result')} ({done['bytes']:,} bytes) would go"
+        )
     else:
         say(f"{counted(done['runs'], 'run')} and {counted(done['results'], 'result')} are gone")
     return 0

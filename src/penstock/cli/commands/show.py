@@ -11,6 +11,7 @@ from penstock.cli.fanned import fanout_lines
 from penstock.cli.inside import job_lines, jobs_by_step_run
 from penstock.cli.output import BOLD, GREEN, RED, YELLOW, one_line, painted, put, put_json, safe
 from penstock.cli.summary import bounded
+from penstock.cli.waiting import TITLE, lines_of, waits_of
 from penstock.projections.wording import counted, error_line, seconds
 
 MOST_STEPS = 200
@@ -19,17 +20,26 @@ MOST_STEPS = 200
 def main(options: Namespace) -> int:
     with looking_at(options) as (engine, header):
         views = views_of(engine)
+        waits = waits_of(engine, header)
         if header.kind == "job" and not options.json:
             from penstock.cli.job_page import show_job
 
-            return show_job(views, header)
+            code = show_job(views, header)
+            _put_waits(waits)
+            return code
         view: Any = views.shown(header)
     if options.json:
-        put_json(view)
+        put_json({**view, "waiting": waits} if waits else view)
     else:
         inside = jobs_by_step_run(view["children"], view["steps"])
         put(_page(view, view["steps"], inside, crashed=view["crashed"]))
+        _put_waits(waits)
     return 0
+
+
+def _put_waits(waits: list[Any]) -> None:
+    if waits:
+        put("\n".join(["", painted(TITLE, BOLD, sys.stdout), *(f"  {line}" for line in lines_of(waits))]))
 
 
 def _page(view: dict[str, Any], steps: list[Any], inside: dict[str, list[Any]], *, crashed: bool) -> str:

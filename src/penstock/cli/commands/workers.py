@@ -31,7 +31,8 @@ def main(options: Namespace) -> int:
 
 
 def _worker(one: Any) -> tuple[str, ...]:
-    status = "gone" if not one["is_alive"] else "draining" if one["is_draining"] else "working"
+    busy = "working" if one["held"] else "idle"
+    status = "gone" if not one["is_alive"] else "draining" if one["is_draining"] else busy
     seen = f"{seconds(one['age_s'])} ago"
     return one["id"], one["pool"], str(one["slots"]), str(one["held"]), status, seen, one["version"]
 

@@ -29,7 +29,7 @@ def _paramiko() -> Any:
     try:
         module = import_module("paramiko")
     except ModuleNotFoundError as error:
-        message = "SFTP needs the package `paramiko`, which is not installed; hint: `pip install paramiko`"
+        message = "SFTP needs the package `paramiko`, which is not installed; hint: `pip install 'penstock[sftp]'`"
         raise ComponentFailure("not_installed", message) from error
     # Its threads write tracebacks to the terminal of a program that has no logging; what failed is said by the failure.
     logger = logging.getLogger("paramiko")

@@ -21,7 +21,9 @@ _FILE_MAGIC = b"ARROW1"
 
 
 def _pyarrow() -> ModuleType:
-    import_module_or_fail("pyarrow.ipc", "Arrow files need the package `pyarrow`; hint: `pip install pyarrow`")
+    import_module_or_fail(
+        "pyarrow.ipc", "Arrow files need the package `pyarrow`; hint: `pip install 'penstock[frames]'`"
+    )
     return import_module("pyarrow")
 
 

@@ -122,6 +122,7 @@ class LoopDraft:
     failure: FailureMode | None = None
     spec: JsonMap = field(default_factory=dict)
     reducers: Json = None
+    fanout: FanoutDraft = field(default_factory=FanoutDraft)
 
 
 @dataclass(frozen=True, slots=True)

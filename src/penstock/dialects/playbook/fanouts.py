@@ -1,7 +1,7 @@
 """`loop_mode: fanout` and how a loop is fanned out: what the executor and the step say, and what it comes to.
 
-A step's word goes before the executor's, key by key (F1.1). What neither says follows from the loop's failure mode, so that the
-same playbook comes to the same end whichever way its loop runs.
+A step's word goes before the executor's, and what its `loop.spec` says before both, key by key (F1.1). What none of them says
+follows from the loop's failure mode, so that the same playbook comes to the same end whichever way its loop runs.
 """
 
 from __future__ import annotations
@@ -176,11 +176,20 @@ def _mode(step: StepDraft, executor: ExecutorDraft) -> str:
     return step.fanout.mode or executor.fanout.mode or "local"
 
 
+def laid_over(outer: FanoutDraft, inner: FanoutDraft) -> FanoutDraft:
+    """What two layers come to."""
+    return FanoutDraft(inner.mode or outer.mode, _overlaid(outer.said, inner.said), {**outer.places, **inner.places})
+
+
 def _said(step: StepDraft, executor: ExecutorDraft) -> JsonMap:
     """The settings of a step: its own over the executor's."""
-    outer, inner = dict(executor.fanout.said), step.fanout.said
+    return _overlaid(executor.fanout.said, step.fanout.said)
+
+
+def _overlaid(around: JsonMap, inner: JsonMap) -> JsonMap:
+    outer = dict(around)
     for one, other in (("fail_fast", "allow_partial"), ("allow_partial", "fail_fast")):
-        # What the step asks for undoes what the executor does, also where that is written in another word.
+        # What the inner layer asks for undoes what the outer one does, also where that is written in another word.
         if inner.get(one) is True and other not in inner:
             outer.pop(other, None)
     return {**outer, **inner}

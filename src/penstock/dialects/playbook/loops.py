@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from penstock.dialects.playbook.collections import check_paged
 from penstock.dialects.playbook.drafts import LoopDraft, Site, Where
-from penstock.dialects.playbook.fanouts import read_reducers
-from penstock.dialects.playbook.overlay import without_policy
+from penstock.dialects.playbook.fanouts import read_fanout, read_reducers
+from penstock.dialects.playbook.overlay import without_engine_words, without_policy
 from penstock.dialects.playbook.policy import refuse_control
 from penstock.dialects.playbook.reading import Reading, did_you_mean, is_template, listed
 from penstock.dialects.source import SourceNode, to_json
@@ -95,7 +95,8 @@ def _check_range(reading: Reading, bounds: SourceNode) -> None:
 def _read_spec(reading: Reading, spec: SourceNode, draft: LoopDraft) -> None:
     value = to_json(spec)
     plain: JsonMap = value if isinstance(value, dict) else {}
-    draft.spec = without_policy(plain)
+    draft.spec = without_engine_words(without_policy(plain))
+    draft.fanout = read_fanout(reading, spec, None)
     reading.warn_unrendered(spec, "`spec`", skip="policy")
     policy = reading.mapping(spec.get("policy"), "`policy`")
     layers = [spec]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.dialects.playbook.drafts import StepDraft
-from penstock.dialects.playbook.fanouts import dotted, read_concurrency, read_fanout
+from penstock.dialects.playbook.fanouts import dotted, laid_over, read_concurrency, read_fanout
 from penstock.dialects.playbook.loops import read_loop
 from penstock.dialects.playbook.policy import read_admission, refuse_control
 from penstock.dialects.playbook.reading import Reading
@@ -47,6 +47,8 @@ def _read_step(reading: Reading, item: SourceNode) -> StepDraft | None:
     if spec is not None:
         _read_spec(reading, spec, step)
     step.loop = read_loop(reading, item.get("loop"), step.sites)
+    if step.loop is not None:
+        step.fanout = laid_over(step.fanout, step.loop.fanout)
     step.tasks = read_tool(reading, item.get("tool"), step.name)
     step.on_done = read_step_set(reading, item.get("set"), step.sites)
     read_next(reading, item, step)

@@ -6,6 +6,7 @@ from penstock.dialects.playbook.word import (
     DEFAULT_MAX_IN_FLIGHT,
     EMITS,
     LOOP_MODES,
+    LOOP_PLACES,
     NAME,
     OPERATION,
     REDUCERS,
@@ -190,6 +191,10 @@ LOOP = {
             "mode": Word("One after another, or side by side.", choice(LOOP_MODES, "sequential")),
             "max_in_flight": Word("How many iterations at once when parallel.", integer(1, DEFAULT_MAX_IN_FLIGHT)),
             "policy": Word("Scheduling hints.", ref("loop_policy")),
+            "loop_mode": Word("The same as `step.spec.loop_mode`, and goes before it.", choice(LOOP_PLACES)),
+            "fanout": Word("The same as `step.spec.fanout`, and goes before it.", ref("fanout")),
+            "reducers": Word("The same as `step.spec.reducers`.", REDUCERS),
+            "shared": Word("The same as `fanout.shared`.", BOOLEAN),
         },
         Strictness.OPEN,
     ),
@@ -211,7 +216,7 @@ LOOP = {
     "fanout": Scope(
         "fanout",
         "How a loop with `loop_mode: fanout` is handed out, in ranges of its elements. It stands in `spec` or in `spec.policy`, "
-        "of the executor or of a step; `fanout.fail_fast: true` is the same as `fanout: {fail_fast: true}`.",
+        "of the executor or of a step, or in `loop.spec`; `fanout.fail_fast: true` is the same as `fanout: {fail_fast: true}`.",
         {
             "fail_fast": Word(
                 "The first element that fails for good stops the loop, and the step fails. True unless the loop is "

@@ -111,13 +111,15 @@ class GlobalSet:
 
 @frozen
 class IteratorStarted:
-    """`items` is what the run is pinned to: a resume goes on over the same elements, whatever the source holds by then."""
+    """`items` is what the run is pinned to: a resume goes on over the same elements, whatever the source holds by then.
+    `spread`: its iterations are run by several workers of a fleet."""
 
     iterator: str
     total: int | None
     items: Json = None
     parallel: int = 1
     mode: str = "accumulate"
+    spread: bool = False
 
 
 @frozen

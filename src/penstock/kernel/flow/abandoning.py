@@ -42,11 +42,25 @@ def abandon(
     for name in scene.spec.regions[region.index].members:
         component = scene.component(name)
         if component is not None and component.status == RUNNING:
+            for iterator in _iterators(component):
+                flow.over[iterator.place.id] = error  # It opens no more iterations.
             at_work.extend(_at_work(flow, name, component))
     for component in sorted(at_work, key=lambda one: one.place.clock):
         end_child(component)
         flow.end(component, stopped(component) if error is None else Ended(ERROR, error=error))
     flow.move()
+
+
+def _iterators(component: ComponentState) -> Iterator[ComponentState]:
+    """The component, if it iterates, and those inside it that do."""
+    inside = [component.inside] if component.inside is not None else []
+    if component.iterator is not None:
+        yield component
+        inside += component.iterator.open.values()
+    for container in inside:
+        for member in container.components.values():
+            if member.status == RUNNING:
+                yield from _iterators(member)
 
 
 def _close_the_rest(flow: Flow) -> None:

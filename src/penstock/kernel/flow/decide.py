@@ -18,8 +18,9 @@ from penstock.kernel import facts
 from penstock.kernel.errors import Refused
 from penstock.kernel.evolve import Execution
 from penstock.kernel.facts import Body, ComponentEnded, Fact
+from penstock.kernel.fanout import Stretch
 from penstock.kernel.flow import closing, iterating, resuming, routing
-from penstock.kernel.flow.ending import Ended, FlowJudge, Verdict
+from penstock.kernel.flow.ending import Ended, FlowJudge, Verdict, Witness
 from penstock.kernel.flow.plan import OF_REGION, FlowPlan
 from penstock.kernel.flow.scene import Scene
 from penstock.kernel.flow.state import (
@@ -59,10 +60,16 @@ class Flow:
         """Iterators of which an iteration has ended."""
         self.elsewhere: set[str] = set()
         """Sub-jobs of the job's own whose holder decides what happens in them; what they decide is heard of (`sharing`)."""
+        self.left: set[str] = set()
+        """Those of them in which something can be decided because of what others did: their holders do not know of it yet."""
         self.only: str | None = None
         """Set where a holder decides: the one sub-job that is his. He does not close it, and touches nothing around it."""
+        self.stretch: Stretch | None = None
+        """Set where a holder decides in some iterations of one iterator, and nowhere else."""
         self.is_through = False
-        """All members of that sub-job have settled."""
+        """All members of that sub-job, or all iterations of that stretch, have settled."""
+        self.witness: Witness | None = None
+        """In a replay: whether a stop was known where something was decided is not to be worked out, only told."""
         self._queue: deque[tuple[Scene, str]] = deque()
         self._is_moving = False
         self._is_held = False
@@ -83,9 +90,18 @@ class Flow:
         self.finish(self.scene_of(component), self.name_of(component), component, end)
         self.move()
 
-    def iterate(self, component: ComponentState, total: int | None, items: Json, parallel: int, mode: str) -> None:
-        """A runner says over which elements an iterator is to run."""
-        iterating.start(self, component, total, items, parallel, mode)
+    def iterate(
+        self,
+        component: ComponentState,
+        total: int | None,
+        items: Json,
+        parallel: int,
+        mode: str,
+        *,
+        spread: bool = False,
+    ) -> None:
+        """A runner says over which elements an iterator is to run. `spread`: others will run the iterations (`spreading`)."""
+        iterating.start(self, component, total, items, parallel, mode, spread=spread)
         self.move()
 
     def cancel(self, reason: str) -> None:
@@ -188,13 +204,24 @@ class Flow:
         return scope not in self.elsewhere and self.only in (None, scope)
 
     def _decide(self, scene: Scene, name: str) -> None:
-        if not self.decides(scene, self.plan.region(name)):
+        region = self.plan.region(name)
+        if not self.decides(scene, region):
+            if any(self.plan.region(link.source) is not region for link in self.plan.inbound[name]):
+                self.left.add(scene.region_scope(region))
             return
         skip = routing.why_skipped(self, scene, name)
+        if self.witness is not None:
+            skip = self._as_witnessed(scene.scope(name), skip, self.witness)
         if skip is not None:
             self._skip(scene, name, skip)
         else:
             self._start(scene, name)
+
+    def _as_witnessed(self, scope: str, skip: routing.Skip | None, witness: Witness) -> routing.Skip | None:
+        stopped = witness.stopped(scope)
+        if stopped is not None:
+            return routing.Skip(stopped, stops=True)
+        return None if skip is not None and skip.stops and witness.has_begun(scope) else skip
 
     def _start(self, scene: Scene, name: str) -> None:
         region, node, part = self.plan.region(name), self.net.nodes[name], self.plan.part(name)

@@ -53,3 +53,15 @@ class FlowJudge(Protocol):
         ...
 
     def elapsed_ms(self, component: ComponentState) -> float: ...
+
+
+class Witness(Protocol):
+    """What a record says of a run that is decided again: what had begun by the time that a stop was known there."""
+
+    def has_begun(self, scope: str) -> bool:
+        """Did the component start there, or the iteration?"""
+        ...
+
+    def stopped(self, scope: str) -> str | None:
+        """The reason, where a component was skipped because the job was to stop."""
+        ...

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from penstock.kernel import facts
 from penstock.kernel.facts import Fact
 from penstock.kernel.flow import resuming, routing
-from penstock.kernel.flow.ending import Ended
+from penstock.kernel.flow.ending import Ended, Witness
 from penstock.kernel.flow.gathering import finish
 from penstock.kernel.flow.plan import OF_ITERATION
 from penstock.kernel.flow.scene import Scene
@@ -23,9 +23,13 @@ SHOWN_ITEM = 200
 LIMIT = "CONDITION_REEVALUATION_LIMIT"
 
 
-def start(flow: Flow, component: ComponentState, total: int | None, items: Json, parallel: int, mode: str) -> None:
-    body = facts.IteratorStarted(component.name, total, items, parallel, mode)
+def start(
+    flow: Flow, component: ComponentState, total: int | None, items: Json, parallel: int, mode: str, *, spread: bool
+) -> None:
+    body = facts.IteratorStarted(component.name, total, items, parallel, mode, spread)
     flow.in_component(component, body, event_name(component.place.id, component.counter - 1))
+    if spread:
+        return
     for iteration in _iterator(component).open.values():
         _take_up(flow, component, iteration)
     flow.advancing.append(component)
@@ -48,10 +52,14 @@ def _take_up(flow: Flow, component: ComponentState, iteration: ContainerState) -
 def advance(flow: Flow, component: ComponentState) -> None:
     """Open what may be opened; when nothing is open and nothing to come, the iterator is over."""
     iterator, node = _iterator(component), flow.node_of(component)
-    while len(iterator.open) < iterator.parallel and (index := _next(flow, component, node)) is not None:
+    width = 1 if flow.stretch is not None and flow.stretch.iterator == component.place.id else iterator.parallel
+    while len(iterator.open) < width and (index := _next(flow, component, node)) is not None:
         _open(flow, component, index)
     if not iterator.open and component.status == "RUNNING":
-        _complete(flow, component, node)
+        if flow.stretch is not None and flow.stretch.iterator == component.place.id:
+            flow.is_through = True
+        else:
+            complete(flow, component)
 
 
 def _iterator(component: ComponentState) -> IteratorState:
@@ -62,16 +70,32 @@ def _iterator(component: ComponentState) -> IteratorState:
 def _next(flow: Flow, component: ComponentState, node: Node) -> int | None:
     iterator = _iterator(component)
     assert node.iterates is not None
-    if component.place.id in flow.over or flow.state.cancelling or not routing.may_start(flow, node.name):
+    if component.place.id in flow.over:
+        return None
+    if flow.witness is not None and iterator.total is not None:
+        return _witnessed(component, iterator, flow.witness)
+    if flow.state.cancelling or not routing.may_start(flow, node.name):
         return None
     if node.iterates.halts and iterator.failed:
         return None
     index = iterator.next_index
+    if flow.stretch is not None and flow.stretch.iterator == component.place.id:
+        index = max(index, flow.stretch.lo)
+        return index if index < flow.stretch.hi else None
     while index in iterator.settled or index in iterator.open:
         index += 1
     if iterator.total is not None:
         return index if index < iterator.total else None
     return index if _again(flow, component, node, index) else None
+
+
+def _witnessed(component: ComponentState, iterator: IteratorState, witness: Witness) -> int | None:
+    assert iterator.total is not None
+    for index in range(iterator.next_index, iterator.total):
+        is_open = index in iterator.settled or index in iterator.open
+        if not is_open and witness.has_begun(f"{component.place.id}[#{index}]"):
+            return index
+    return None
 
 
 def _again(flow: Flow, component: ComponentState, node: Node, index: int) -> bool:
@@ -223,8 +247,8 @@ def _members(scene: Scene) -> int:
 # ---- the end of all
 
 
-def _complete(flow: Flow, component: ComponentState, node: Node) -> None:
-    iterator = _iterator(component)
+def complete(flow: Flow, component: ComponentState) -> None:
+    iterator, node = _iterator(component), flow.node_of(component)
     assert node.iterates is not None
     ended = iterator.ok + iterator.failed
     body = facts.IteratorCompleted(
@@ -273,7 +297,7 @@ def _error(flow: Flow, component: ComponentState, iterator: IteratorState, halts
 
 def _failed(component: ComponentState, iterator: IteratorState) -> JsonMap:
     first = iterator.first_error if isinstance(iterator.first_error, dict) else {}
-    index = min(iterator.failures)
+    index = iterator.first_failed
     message = f"iteration {index} of `{component.name}` failed: {first.get('message', 'no reason given')}"
     return {
         **first,

@@ -49,7 +49,7 @@ def iterator_started(index: FlowIndex, fact: Fact, body: facts.IteratorStarted, 
     if iterator is None:
         iterator = IteratorState(counter, body.total, items, body.parallel, body.mode)
         component.iterator = iterator
-    iterator.opened_at, iterator.base = counter, component.view
+    iterator.opened_at, iterator.base, iterator.spread = counter, component.view, body.spread
     iterator.items = items if items is not None else iterator.items
     iterator.next_index = iterator.settled.low
 
@@ -115,8 +115,8 @@ def close_iteration(index: FlowIndex, container: ContainerState) -> None:
             iterator.failures.append(container.index)
         if container.body == OK:
             iterator.mishandled[container.index] = container
-        if iterator.first_error is None:
-            iterator.first_error = container.error
+        if iterator.first_failed is None or container.index < iterator.first_failed:
+            iterator.first_failed, iterator.first_error = container.index, container.error
         gather(iterator, container.index, {})
     forget(index, container, is_over=container.status == OK)
 

@@ -16,12 +16,22 @@ WIDEST_CONDITION = 80
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """`upstream` is the source of the link that tells most, `link` its kind, `cause` the fact that settled it."""
+    """`upstream` is the source of the link that tells most, `link` its kind, `cause` the fact that settled it. `stops`: not the
+    links decided it, but that the job had been cancelled or was dying by then."""
 
     reason: str
     upstream: str | None = None
     link: str | None = None
     cause: str | None = None
+    stops: bool = False
+
+
+CANCELLED = "the run was cancelled"
+ENDING = "the job is ending: "
+
+
+def is_stop(reason: str) -> bool:
+    return reason == CANCELLED or reason.startswith(ENDING)
 
 
 def unfed(scene: Scene, link: Link, source: ComponentState | None) -> Skip:

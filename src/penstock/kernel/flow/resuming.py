@@ -113,8 +113,11 @@ def settle_kept(flow: Flow, scene: Scene) -> None:
             settle_closed(flow, scene, region, state)
 
 
-def settle_closed(flow: Flow, scene: Scene, region: Region, state: RegionState, *, joins_anew: bool = True) -> None:
-    """`joins_anew`: a join that this sub-job was the last to come to, and that has not started, says so once more."""
+def settle_closed(
+    flow: Flow, scene: Scene, region: Region, state: RegionState, *, joins_anew: bool | str | None = True
+) -> None:
+    """`joins_anew`: a join that this sub-job was the last to come to, and that has not started, says so once more: every one, or
+    those of one sub-job that starts over."""
     scene.open_regions -= 1
     for name in region.members:
         scene.pending.pop(name, None)
@@ -123,7 +126,8 @@ def settle_closed(flow: Flow, scene: Scene, region: Region, state: RegionState, 
             settle_ended(flow, scene, name, component)
     for link in flow.plan.of_region[scene.spec.key, region.index]:
         if link.on is On.SYNCHRONISE:
-            joining.branch_ended(flow, scene, link, state.status, is_told=not joins_anew)
+            target = scene.region_scope(flow.plan.region(link.target))
+            joining.branch_ended(flow, scene, link, state.status, is_told=joins_anew not in (True, target))
         else:
             flow.settle(scene, link, routing.region_fires(link, state.status))
 
@@ -141,13 +145,13 @@ def settle_ended(flow: Flow, scene: Scene, name: str, component: ComponentState)
         flow.count_down(scene, iterator)
 
 
-def settle_so_far(flow: Flow, scene: Scene) -> list[ComponentState]:
-    """Settle what has ended in a scope that is open. The components that are at work."""
+def settle_so_far(flow: Flow, scene: Scene, lost: str | None = None) -> list[ComponentState]:
+    """Settle what has ended in a scope that is open. The components that are at work. `lost`: a sub-job that starts over."""
     at_work: list[ComponentState] = []
     for region in scene.bodies:
         state = scene.region(region)
         if state is not None and state.status not in (PENDING, RUNNING):
-            settle_closed(flow, scene, region, state)
+            settle_closed(flow, scene, region, state, joins_anew=lost)
             continue
         for name in region.members:
             component = scene.component(name)

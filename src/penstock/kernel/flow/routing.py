@@ -27,9 +27,9 @@ def why_skipped(flow: Flow, scene: Scene, name: str) -> Skip | None:
     """All links of `name` have settled: None if it is to run."""
     part = scene.plan.part(name)
     if flow.state.cancelling:
-        return Skip("the run was cancelled")
+        return Skip(reasons.CANCELLED, stops=True)
     if not may_start(flow, name):
-        return Skip(f"the job is ending: {flow.why_ending}")
+        return Skip(f"{reasons.ENDING}{flow.why_ending}", stops=True)
     unfed = _unfed(scene, name, part)
     if unfed is not None:
         return reasons.unfed(scene, unfed, around(flow, scene, unfed))

@@ -116,6 +116,7 @@ class IteratorState:
     items: Sequence[Any] | None
     parallel: int
     mode: str
+    spread: bool = False
     next_index: int = 0
     settled: Bitmap = field(default_factory=Bitmap)
     open: dict[int, ContainerState] = field(default_factory=dict)
@@ -128,6 +129,8 @@ class IteratorState:
     mishandled: dict[int, ContainerState] = field(default_factory=dict)
     """Of these, the ones whose body ended OK and a handler did not: a resume runs only what handles them."""
     first_error: Json = None
+    """Of the failed ones, that of the lowest element."""
+    first_failed: int | None = None
     death: tuple[LogicalClock, int | None, Json] | None = None
     """A component in one of its iterations with which the job dies: where it stands, its exit code, its error."""
     base: View = field(default_factory=View)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 MEMORY = ":memory:"
+LOCK_WAIT_S = 30.0
+"""A file belongs to one process at a time: another worker, or another run, may be about to close it."""
+LOCK_POLL_S = 0.05
 _BATCH = 1000
 _ROWS_AT_ONCE = 5000
 ZONED = "TIMESTAMP WITH TIME ZONE"
@@ -60,13 +64,18 @@ def connect(path: str, *, read_only: bool = False) -> DuckDBPyConnection:
 
     # Without this, a table that is not there is looked for among the variables of this very program.
     config: dict[str, Any] = {"python_enable_replacements": "false"}
-    try:
-        return duckdb.connect(path, read_only=read_only and path != MEMORY, config=config)
-    except duckdb.Error as error:
-        locked = "lock" in str(error)
-        helpers: dict[str, JsonMap] = {"duckdb": {"code": type(error).__name__}}
-        message = f"`{path}` cannot be opened: {_first_paragraph(error)}"
-        raise ToolFailure("connect", message, retryable=locked, helpers=helpers) from None
+    patient_until = time.monotonic() + LOCK_WAIT_S
+    while True:
+        try:
+            return duckdb.connect(path, read_only=read_only and path != MEMORY, config=config)
+        except duckdb.Error as error:
+            locked = "lock" in str(error)
+            if locked and time.monotonic() < patient_until:
+                time.sleep(LOCK_POLL_S)
+                continue
+            helpers: dict[str, JsonMap] = {"duckdb": {"code": type(error).__name__}}
+            message = f"`{path}` cannot be opened: {_first_paragraph(error)}"
+            raise ToolFailure("connect", message, retryable=locked, helpers=helpers) from None
 
 
 def _first_paragraph(error: Exception) -> str:

@@ -326,3 +326,17 @@ SELECT s.id, s.name, extract(epoch FROM s.started)::float8,
    WHERE p.owner = s.id AND greatest(p.until, pg_postmaster_start_time() + %(lease)s) > clock_timestamp())
 FROM live_server AS s
 ORDER BY s.started, s.id;
+
+-- name: spill_soon
+-- In this transaction, what does not fit into very little memory is put into a file of the database's own disk.
+SELECT
+  set_config('work_mem', '64kB', true),
+  set_config('temp_tablespaces', '', true),
+  set_config('jit', 'off', true),
+  set_config('statement_timeout', '3000', true);
+
+-- name: spill
+-- May this session write, and is there room on the disk: what a function returns is kept, and so much of it takes a file.
+SELECT
+  current_setting('transaction_read_only')::boolean OR pg_is_in_recovery(),
+  (SELECT count(*) FROM generate_series(1, 20000));

@@ -566,7 +566,8 @@ ORDER BY w.started, w.id;
 SELECT
   key, execution_id, pool, attempt, holder,
   extract(epoch FROM dispatch_now() - since)::float8,
-  extract(epoch FROM until - dispatch_now())::float8
+  extract(epoch FROM until - dispatch_now())::float8,
+  needs, limit_names, limit_counts
 FROM dispatch_lease
 WHERE state IN ('waiting', 'held')
 ORDER BY number
@@ -577,7 +578,8 @@ LIMIT %(limit)s;
 SELECT
   key, execution_id, pool, attempt, holder,
   extract(epoch FROM dispatch_now() - since)::float8,
-  extract(epoch FROM until - dispatch_now())::float8
+  extract(epoch FROM until - dispatch_now())::float8,
+  needs, limit_names, limit_counts
 FROM dispatch_lease
 WHERE partition = %(partition)s AND execution_id = %(execution_id)s AND state || '' IN ('waiting', 'held')
 ORDER BY number

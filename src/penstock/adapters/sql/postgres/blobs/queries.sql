@@ -51,6 +51,10 @@ SELECT number, body FROM result_piece WHERE blob = %s AND number > %s ORDER BY n
 -- When a result was last put.
 SELECT extract(epoch FROM seen)::float8 FROM result_blob WHERE digest = %s;
 
+-- name: size
+-- How many bytes a result has.
+SELECT size FROM result_blob WHERE digest = %s;
+
 -- name: older
 -- The next results that were last put before a moment, in the order of their numbers.
 SELECT id, digest, extract(epoch FROM seen)::float8

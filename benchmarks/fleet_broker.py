@@ -1,7 +1,6 @@
-"""JetStream for a fleet: the broker, and `python -m benchmarks.fleet_nats NATS_URL serve|worker …`, which is `penstock` with it.
+"""A NATS with JetStream for a fleet, its store in a folder on the same disk.
 
-PostgreSQL holds the truth here as well; only what goes between servers and workers goes over NATS. Its store is a folder on the
-same disk.
+PostgreSQL holds the truth here as well; only what goes between servers and workers goes over NATS.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from benchmarks.peers import NotInstalled
 
@@ -49,31 +47,3 @@ def _address(ports: Path) -> str:
                 pass
         time.sleep(0.01)
     raise RuntimeError(f"NATS does not answer after {START_S:g} s")
-
-
-def main() -> int:
-    """The same commands, put together with the other dispatch."""
-    url, *words = sys.argv[1:]
-    try:
-        from penstock.adapters.nats_dispatch import NatsDispatch
-        from penstock.adapters.nats_dispatch_intake import NatsIntake
-    except ImportError as missing:
-        raise NotInstalled(str(missing)) from missing
-    from penstock import fleet_stores
-    from penstock.adapters.postgres_dispatch import PostgresDispatch
-    from penstock.adapters.postgres_dispatch_intake import PostgresIntake
-    from penstock.cli.main import main as penstock
-
-    def dispatch(places: Any, hall: Any) -> Any:
-        return NatsDispatch(PostgresDispatch(places.database), PostgresIntake(places.database), url)
-
-    def intake(places: Any, hall: Any) -> Any:
-        return NatsIntake(url)
-
-    setattr(fleet_stores, "open_dispatch", dispatch)  # noqa: B010  until the commands have an option for it
-    setattr(fleet_stores, "_intake", intake)  # noqa: B010
-    return int(penstock(words) or 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,60 @@
+"""Now and then: is what should be out still out, and is what is out still wanted?
+
+The log says what is to be done, the dispatch who does it. If the dispatch has lost something, nobody would ever speak of that: it
+is offered anew. If it has kept something of a run that is over, because whoever ended that did not live to clear it away, that
+goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+
+from penstock.ports.log import EventLog, partition_of
+from penstock.server.fleet import FleetForce
+from penstock.server.office import Office
+
+EVERY_S = 20.0
+MOST_KEYS = 5_000
+MOST_LEASES = 1_000
+
+
+class Reconciling:
+    def __init__(
+        self,
+        office: Office,
+        log: EventLog,
+        owned: Callable[[], Collection[int]],
+        forces: Callable[[], Mapping[str, FleetForce | None]],
+    ) -> None:
+        """`forces`: every execution that is driven here, with what it has out once it is under way."""
+        self._office = office
+        self._log = log
+        self._owned = owned
+        self._forces = forces
+        self._missed: frozenset[str] = frozenset()
+
+    async def look(self) -> None:
+        await self._offer_again()
+        await self._clear_away()
+
+    async def _offer_again(self) -> None:
+        """What is missing twice in a row: what is just on its way in or out is missing once."""
+        expected = {key: force for force in self._forces().values() if force is not None for key in force.out_now()}
+        keys = list(expected)
+        missing: set[str] = set()
+        for at in range(0, len(keys), MOST_KEYS):
+            missing |= await self._office.dispatch.missing(keys[at : at + MOST_KEYS])
+        for key in missing & self._missed:
+            expected[key].offer_again(key)
+        self._missed = frozenset(missing)
+
+    async def _clear_away(self) -> None:
+        driven, owned = self._forces(), self._owned()
+        leases = await self._office.dispatch.leases(limit=MOST_LEASES)
+        for execution_id in sorted({one.execution_id for one in leases} - driven.keys()):
+            if partition_of(execution_id) not in owned:
+                continue
+            header = await asyncio.to_thread(self._log.header, execution_id)
+            if (header is None or header.status != "running") and execution_id not in self._forces():
+                await self._office.dispatch.forget(execution_id)

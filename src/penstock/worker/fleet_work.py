@@ -1,0 +1,230 @@
+"""One lease in the hands of a worker: what it says is unpacked, run as an embedded engine would run it, and told of.
+
+Law: the last word is said when everything that was opened under the lease is closed again, because others go on from there: a
+file that this worker still had open could not be opened by them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from penstock.kernel.flow.ending import FlowJudge
+from penstock.kernel.net import Net
+from penstock.kernel.state import ExecutionState
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.ambient import Clock
+from penstock.ports.blobs import BlobStore, ResultRef
+from penstock.ports.briefing import Briefing, unpacked
+from penstock.ports.dispatch import Held
+from penstock.ports.folders import Base
+from penstock.ports.leases import Keys, Lease, Setting
+from penstock.ports.ranges import RangeLease
+from penstock.worker.desk import Desk
+from penstock.worker.fleet_reports import Line, RangeTeller, RunTeller, Teller
+from penstock.worker.range_runner import RangeRunner
+from penstock.worker.workforce import LocalWorkforce
+
+if TYPE_CHECKING:
+    from penstock.worker.fleet_jobs import SubjobHolder
+
+CLOSING_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A document as a worker needs it."""
+
+    net: Net
+    file: str
+    folder: Path
+    lines: Mapping[tuple[str, str], Mapping[str, int]]
+    files: Mapping[str, str] = field(default_factory=dict)
+    bases: Mapping[str, Base] = field(default_factory=dict)
+
+
+class Bench(Protocol):
+    """What a worker has at hand. The composition root fills it in."""
+
+    blobs: BlobStore
+    clock: Clock
+
+    def compile(self, document: Json) -> Compiled: ...
+
+    async def unlock(self, document: Json, net: Net, workload: Any) -> Keys: ...
+
+    def desk(self, execution_id: str, keys: Keys, say: Callable[[Line], None]) -> Desk: ...
+
+    async def clear(self, desk: Desk) -> None: ...
+
+    def judge(self, setting: Setting, now: Callable[[], float]) -> FlowJudge:
+        """Who evaluates the conditions of a job."""
+        ...
+
+
+@dataclass(slots=True)
+class Holding:
+    """A lease that is held here."""
+
+    held: Held
+    teller: Teller
+    bench: Bench
+    gives_way: Callable[[], bool]
+    """Asked by pieces of something large: does somebody else need the place?"""
+    task: asyncio.Task[None] | None = None
+    progress: Callable[[], int] = field(default=lambda: 0)
+    is_lost: bool = False
+    subjob: SubjobHolder | None = None
+    _stop: Callable[[str], Awaitable[None]] | None = None
+    _early: list[JsonMap] = field(default_factory=list)
+    """What it was told before it had got under way."""
+    _asides: set[asyncio.Future[None]] = field(default_factory=set)
+
+    # ---- being told
+
+    async def hear(self, data: Any) -> None:
+        if "answer" in data:
+            self.teller.answered(data)
+        elif self._stop is None:
+            self._early.append(data)
+        else:
+            await self._take_in(data)
+
+    async def stop(self, reason: str) -> None:
+        if self._stop is None:
+            self._early.append({"stop": reason})
+        else:
+            await self._stop(reason)
+
+    async def _ready(self, stop: Callable[[str], Awaitable[None]]) -> None:
+        self._stop = stop
+        for data in self._early:
+            await self._take_in(data)
+
+    async def _take_in(self, data: Any) -> None:
+        if "stop" in data:
+            assert self._stop is not None
+            task = asyncio.ensure_future(self._stop(str(data["stop"])))
+            self._asides.add(task)
+            task.add_done_callback(self._asides.discard)
+        elif self.subjob is not None and "dies" in data:
+            self.subjob.dies(data["dies"], data["why"])
+        elif self.subjob is not None:
+            self.subjob.news(await asyncio.to_thread(self.bench.blobs.get, ResultRef.from_json(data["news"])))
+
+    # ---- doing it
+
+    async def work(self) -> None:
+        briefing = unpacked(self.held.payload, self.bench.blobs)
+        compiled = self.bench.compile(briefing.document)
+        keys = await self.bench.unlock(briefing.document, compiled.net, briefing.scope.workload)
+        desk = self.bench.desk(briefing.execution_id, keys, self.teller.line)
+        try:
+            if briefing.kind == "subjob":
+                await self._subjob(briefing, compiled, keys, desk)
+                return
+            setting = _setting(briefing, compiled, keys, briefing.scope)
+            if briefing.kind == "range":
+                await self._range(briefing, setting, desk)
+            else:
+                await self._run(briefing, setting, desk)
+        finally:
+            with suppress(TimeoutError):  # A connection that does not close must not keep the others waiting for ever.
+                async with asyncio.timeout(CLOSING_S):
+                    await self.bench.clear(desk)
+
+    async def _subjob(self, briefing: Briefing, compiled: Compiled, keys: Keys, desk: Desk) -> None:
+        from penstock.worker.fleet_jobs import SubjobHolder, unfolded  # Playbooks need none of the data plane.
+
+        assert briefing.history is not None
+        history = await asyncio.to_thread(self.bench.blobs.get, briefing.history)
+        tree, state, known = unfolded(briefing, history, desk.load)
+        setting = _setting(briefing, compiled, keys, state)
+        judge = self.bench.judge(setting, desk.clock.now)
+        region, gives_way = briefing.region, self.gives_way
+        holder = SubjobHolder(self.teller, setting, tree, known, region, judge, desk, desk.clock, gives_way)
+        self.progress = lambda: holder.recorded
+        self.subjob = holder
+        try:
+            holder.begin(briefing.stretch)
+            await self._ready(holder.stop)
+            await holder.over()
+        finally:
+            if self.is_lost:
+                await holder.stop("interrupt")
+            await holder.close()
+        if holder.error is not None:
+            self.teller.fail(f"{type(holder.error).__name__}: {holder.error}")
+        elif not holder.flow.is_through:
+            self.teller.give_back(b"")
+
+    async def _run(self, briefing: Briefing, setting: Setting, desk: Desk) -> None:
+        lease = Lease(setting, setting.net.nodes[briefing.run.step], briefing.run)
+        force = LocalWorkforce(desk)
+        reports = RunTeller(self.teller, briefing, desk.clock)
+        self.progress = lambda: reports.recorded
+
+        async def stop(reason: str) -> None:
+            await force.stop(lease, reason)
+
+        force.start(lease, reports)
+        await self._ready(stop)
+        await force.settled(lease)
+        if reports.error is not None:
+            self.teller.fail(str(reports.error))
+        elif lease.stop_reason == "interrupt" and not reports.is_ended:
+            self.teller.give_back(reports.unsent())
+
+    async def _range(self, briefing: Briefing, setting: Setting, desk: Desk) -> None:
+        node = setting.net.nodes[briefing.run.step]
+        assert briefing.shards is not None
+        assert node.fan is not None
+        lease = RangeLease(
+            setting,
+            node,
+            briefing.run,
+            briefing.shards,
+            briefing.collection,
+            briefing.opened_at,
+            briefing.lanes,
+            briefing.emits,
+            dict(node.fan.reducers),
+        )
+        runner = RangeRunner(lease, desk, RangeTeller(self.teller, desk.clock), self.gives_way)
+        self.progress = lambda: runner.progress
+        task = asyncio.ensure_future(runner.run())
+
+        async def stop(reason: str) -> None:
+            lease.stop_reason = "returned" if reason == "interrupt" else reason
+            task.cancel()
+
+        await self._ready(stop)
+        try:
+            await task
+        except asyncio.CancelledError:
+            if lease.stop_reason is None:
+                task.cancel()
+                raise
+
+
+def _setting(briefing: Briefing, compiled: Compiled, keys: Keys, scope: ExecutionState) -> Setting:
+    return Setting(
+        briefing.execution_id,
+        compiled.net,
+        scope,
+        scope.workload,
+        keys,
+        compiled.folder,
+        compiled.file,
+        compiled.lines,
+        briefing.iter_parent,
+        briefing.depth,
+        briefing.outputs,
+        briefing.sample,
+        compiled.files,
+        compiled.bases,
+    )
