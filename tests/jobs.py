@@ -1,6 +1,6 @@
 """The whole engine in a test of jobs: a job's text goes in, the run and its log come out. Real layers, nothing mocked.
 
-Every run that goes through here is also replayed from its log, and every envelope is checked.
+Runs that go through here are also replayed from their log (see `depth.is_replayed`), and every envelope is checked.
 """
 
 from __future__ import annotations
