@@ -12,6 +12,7 @@ from penstock.kernel.facts import ExecutionEnded
 from penstock.ports.log import Entry
 from penstock.ports.results import decode
 from penstock.server.hosting import Submission
+from penstock.worker.fleet_reports import RunTeller
 from tests.engine import document
 from tests.fleet.scene import Fleet, on_fleet
 
@@ -393,3 +394,43 @@ def test_an_element_that_brings_down_its_worker_every_time_takes_no_other_with_i
 def _first(holding: Any) -> int | None:
     shards = decode(holding.held.payload).get("shards")  # type: ignore[union-attr]
     return shards["lo"] if shards else None  # type: ignore[index,call-overload,return-value]
+
+
+STEPS_THAT_END = {
+    "pipeline": """
+- step: start
+  tool: [{name: a, kind: noop, value: 1}, {name: b, kind: noop, value: 2}]
+""",
+    "loop": """
+- step: start
+  loop: {in: [1, 2], iterator: n, spec: {mode: sequential}}
+  tool: [{name: a, kind: noop, value: "{{ iter.n }}"}]
+""",
+}
+
+
+@pytest.mark.parametrize("kind", sorted(STEPS_THAT_END))
+def test_a_step_whose_holder_was_lost_before_its_last_word_and_was_cancelled_then_replays(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All its tasks have ended, and that was said; only the end of the step was not."""
+
+    async def silent(self: RunTeller, lease: Any, body: Any, counter: int) -> None:
+        self.flush()
+        await self.teller.drained()
+        await asyncio.sleep(3600)
+
+    monkeypatch.setattr(RunTeller, "end", silent)
+
+    async def scenario(scene: Fleet) -> None:
+        server = await scene.serve()
+        scene.work("w1")
+        run = await scene.submit(filed(tmp_path, STEPS_THAT_END[kind]))
+        await asyncio.sleep(5)
+        await scene.kill_worker("w1")
+        await server.hosting.ask(run, "cancel", {})
+        assert (await scene.ended(run, 120)).status == "cancelled"
+        monkeypatch.undo()
+        await scene.check_replay(run)
+
+    on_fleet(tmp_path, scenario)

@@ -164,6 +164,7 @@ class _LeaseRun:
         try:
             async with asyncio.timeout(limit) as timer:
                 body = await self._body()
+                self._recall_loss()
         except TimeoutError:
             if not timer.expired():
                 raise
@@ -176,6 +177,13 @@ class _LeaseRun:
             body = self._given_up(lost.failure)
         self.is_reporting = True
         await self.reports.end(lease, body, self._counter())
+
+    def _recall_loss(self) -> None:
+        """In a replay: its holder may have come to the end and been lost before it could say so."""
+        memory = self.desk.memory
+        failure = memory.given_up(self.lease.run.place.id) if memory is not None else None
+        if failure is not None:
+            raise LeaseLost(failure)
 
     async def _body(self) -> RunEnded:
         if self.loop is not None:
