@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from penstock.kernel.errors import Refused
 from penstock.kernel.facts import ExecutionEnded
 from penstock.ports.log import Entry
 from penstock.ports.results import decode
+from penstock.server.hosted_runs import HostedRun
 from penstock.server.hosting import Submission
 from penstock.worker.fleet_reports import RunTeller
 from tests.engine import document
@@ -434,3 +436,28 @@ def test_a_step_whose_holder_was_lost_before_its_last_word_and_was_cancelled_the
         await scene.check_replay(run)
 
     on_fleet(tmp_path, scenario)
+
+
+def test_a_run_that_is_refused_once_is_taken_up_again_and_not_set_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that was fenced out in the middle of a run is refused; it cannot know whether anybody has the run now."""
+    tries: list[str] = []
+    go_on = HostedRun.go_on
+
+    async def once_refused(self: HostedRun, *arguments: Any, **more: Any) -> Any:
+        tries.append(self.execution_id)
+        if len(tries) == 1:
+            raise Refused("another owner has claimed it")
+        return await go_on(self, *arguments, **more)
+
+    monkeypatch.setattr(HostedRun, "go_on", once_refused)
+
+    async def scenario(scene: Fleet) -> None:
+        await scene.serve()
+        scene.work("w1")
+        run = await scene.submit(filed(tmp_path, SLEEP))
+        assert (await scene.ended(run, 120)).status == "completed"
+
+    on_fleet(tmp_path, scenario)
+    assert len(tries) == 2

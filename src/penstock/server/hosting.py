@@ -77,6 +77,7 @@ class Hosting:
         self._loops: list[asyncio.Task[None]] = []
         self._dropping: dict[str, asyncio.Future[None]] = {}
         self._answering: dict[int, asyncio.Task[None]] = {}
+        self._refused_once: set[str] = set()
         self._is_closing = False
 
     # ---- from start to end
@@ -259,9 +260,12 @@ class Hosting:
         except Unavailable as error:  # It will be taken up again.
             self._tell(execution_id, error)
             return None
-        except Refused as error:  # It cannot be driven, and trying again would not help.
+        except Refused as error:
+            # Perhaps it cannot be driven; or somebody else has it by now. In that case another try is refused, or goes well.
             self._tell(execution_id, error)
-            await self._give_up(execution_id, error)
+            if execution_id in self._refused_once:
+                await self._give_up(execution_id, error)
+            self._refused_once ^= {execution_id}
             return None
         except asyncio.CancelledError:
             raise
@@ -270,6 +274,7 @@ class Hosting:
             await self._give_up(execution_id, error)
             return None
         else:
+            self._refused_once.discard(execution_id)
             if run.is_over:  # One that was only let go of is another's, and so are its leases.
                 await self._forget(execution_id)
             return summary
