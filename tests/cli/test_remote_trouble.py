@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import select
+import socket
 import subprocess
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -28,6 +32,52 @@ def until_said(words: str, following: subprocess.Popen[str]) -> str:
     return said
 
 
+class Relay:
+    """A way to a server that one connection gets through, and none after it until it is opened."""
+
+    def __init__(self, url: str, *, is_answered: bool) -> None:
+        self._target = ("127.0.0.1", int(url.rsplit(":", 1)[1]))
+        self._is_answered = is_answered
+        self._is_open = False
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._address = self._listener.getsockname()
+        self.url = f"http://127.0.0.1:{self._address[1]}"
+        self._threads = [threading.Thread(target=self._pass_on)]
+        self._threads[0].start()
+
+    def open(self) -> None:
+        self._is_open = self._is_answered = True
+        self._listener = socket.create_server(self._address)
+        self._threads.append(threading.Thread(target=self._pass_on))
+        self._threads[-1].start()
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for thread in self._threads:
+            thread.join()
+
+    def _pass_on(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                thread = threading.Thread(target=self._carry, args=(client,))
+                self._threads.append(thread)
+                thread.start()
+                if not self._is_open:
+                    self._listener.close()
+
+    def _carry(self, client: socket.socket) -> None:
+        with client, socket.create_connection(self._target) as server, suppress(OSError):
+            while True:
+                for source in select.select([client, server], [], [])[0]:
+                    data = source.recv(65_536)
+                    if not data or (source is server and not self._is_answered):
+                        return
+                    (client if source is server else server).sendall(data)
+
+
 def lines_of(err: str, words: str) -> list[str]:
     return [line for line in err.splitlines() if words in line]
 
@@ -48,6 +98,33 @@ def test_a_server_that_starts_again_is_followed_again_from_the_last_event(folder
     err = before + said.err
     for words in ("trying for 60 s", "following the run again", " start: done", " fin: done"):
         assert len(lines_of(err, words)) == 1, err
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_a_server_that_goes_away_as_soon_as_it_was_asked_is_waited_for(folder: Path, is_answered: bool) -> None:
+    with serving(folder / "home") as running:
+        relay = Relay(running.url, is_answered=is_answered)
+        following = started("run", write("p.yaml", WAITS), "--server", relay.url)
+        before = until_said("trying for 60 s", following)
+        relay.open()
+        until_there(folder / "waiting", following)
+        (folder / "gate").touch()
+        said = ended(following)
+        relay.close()
+        api = Api(running.url)
+        (_,) = api.get("/api/executions").json()["runs"]
+        api.close()
+    assert (said.code, said.out) == (0, '"finished"\n')
+    err = before + said.err
+    for words in ("trying for 60 s", "following the run again", " start: done", " fin: done"):
+        assert len(lines_of(err, words)) == 1, err
+
+
+def test_a_server_that_never_was_there_is_not_waited_for(folder: Path) -> None:
+    said = ended(started("run", write("p.yaml", HELLO), "--server", NOWHERE))
+    assert said.code == 4
+    assert "no server answers" in said.err
+    assert "trying" not in said.err
 
 
 def test_a_run_is_followed_at_the_next_server_when_its_own_has_gone(folder: Path, postgres_url: str) -> None:

@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
+from penstock.cli.output import say
 from penstock.cli.parsing import CommandLineError
 from penstock.kernel.errors import PenstockError, Refused, Unavailable
 
@@ -81,16 +82,23 @@ def _invalid(error: Mapping[str, Any]) -> PenstockError:
 
 
 class Client:
-    def __init__(self, url: str, token: str | None = None) -> None:
-        """`url`: of a server, or of several of one fleet, with commas between them."""
+    def __init__(self, url: str, token: str | None = None, patience_s: float = 0.0) -> None:
+        """`url`: of a server, or of several of one fleet, with commas between them.
+
+        `patience_s`: so long at the least is tried again what may be, once a server was there: what was never there is not
+        waited for.
+        """
         self.given = url
         self.urls = [_checked(one.strip()) for one in url.split(",") if one.strip()]
         if not self.urls:
             raise _no_url(url)
-        self.patience_s = 0.0
-        """So long at the least is tried again what may be, and cannot be done now."""
+        self.note: Callable[[str], None] = say
+        """How it is told that nobody is heard, and that somebody is again."""
+        self._patience_s = patience_s
         self._token = token if token is not None else os.environ.get(TOKEN)
         self._turn = 0
+        self._was_there = False
+        self._lost_at: float | None = None
 
     @property
     def url(self) -> str:
@@ -104,6 +112,23 @@ class Client:
     @property
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._token}"} if self._token else {}
+
+    # ---- whether anybody is heard
+
+    def lost(self, error: PenstockError) -> bool:
+        """Nobody answers: whether to go on trying."""
+        if not self._patience_s or not self._was_there:
+            return False
+        if self._lost_at is None:
+            self._lost_at = time.monotonic()
+            self.note(f"{error.message}; trying for {self._patience_s:g} s to hear of the run again")
+        return time.monotonic() - self._lost_at < self._patience_s
+
+    def found(self) -> None:
+        self._was_there = True
+        if self._lost_at is not None:
+            self._lost_at = None
+            self.note(f"following the run again at {self.url}")
 
     # ---- one answer
 
@@ -145,25 +170,27 @@ class Client:
         if body is not None:
             sent["content"] = encode(body)
             sent["headers"]["Content-Type"] = "application/json"
-        for pause in self._pauses():
+        for pause, is_enough in self._pauses():
             try:
-                return self._once(method, path, sent, is_safe=is_safe)
+                data = self._once(method, path, sent, is_safe=is_safe)
             except _Again as again:
                 self.turn()
-                if pause is None:
+                is_waited_for = pause > 0 and self.lost(again.error)
+                if is_enough and not is_waited_for:
                     raise again.error from again
                 time.sleep(pause)
-        raise AssertionError("the last pause is None")
+            else:
+                self.found()
+                return data
+        raise AssertionError("there is always another pause")
 
-    def _pauses(self) -> Iterator[float | None]:
-        """One after each try; none between one server and the next, and None when that is enough."""
-        until, pauses = time.monotonic() + self.patience_s, iter(PAUSES_S)
+    def _pauses(self) -> Iterator[tuple[float, bool]]:
+        """One after each try, none between one server and the next; and whether so many tries are enough."""
+        pauses = iter(PAUSES_S)
         while True:
-            yield from (0.0 for _ in self.urls[1:])
-            pause = next(pauses, PAUSES_S[-1] if time.monotonic() < until else None)
-            yield pause
-            if pause is None:
-                return
+            yield from ((0.0, False) for _ in self.urls[1:])
+            pause = next(pauses, None)
+            yield (PAUSES_S[-1], True) if pause is None else (pause, False)
 
     def _once(self, method: str, path: str, sent: Mapping[str, Any], *, is_safe: bool) -> bytes:
         import httpx2
@@ -174,6 +201,7 @@ class Client:
         except httpx2.ConnectError as error:
             raise _Again(self._unreachable(error)) from error
         except httpx2.TransportError as error:
+            self._was_there = True  # It may have taken what it was asked.
             failed = Unavailable(f"the server at `{self.url}` did not answer: {_said(error)}", START)
             raise (_Again(failed) if is_safe else failed) from error
         if response.is_success:

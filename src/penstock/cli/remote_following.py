@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
-from penstock.cli.naming import next_command
+from penstock.cli.output import say
 from penstock.cli.remote import CONNECT_S, Client, decoded, error_of
 from penstock.cli.remote_engine import RemoteLog, entry_of
 from penstock.cli.watching import TICK_S, Nobody
@@ -45,13 +45,12 @@ class Following:
         self._hear = progress.line_observer()
         self._tree = None if isinstance(watcher, Nobody) else Execution()
         self._last_id: str | None = None
-        self._lost_at: float | None = None
-        """Since when no server has been heard."""
 
     async def to_the_end(self, after: int) -> bool:
         """Whether the run was followed to its end: False when somebody would rather leave. `after`: what was before is known."""
         if after and self._tree is not None:
             await asyncio.to_thread(self._catch_up, after)
+        self._client.note = self._watcher.note
         loop, leave = asyncio.get_running_loop(), asyncio.Event()
         for number in SIGNALS:
             loop.add_signal_handler(number, leave.set)
@@ -70,6 +69,7 @@ class Following:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             self._look()
+            self._client.note = say
             self._watcher.close(self._progress)
             for number in SIGNALS:
                 loop.remove_signal_handler(number)
@@ -101,31 +101,15 @@ class Following:
             try:
                 async for message in self._messages(after):
                     pause = FIRST_PAUSE_S
-                    self._found()
+                    self._client.found()
                     if self._take(message, after):
                         return
             except Unavailable as error:
-                self._lose(error)
+                if not self._client.lost(error):
+                    raise
             self._client.turn()
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_S)
-
-    def _lose(self, error: Unavailable) -> None:
-        patience_s = self._client.patience_s
-        if self._lost_at is None:
-            self._lost_at = time.monotonic()
-            if patience_s:
-                self._watcher.note(f"{error.message}; trying for {patience_s:g} s to hear of the run again")
-        if time.monotonic() - self._lost_at >= patience_s:
-            raise Unavailable(
-                f"{error.message}; run {self._run} was not followed to its end, and may go on",
-                f"`{next_command(f'show {self._run}', self._client.given)}` looks again",
-            ) from error
-
-    def _found(self) -> None:
-        if self._lost_at is not None:
-            self._lost_at = None
-            self._watcher.note(f"following the run again at {self._client.url}")
 
     def _take(self, message: Message, after: int) -> bool:
         """Whether that was the end."""

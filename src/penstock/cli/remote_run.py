@@ -34,7 +34,7 @@ def run(options: Namespace, url: str) -> int:
     from penstock.cli.documents import Library
     from penstock.cli.sending import Sent
 
-    client = Client(url)
+    client = Client(url, patience_s=options.patience)
     payload = inputs.workload(options.payload, options.set)
     sent = Sent(Library(strict=False), options.file)
     if sent.net is not None:
@@ -58,7 +58,7 @@ def run(options: Namespace, url: str) -> int:
 
 
 def resume(options: Namespace, url: str) -> int:
-    client = Client(url)
+    client = Client(url, patience_s=options.patience)
     answer = client.post(at("executions", options.run, "resume"))
     return _Watched(client, str(answer["execution_id"]), options, None).told(int(answer["seq"]))
 
@@ -128,7 +128,6 @@ class _Watched:
 
     def __init__(self, client: Client, run_id: str, options: Namespace, sent: Sent | None) -> None:
         self._client = client
-        client.patience_s = options.patience  # From here on there is a run that somebody wants to see the end of.
         self._run = run_id
         self._options = options
         self._sent = sent
@@ -149,6 +148,11 @@ class _Watched:
             return self._job(after) if header.kind == "job" else self._playbook(after)
         except KeyboardInterrupt:  # Before it is followed, or after.
             return self._leave()
+        except Unavailable as error:
+            raise Unavailable(
+                f"{error.message}; run {self._run} was not followed to its end, and may go on",
+                f"`{next_command(f'show {self._run}', self._client.given)}` looks again",
+            ) from error
 
     def _playbook(self, after: int) -> int:
         from penstock.cli.progress import Progress
