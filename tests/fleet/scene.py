@@ -99,7 +99,7 @@ class Fleet:
                 hosted.run.host._halt.set()
                 tasks.extend(hosted.run.host._tasks)
             if hosted.run.force is not None:
-                tasks.extend(child.task for child in hosted.run.force._children.values() if child.task is not None)
+                tasks.extend(hosted.run.force._children.tasks)
                 if hosted.run.force._subjobs is not None:
                     tasks.extend(hosted.run.force._subjobs._asides)
             tasks.append(hosted.task)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from penstock.kernel import facts, fanout
+from penstock.kernel import facts, fanin, fanout
 from penstock.kernel.errors import Refused
 from penstock.kernel.fanout import FanoutState, ShardRange
 from penstock.kernel.net import Fanout
@@ -177,7 +177,7 @@ class Loop(RuleBasedStateMachine):
                 if number in self.state.out:
                     self.report(sorted(self.state.out).index(number), 1.0, set())
         assert self.state.is_over
-        body = fanout.completed(self.run_, None)
+        body = fanin.completed(self.run_, None)
         assert body.succeeded + body.failed + body.skipped == body.total
         if not self.state.is_stopping:
             assert (body.skipped, body.total) == (0, self.total)
@@ -260,7 +260,7 @@ def test_a_fan_in_is_complete_partial_or_failed(failed: int, stopped: bool, poli
         fanout.evolve(run, fanout.enqueued(run, piece, 2))
         fanout.evolve(run, facts.ShardsDone(LOOP, 1, 2, 4, 2, 0, {"same": None}))
     assert state.is_over
-    body = fanout.completed(run, {"loop_id": LOOP})
+    body = fanin.completed(run, {"loop_id": LOOP})
     assert body.status == status
     assert (body.succeeded, body.failed, body.skipped) == ((1 if stopped else 4 - failed), failed, 2 if stopped else 0)
 

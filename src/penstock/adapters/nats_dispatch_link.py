@@ -15,6 +15,7 @@ from nats import errors
 from nats.aio.client import Client
 
 from penstock.kernel.errors import Refused, Unavailable
+from penstock.ports.undoing import unless_done_async
 
 CONNECT_SECONDS = 5
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
@@ -166,8 +167,8 @@ class Link:
             _happened(ended)
 
         client = Client()
-        try:
-            async with asyncio.timeout(2 * CONNECT_SECONDS):
+        async with unless_done_async(lambda: _hang_up(client)), asyncio.timeout(2 * CONNECT_SECONDS):
+            try:
                 await client.connect(
                     self._url.split(","),
                     name=f"penstock: {self._purpose}",
@@ -178,11 +179,10 @@ class Link:
                     error_cb=listen,
                     closed_cb=closed,
                 )
-        except BaseException as error:
-            await _hang_up(client)
-            if isinstance(error, errors.NoServersError) and said and isinstance(said[0], NATS_ERRORS):
-                raise said[0] from None
-            raise
+            except errors.NoServersError:
+                if said and isinstance(said[0], NATS_ERRORS):
+                    raise said[0] from None
+                raise
         return client, gone, ended
 
     async def _watch(self, client: Client, gone: asyncio.Future[None], stop: asyncio.Future[None]) -> None:

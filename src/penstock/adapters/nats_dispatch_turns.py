@@ -20,6 +20,7 @@ from nats.aio.msg import Msg
 
 from penstock.adapters.nats_dispatch_link import NATS_ERRORS, Link, send
 from penstock.adapters.nats_dispatch_wire import NO_TICKET, Names, Ticket, Unreadable, consumer, read_ticket
+from penstock.ports.undoing import unless_done_async
 
 # So long an order stands, and so much later it is taken to be lost if nothing was heard of it.
 ORDER_SECONDS, LATE_SECONDS = 5.0, 1.0
@@ -114,12 +115,9 @@ class Turns:
     async def _while_waiting(self, waiter: Waiter, waiting: Awaitable[None]) -> list[Turn]:
         self._waiters.append(waiter)
         try:
-            await waiting
-        except NATS_ERRORS:
-            pass  # Whoever is not called looks all the same.
-        except BaseException:
-            await self.hand_on(message for message, _ in waiter.turns)
-            raise
+            async with unless_done_async(lambda: self.hand_on(message for message, _ in waiter.turns)):
+                with suppress(*NATS_ERRORS):  # Whoever is not called looks all the same.
+                    await waiting
         finally:
             self._waiters.remove(waiter)
         self.is_deaf = waiter.is_deaf

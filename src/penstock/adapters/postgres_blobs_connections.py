@@ -17,6 +17,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from penstock.adapters.postgres_database import Connection
 from penstock.adapters.postgres_errors import is_passing, is_soon_over, place_of, unavailable
 from penstock.kernel.errors import Refused
+from penstock.ports.undoing import unless_done
 
 T = TypeVar("T")
 
@@ -75,18 +76,18 @@ class Connections:
 
     def _try(self, act: Callable[[Connection], T]) -> T:
         connection = self._take()
-        try:
+        with unless_done(lambda: self._give_up(connection)):
             if not self._is_prepared:
                 self._prepare(connection)
                 self._is_prepared = True
             result = act(connection)
-        except BaseException:
-            if connection.closed:  # What took this one away has probably taken the others too.
-                self._drop_idle()
-            connection.close()
-            raise
         self._give_back(connection)
         return result
+
+    def _give_up(self, connection: Connection) -> None:
+        if connection.closed:  # What took this one away has probably taken the others too.
+            self._drop_idle()
+        connection.close()
 
     def _take(self) -> Connection:
         with self._mutex:
@@ -96,11 +97,8 @@ class Connections:
                 return self._idle.pop()
         connection = Connection.connect(self._conninfo, autocommit=True)
         connection.limit_s = LIMIT_SECONDS
-        try:
+        with unless_done(connection.close):
             connection.execute(SETTINGS)
-        except BaseException:
-            connection.close()
-            raise
         return connection
 
     def _give_back(self, connection: Connection) -> None:

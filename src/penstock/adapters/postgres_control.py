@@ -31,6 +31,7 @@ from penstock.adapters.postgres_rows import given_values, kept
 from penstock.adapters.sql_files import queries, schema_files
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.control import Filed, Hook, Schedule, Scope, Token
+from penstock.ports.undoing import unless_done
 
 T = TypeVar("T")
 Values = Mapping[str, object]
@@ -47,11 +48,8 @@ class PostgresControl:
     ) -> None:
         self._seal = Seal(environ)
         self._database = Database(url, patience_s)
-        try:
+        with unless_done(self._database.close):
             self._database.run(self._bring_up)
-        except BaseException:
-            self._database.close()
-            raise
 
     def close(self) -> None:
         self._database.close()

@@ -25,6 +25,7 @@ from psycopg.rows import TupleRow
 from penstock.adapters.postgres_errors import Lost, is_passing, is_soon_over, is_unfit, place_of, unavailable
 from penstock.adapters.sql_files import queries, schema_files
 from penstock.kernel.errors import Refused, Unavailable
+from penstock.ports.undoing import unless_done
 
 T = TypeVar("T")
 Job = Callable[["Connection"], T]
@@ -90,11 +91,8 @@ class Database:
         self._closed = threading.Event()
         self._threads: ThreadPoolExecutor | None = None
         self._threads_lock = threading.Lock()
-        try:
+        with unless_done(self.close):
             self._open()
-        except BaseException:
-            self.close()
-            raise
 
     # -- connections --------------------------------------------------------------------------------------------------
 
@@ -105,14 +103,11 @@ class Database:
         limit_s = limit_s or STATEMENT_SECONDS
         lock_s = min(LOCK_SECONDS, limit_s)
         connection.application, connection.limit_s = name, limit_s + lock_s
-        try:
+        with unless_done(connection.close):
             values = {"statement_ms": _ms(limit_s), "lock_ms": _ms(lock_s), "idle_ms": _ms(limit_s)}
             *_, version, encoding, schema = connection.execute(SQL["prepare_session"], values).fetchone() or ()
             self._check_server(version, encoding, schema)
             self._end_given_up(connection)
-        except BaseException:
-            connection.close()
-            raise
         return connection
 
     def give_up(self, connection: Connection) -> None:

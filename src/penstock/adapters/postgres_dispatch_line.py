@@ -18,6 +18,7 @@ from psycopg.pq import TransactionStatus
 from penstock.adapters.postgres_dispatch_schema import SQL, Connection, bring_up, connect, prepare
 from penstock.adapters.postgres_errors import is_passing, is_soon_over, is_unfit, place_of, unavailable, words_of
 from penstock.kernel.errors import Refused, Unavailable
+from penstock.ports.undoing import unless_done_async
 
 T = TypeVar("T")
 Call = Callable[[Connection], Awaitable[T]]
@@ -44,14 +45,11 @@ class Line:
         """A connection of one's own, with the tables there. Raises psycopg's errors."""
         connection = await connect(self._url)
         self._has_answered = True
-        try:
+        async with unless_done_async(connection.close):
             await prepare(connection, self.place)
             if not self._is_brought_up:
                 await bring_up(connection, self.place)
                 self._is_brought_up = True
-        except BaseException:
-            await connection.close()
-            raise
         return connection
 
     async def run(self, call: Call[T], abandoned: Callable[[T], Awaitable[None]] | None = None) -> T:
@@ -111,22 +109,20 @@ class Line:
         if self._connection is None:
             self._connection = await self._connect_again()
         connection = self._connection
-        try:
-            return await call(connection)
-        except BaseException:
+
+        async def leave() -> None:
             if connection.closed or connection.info.transaction_status != TransactionStatus.IDLE:
                 await self._hang_up()
-            raise
+
+        async with unless_done_async(leave):
+            return await call(connection)
 
     async def _connect_again(self) -> Connection:
         connection = await self.connect()
-        try:
+        async with unless_done_async(connection.close):
             if self._given_up:
                 await connection.execute(SQL["end_backends"], {"names": self._given_up})
                 self._given_up = []
-        except BaseException:
-            await connection.close()
-            raise
         return connection
 
     async def _hang_up(self) -> None:

@@ -15,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from penstock.adapters.postgres_database import SQL, Connection
 from penstock.adapters.postgres_errors import place_of, state_of, unavailable
 from penstock.kernel.errors import Unavailable
+from penstock.ports.undoing import unless_done
 
 LIMIT_SECONDS = 3.0
 # Somebody allows no files that large: then it is not known whether the disk is full.
@@ -53,14 +54,10 @@ class PostgresProbe:
 
     def _look(self) -> None:
         connection = self._opened()
-        try:
-            # Settings are those of one transaction: poolers that hand connections around let nothing else pass.
-            with connection.transaction():
-                connection.execute(SQL["spill_soon"])
-                (is_read_only, _) = connection.execute(SQL["spill"]).fetchone() or (False, 0)
-        except BaseException:
-            self._drop()
-            raise
+        # Settings are those of one transaction: poolers that hand connections around let nothing else pass.
+        with unless_done(self._drop), connection.transaction():
+            connection.execute(SQL["spill_soon"])
+            (is_read_only, _) = connection.execute(SQL["spill"]).fetchone() or (False, 0)
         if is_read_only:
             raise Unavailable(
                 f"{self.place} is read-only", "connect to the primary server (`target_session_attrs=read-write`)"

@@ -24,6 +24,7 @@ from penstock.adapters.postgres_ownership import Claim
 from penstock.adapters.waiters import Waiters
 from penstock.kernel.errors import Bug, Refused, Unavailable
 from penstock.ports.log import Entry, Status
+from penstock.ports.undoing import unless_done
 
 # Entries nobody waits for are gathered this long, or until there are this many, before the thread is woken for them.
 GATHER_SECONDS = 0.005
@@ -213,11 +214,8 @@ class PostgresWriter:
         def once() -> None:
             if not batch.parts and not batch.strangers:
                 return
-            try:
+            with unless_done(self._disconnect):
                 write(self._connected(), self._id, batch)
-            except BaseException:
-                self._disconnect()
-                raise
 
         self._database.patiently(once)
         return batch

@@ -19,6 +19,7 @@ from penstock.adapters.folders import make_folder
 from penstock.adapters.sql_files import queries, schema_files, statements
 from penstock.adapters.sqlite_errors import is_busy, unavailable
 from penstock.kernel.errors import Unavailable
+from penstock.ports.undoing import unless_done
 
 T = TypeVar("T")
 
@@ -55,11 +56,8 @@ class Database:
         make_folder(path.parent)
         with self.guarding():
             connection = self._connect(busy_seconds)
-            try:
+            with unless_done(connection.close):
                 self._prepare(connection)
-            except BaseException:
-                connection.close()
-                raise
         self._idle.append(connection)
 
     @contextmanager
@@ -103,11 +101,8 @@ class Database:
         connection = sqlite3.connect(
             self.path, timeout=busy_seconds, isolation_level=None, check_same_thread=False, cached_statements=256
         )
-        try:
+        with unless_done(connection.close):
             patiently(lambda: self._settings(connection), self.busy_seconds)
-        except BaseException:
-            connection.close()
-            raise
         return connection
 
     def _is_archive(self) -> bool:

@@ -21,6 +21,7 @@ from penstock.adapters.sqlite_database import BUSY_SECONDS, SQL, Database
 from penstock.adapters.sqlite_writer import SqliteWriter
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.log import Entry, Header, Request, Status, partition_of
+from penstock.ports.undoing import unless_done
 
 FILE_NAME = "penstock.db"
 # Read in pages: a read that stayed open would keep the write-ahead log from being cut back.
@@ -41,11 +42,8 @@ class SqliteLog:
         self._locks = OwnerLocks(home / "locks")
         self._epochs: dict[str, int] = {}
         self._database = Database(home / FILE_NAME, busy_seconds)
-        try:
+        with unless_done(self._database.close):
             self._writer = SqliteWriter(self._database)
-        except BaseException:
-            self._database.close()
-            raise
 
     @property
     def path(self) -> Path:
@@ -75,11 +73,8 @@ class SqliteLog:
             return epoch
 
         self._locks.take(execution_id, owner)
-        try:
+        with unless_done(lambda: self._locks.give_back(execution_id)):
             epoch = await self._writer.transact(job)
-        except BaseException:
-            self._locks.give_back(execution_id)
-            raise
         self._epochs[execution_id] = epoch
         return epoch
 

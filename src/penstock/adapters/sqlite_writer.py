@@ -26,6 +26,7 @@ from penstock.adapters.sqlite_errors import is_busy, unavailable
 from penstock.adapters.waiters import Waiters
 from penstock.kernel.errors import Bug, Refused, Unavailable
 from penstock.ports.log import Entry, Status
+from penstock.ports.undoing import unless_done
 
 T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], T]
@@ -241,23 +242,24 @@ class SqliteWriter:
         """One transaction with what waits. False when it could not be begun without waiting."""
         if self._fault or not self._queue:
             return True
-        try:
-            if not self._begin(patience):
-                return False
-            batch, entries = self._take()
-            refused, broken = self._write(batch)
-            self._connection.execute("COMMIT")
-        except (sqlite3.Error, MemoryError) as error:
-            self._fail(unavailable(error, self._database.path))
-            return True
-        except BaseException:
-            self._fail(Unavailable(f"writing to `{self._database.path}` was interrupted", SAFE))
-            raise
+        with unless_done(self._fail_as_interrupted):
+            try:
+                if not self._begin(patience):
+                    return False
+                batch, entries = self._take()
+                refused, broken = self._write(batch)
+                self._connection.execute("COMMIT")
+            except (sqlite3.Error, MemoryError) as error:
+                self._fail(unavailable(error, self._database.path))
+                return True
         self._refused |= refused
         self._broken = broken
         self._written += entries
         self._settled = batch[-1].ticket
         return True
+
+    def _fail_as_interrupted(self) -> None:
+        self._fail(Unavailable(f"writing to `{self._database.path}` was interrupted", SAFE))
 
     def _begin(self, patience: float) -> bool:
         """Open a transaction that may write. False when another process is writing and there is no time to wait."""

@@ -16,6 +16,7 @@ from penstock.data.hashing import content_hash, content_query
 from penstock.data.landing import Landing
 from penstock.data.parquet import export_statement, view_statement
 from penstock.ports.rows import Relation, RowsFailed, Schema
+from penstock.ports.undoing import unless_done
 
 
 class DuckDbEngine:
@@ -56,12 +57,9 @@ class DuckDbEngine:
         if relation.spilled:
             return relation
         path = self._database.new_file()
-        try:
+        with unless_done(lambda: path.unlink(missing_ok=True)):
             self._write(relation, path)
             spilled = self._view(path, relation.schema, relation.rows, relation.hash, is_ours=True)
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
         self._database.drop(relation.name)
         return spilled
 

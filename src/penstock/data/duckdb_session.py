@@ -31,6 +31,7 @@ from penstock.data.loading import MappingWriter, TableWriter
 from penstock.data.python_rows import Conversion, batches
 from penstock.data.untyped import Bound, Stuck, bound_under_some_types, has_untyped
 from penstock.ports.rows import Column, Copy, Relation, RowsFailed, Schema, SqlText, Stage, Staged
+from penstock.ports.undoing import unless_done
 
 T = TypeVar("T")
 _AGAIN_AFTER = 0.02
@@ -242,11 +243,8 @@ class DuckDbSession:
             with self.using(cursor):
                 writer.write(batch)
 
-        try:
+        with unless_done(writer.abandon):
             Feed(self._limits, self._database.spill).run(batches, write)
-        except BaseException:
-            writer.abandon()
-            raise
 
     def load_arrow(self, stream: Any, schema: Schema | None = None) -> Relation:
         if not hasattr(stream, "__arrow_c_stream__"):
@@ -302,11 +300,8 @@ class DuckDbSession:
     def making(self) -> Iterator[str]:
         """A name for a table that is being made: it goes again if that fails."""
         name = self._database.new_name()
-        try:
+        with unless_done(lambda: self._database.drop(name)):
             yield name
-        except BaseException:
-            self._database.drop(name)
-            raise
         self._made.add(name)
 
     def forget(self, name: str) -> None:

@@ -10,6 +10,7 @@ from penstock.data.counting import counts
 from penstock.data.fusing import Fusion, Place, Step, fusion
 from penstock.data.landing import Landing
 from penstock.ports.rows import Relation, Stage, Staged
+from penstock.ports.undoing import unless_done
 
 if TYPE_CHECKING:
     from penstock.data.duckdb_session import DuckDbSession
@@ -42,20 +43,21 @@ class _Attempt:
 
     def run(self) -> dict[str, Staged]:
         try:
-            for step in self._planned.steps:
-                self._run_step(step)
-            staged = self._staged()
-            for landing in self._landings:
-                landing.land()
-        except BaseException:
-            for name in self._tables.values():
-                self._session.forget(name)
-            raise
+            with unless_done(self._forget_tables):
+                for step in self._planned.steps:
+                    self._run_step(step)
+                staged = self._staged()
+                for landing in self._landings:
+                    landing.land()
         finally:
             for landing in self._landings:
                 landing.discard()
         self._forget_unwanted()
         return staged
+
+    def _forget_tables(self) -> None:
+        for name in self._tables.values():
+            self._session.forget(name)
 
     def _run_step(self, step: Step) -> None:
         has_marks = any(place in self._planned.marks for place in step.inner)

@@ -12,20 +12,18 @@ from typing import Any, cast
 
 import msgspec
 
-from penstock.kernel.facts import Fact, RunEnded
 from penstock.kernel.fanout import ShardRange, Stretch
 from penstock.kernel.patches import Gathered, SharedContext, Staged
 from penstock.kernel.places import Place
 from penstock.kernel.state import Bitmap, ExecutionState, LoopState, PipelineState, RunState
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore, ResultRef, is_ref
-from penstock.ports.dispatch import NoteKind
 from penstock.ports.leases import Lease, Setting, SubjobLease
 from penstock.ports.log import Entry
 from penstock.ports.loop_results import LoopResults
-from penstock.ports.ranges import Failed, RangeLease, RangeReport
+from penstock.ports.ranges import RangeLease
 from penstock.ports.results import Load, decode, encode, loader, thawed
-from penstock.ports.wire import to_clock, to_entry, to_fact
+from penstock.ports.wire import to_clock
 
 LARGEST = 128 * 1024
 VERSION = 1
@@ -105,6 +103,10 @@ def brief_subjob(
         "stretch": None if stretch is None else [stretch.iterator, stretch.lo, stretch.hi],
     }
     return _packed(data, blobs)
+
+
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder().decode
 
 
 def pack_entries(entries: list[Entry]) -> bytes:
@@ -336,101 +338,3 @@ def _read_loop(data: JsonMap, ctx: JsonMap, blobs: BlobStore) -> LoopState:
     if kept is not None:
         loop.results = LoopResults.restored(blobs.get(kept.ref))
     return loop
-
-
-# ---- what a worker says
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """One thing that the holder of a lease said. `facts` come with the time they happened at."""
-
-    facts: list[tuple[Fact, float]]
-    end: RunEnded | None = None
-    counter: int = 0
-    ask: JsonMap | None = None
-    report: RangeReport | None = None
-    opened: JsonMap | None = None
-    failed: JsonMap | None = None
-    reason: str | None = None
-    refusal: JsonMap | None = None
-    """Why this worker cannot do it, and will not be able to another time: a secret that it lacks."""
-    lines: list[Json] | None = None
-
-
-def is_loss(kind: NoteKind, said: Said) -> bool:
-    """Does this count against the tries of what came back? That a worker lacks something does not."""
-    return kind is NoteKind.LOST or (said.reason is not None and said.refusal is None)
-
-
-_pack = msgspec.msgpack.Encoder().encode
-_unpack = msgspec.msgpack.Decoder().decode
-
-
-def said_facts(entries: list[Entry]) -> bytes:
-    return _pack({"facts": [list(entry) for entry in entries]})
-
-
-def said_end(entries: list[Entry], end: Fact, worker: str) -> bytes:
-    return _pack({"facts": [list(entry) for entry in entries], "end": list(to_entry(end, 0, 0.0, worker))})
-
-
-def said_ask(ask: JsonMap) -> bytes:
-    return _pack({"ask": encode(ask)})
-
-
-def said_lines(lines: list[Json]) -> bytes:
-    return _pack({"lines": encode(lines)})
-
-
-def said_range(
-    report: RangeReport | None,
-    *,
-    opened: JsonMap | None = None,
-    failed: JsonMap | None = None,
-    reason: str | None = None,
-    refusal: JsonMap | None = None,
-) -> bytes:
-    data: dict[str, Any] = {}
-    if report is not None:
-        data["report"] = encode({one.name: getattr(report, one.name) for one in fields(report)})
-    for name, value in (("opened", opened), ("failed", failed), ("reason", reason), ("refusal", refusal)):
-        if value is not None:
-            data[name] = encode(value)
-    return _pack(data)
-
-
-def heard(body: bytes, load: Load) -> Said:
-    data = _unpack(body) if body else {}
-    facts = [_fact(one, load) for one in data.get("facts", ())]
-    end = counter = None
-    if "end" in data:
-        fact = _fact(data["end"], load)[0]
-        end, counter = cast(RunEnded, fact.body), cast(int, fact.clock[-1])
-    return Said(
-        facts,
-        end,
-        counter or 0,
-        _value(data.get("ask"), load),
-        _report(_value(data.get("report"), load)),
-        _value(data.get("opened"), load),
-        _value(data.get("failed"), load),
-        cast("str | None", _value(data.get("reason"), load)),
-        _value(data.get("refusal"), load),
-        _value(data.get("lines"), load),
-    )
-
-
-def _fact(values: list[Any], load: Load) -> tuple[Fact, float]:
-    entry = Entry(*values)
-    return to_fact(entry, load), entry.ts
-
-
-def _value(data: bytes | None, load: Load) -> Any:
-    return None if data is None else thawed(decode(data), load)
-
-
-def _report(data: Any) -> RangeReport | None:
-    if data is None:
-        return None
-    return RangeReport(**{**data, "failures": [Failed(*one) for one in data["failures"]]})

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from penstock.dialects.reading import did_you_mean, listed
 from penstock.kernel.decide import Decider, opening
@@ -24,9 +24,11 @@ from penstock.kernel.values import Json, JsonMap, merge_deeply
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Caller, Keys, Lease, Setting, Workforce
 from penstock.ports.results import loader, view
+from penstock.ports.undoing import unless_done
 from penstock.server.abandon import end_child, forsake
 from penstock.server.continuing import failed_before, going_on
 from penstock.server.documents import Documents, Pinned
+from penstock.server.driver import Driver
 from penstock.server.fanouts import FanoutDriver
 from penstock.server.judge import TemplateJudge
 from penstock.server.played import Played, asked_for
@@ -39,38 +41,6 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 32
 FLUSH_S = 0.05
-
-
-class Driver(Protocol):
-    """Whoever drives one execution scope: a playbook's or a job's."""
-
-    setting: Setting
-    finished: asyncio.Event
-
-    @property
-    def state(self) -> ExecutionState: ...
-
-    async def begin(self) -> None: ...
-
-    async def go_on(self) -> None:
-        """Take up a scope whose state was folded from the log."""
-        ...
-
-    async def resume(self) -> None:
-        """Take up the root of an execution that stopped or failed, and say so in the log."""
-        ...
-
-    async def cancel(self, reason: str) -> None: ...
-
-    async def halt(self, grace_s: float) -> None:
-        """Stop where we are, recording nothing: what is under way will be taken up by a resume."""
-        ...
-
-    def interrupt(self, reason: str) -> None: ...
-
-    async def played(self, return_step: str | None) -> Played:
-        """What the caller of a child scope gets, once that has ended."""
-        ...
 
 
 class ExecutionHost:
@@ -318,10 +288,7 @@ class ExecutionHost:
         end_child(tree, tree.executions.get(f"{component.place.id}/"), self.stream.record, self.net_of)
 
     def forsake(self, pipeline: PipelineState) -> None:
-        forsake(self.stream.tree, pipeline, self.stream.record, self._net_of)
-
-    def _net_of(self, document: Json) -> Net:
-        return self.documents.compile(Pinned.from_mapping(document))[0]
+        forsake(self.stream.tree, pipeline, self.stream.record, self.net_of)
 
     async def play(
         self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
@@ -335,11 +302,8 @@ class ExecutionHost:
     ) -> Driver:
         """Begin the execution that the caller asks for, or take up the one that it asked for before."""
         driver, is_new = await self._child(caller, path, values, return_step, outputs)
-        try:
+        with unless_done(lambda: self._drivers.pop(driver.state.place.id, None)):
             await (driver.begin() if is_new else driver.go_on())
-        except BaseException:
-            self._drivers.pop(driver.state.place.id, None)
-            raise
         return driver
 
     async def finish_child(self, caller: Caller, driver: Driver) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from penstock.expr.template import ExpressionError
-from penstock.kernel import facts, fanout
+from penstock.kernel import facts, fanin, fanout
 from penstock.kernel.decide import stopped
 from penstock.kernel.errors import Refused
 from penstock.kernel.facts import Fact, RunEnded
@@ -313,18 +313,18 @@ class FanoutDriver:
 
     def _fan_in(self) -> None:
         run, state = self.run, self.fanout
-        losers = fanout.conflicts(run)
+        losers = fanin.conflicts(run)
         beaten = {index for index, _ in losers}
         if state.completed is None:  # Otherwise a crash came between it and the end of the step.
             for index, error in losers:
                 self._record_failure(Failed(index, str(index), error), SETTLED, 0, again=False)
             refs: JsonMap = {"loop_id": run.loop_name, "execution_id": self.host.execution_id}
-            body = fanout.completed(run, refs)
+            body = fanin.completed(run, refs)
             cause = event_name(run.place.id, state.opened_at)
             self.host.record(Fact(run.place.id, (*run.place.clock, run.counter), body, cause))
         results = results_of(state, self.host.blobs, self.scope.setting.net.limits.max_payload_bytes, beaten)
-        writes = fanout.gathered(run, beaten)
-        end = fanout.ending(run, results, writes)
+        writes = fanin.gathered(run, beaten)
+        end = fanin.ending(run, results, writes)
         self._finish(self.scope.judge.with_step_writes(self.node, run, end))
 
     def _end(self, error: JsonMap) -> None:

@@ -10,11 +10,9 @@ import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.kernel.decide import stopped
-from penstock.kernel.errors import Refused
 from penstock.kernel.evolve import Execution, pipeline_of
 from penstock.kernel.facts import (
     Fact,
@@ -27,22 +25,22 @@ from penstock.kernel.facts import (
 from penstock.kernel.net import Node
 from penstock.kernel.state import NOT_OPENED, PipelineState, RunState
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.briefing import Said, brief_range, brief_run, heard, is_loss
+from penstock.ports.briefing import brief_range, brief_run
 from penstock.ports.dispatch import Note, NoteKind, Offer, name_of
-from penstock.ports.leases import Caller, JobReports, Lease, Reports, Setting, SubjobLease
+from penstock.ports.leases import JobReports, Lease, Reports, Setting, SubjobLease
 from penstock.ports.log import Entry
 from penstock.ports.loop_results import keep_result
 from penstock.ports.ranges import RangeLease, RangeReports
 from penstock.ports.results import encode, loader
-from penstock.ports.wire import to_clock
+from penstock.ports.saying import Said, heard, is_loss
 from penstock.server import suspects
+from penstock.server.fleet_children import ChildrenOut
 from penstock.server.office import Office
-from penstock.server.played import Played
 from penstock.server.terms import limits_of, needs_of, pool_of, stall_of
 
 if TYPE_CHECKING:
     from penstock.kernel.flow.state import ComponentState
-    from penstock.server.executions import Driver, ExecutionHost
+    from penstock.server.executions import ExecutionHost
     from penstock.server.fleet_jobs import SubjobOut, SubjobsOut
 
 LEASE_S = 10.0
@@ -62,16 +60,6 @@ class RangeOut:
     lease: RangeLease
     reports: RangeReports
     over: asyncio.Event
-
-
-@dataclass(slots=True)
-class Child:
-    """An execution that a holder asked for. `asked`: who waits for its end, and in which words he asked."""
-
-    caller: Caller
-    driver: Driver
-    asked: tuple[str, JsonMap] | None = None
-    task: asyncio.Task[None] | None = None
 
 
 class FleetForce:
@@ -96,7 +84,7 @@ class FleetForce:
         self._lease_s = lease_s
         self._runs: dict[str, RunOut] = {}
         self._ranges: dict[str, RangeOut] = {}
-        self._children: dict[str, Child] = {}
+        self._children = ChildrenOut(office, self._host, self._lease_around)
         self._load = loader(office.blobs)
 
     # ---- step runs
@@ -207,10 +195,7 @@ class FleetForce:
         keep_result(run, end, pipeline)
 
     async def close(self) -> None:
-        tasks = [child.task for child in self._children.values() if child.task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._children.close()
         if self._subjobs is not None:
             await self._subjobs.close()
         ends = [*(out.over for out in self._runs.values()), *(out.over for out in self._ranges.values())]
@@ -255,7 +240,7 @@ class FleetForce:
         with self._said_by(note):
             subjobs.record(out, said, stream.tree, stream.record)
         if note.kind is NoteKind.ASKED and said.ask is not None:
-            await self._play(note, out.lease, said.ask)
+            await self._children.play(note, out.lease, said.ask)
         await subjobs.went(note, out, said)
 
     async def _hear_of_stretch(self, note: Note, subjobs: SubjobsOut) -> None:
@@ -279,7 +264,7 @@ class FleetForce:
         with self._said_by(note):
             self._record(said)
         if note.kind is NoteKind.ASKED and said.ask is not None:
-            await self._play(note, out.lease, said.ask)
+            await self._children.play(note, out.lease, said.ask)
         elif note.kind is NoteKind.DONE and said.end is not None:
             self._over(note.key)
             steps = host.steps_of(out.lease)
@@ -349,20 +334,7 @@ class FleetForce:
     # ---- executions within the execution
 
     async def adopt_children(self) -> None:
-        """Go on with the executions within this one that were under way, before anybody asks for them again."""
-        host = self._host()
-        known: set[str] = set()
-        while True:  # Those that are taken up may have such children of their own.
-            fresh = [scope for scope, state in host.stream.tree.executions.items() if scope and scope not in known]
-            if not fresh:
-                return
-            known.update(fresh)
-            for scope in sorted(fresh):
-                run_id = scope.removesuffix("/")
-                state = host.stream.tree.executions[scope]
-                lease = self._lease_around(run_id)
-                if state.status == "running" and lease is not None:
-                    await self._open(run_id, lease, {"clock": list(state.place.clock)})
+        await self._children.adopt()
 
     def _lease_around(self, run_id: str) -> Lease | SubjobLease | None:
         component = self._host().stream.tree.flow.components.get(run_id)
@@ -371,68 +343,6 @@ class FleetForce:
         place = run_id.rpartition("/")[0]
         out = self._runs.get(self._key(place)) or self._runs.get(self._key(place.rpartition("[")[0]))
         return out.lease if out is not None else None
-
-    async def _play(self, note: Note, lease: Lease | SubjobLease, ask: JsonMap) -> None:
-        """A holder asks for a child execution. One that asks again, or takes over from one who asked, waits for the same one."""
-        run_id = str(ask["run_id"])
-        child = self._children.get(run_id)
-        if child is None:
-            try:
-                child = await self._open(run_id, lease, ask)
-            except Refused as error:
-                if self._host().halted:  # It is this server that was refused, and not the child.
-                    raise
-                shown: JsonMap = {"kind": "refused", "message": error.message, "retryable": False, "hint": error.hint}
-                await self._answer(note.key, ask, Played("failed", error=shown))
-                return
-        child.asked = (note.key, ask)
-        if child.driver.finished.is_set():
-            await self._tell(child)
-
-    async def _open(self, run_id: str, lease: Lease | SubjobLease, ask: Any) -> Child:
-        host = self._host()
-        tree, folder = host.stream.tree, ask.get("folder")
-        component = tree.flow.components.get(run_id)
-        caller = Caller(
-            lease.setting,
-            run_id,
-            to_clock(ask["clock"]),
-            component.children if component is not None else pipeline_of(tree, run_id.rpartition("/")[0]).children,
-            lambda: lease.stop_reason,
-            ask.get("iteration"),
-            Path(folder) if folder else None,
-        )
-        outputs = tuple(ask.get("outputs", ()))
-        driver = await host.open_child(
-            caller, ask.get("path", ""), ask.get("values", {}), ask.get("return_step"), outputs
-        )
-        child = Child(caller, driver)
-        self._children[run_id] = child
-        child.task = asyncio.ensure_future(self._finish(child))
-        return child
-
-    async def _finish(self, child: Child) -> None:
-        await self._host().finish_child(child.caller, child.driver)
-        if child.asked is not None and child.driver.finished.is_set():
-            await self._tell(child)
-
-    async def _tell(self, child: Child) -> None:
-        assert child.asked is not None
-        key, ask = child.asked
-        self._children.pop(child.caller.run_id, None)
-        return_step = ask.get("return_step")
-        await self._answer(key, ask, await child.driver.played(None if return_step is None else str(return_step)))
-
-    async def _answer(self, key: str, ask: JsonMap, played: Played) -> None:
-        answer: JsonMap = {
-            "answer": ask["number"],
-            "status": played.status,
-            "result": played.result,
-            "error": played.error,
-            "kind": played.kind,
-            "exit_code": played.exit_code,
-        }
-        await self.office.dispatch.tell(key, encode(answer))
 
     def _host(self) -> ExecutionHost:
         assert self.host is not None

@@ -19,10 +19,11 @@ from penstock.kernel.flow.index import FlowIndex
 from penstock.kernel.flow.state import RUNNING, ComponentState
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef
-from penstock.ports.briefing import Said, brief_subjob, is_loss
+from penstock.ports.briefing import brief_subjob
 from penstock.ports.dispatch import NoteKind, Offer
 from penstock.ports.leases import SubjobLease
 from penstock.ports.results import encode
+from penstock.ports.saying import Said, is_loss
 from penstock.server import suspects
 from penstock.server.office import WAIT_S, Office
 from penstock.server.pace import Pace

@@ -18,11 +18,12 @@ from penstock.kernel.flow.decide import Flow
 from penstock.kernel.flow.state import SETTLED, ComponentState, RegionState
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef
-from penstock.ports.briefing import Said, brief_subjob, is_loss, pack_entries
+from penstock.ports.briefing import brief_subjob, pack_entries
 from penstock.ports.dispatch import Note, NoteKind, Offer
 from penstock.ports.leases import SubjobLease
 from penstock.ports.log import Entry
 from penstock.ports.results import encode
+from penstock.ports.saying import Said, is_loss
 from penstock.server.fleet_iterators import Spreads
 from penstock.server.office import Office
 from penstock.server.terms import pool_named

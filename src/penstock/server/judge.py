@@ -10,7 +10,7 @@ from penstock.expr.visible import Visible, bare_args
 from penstock.expr.writes import rendered
 from penstock.kernel.decide import Admission, FiredArc, Selection
 from penstock.kernel.facts import RunEnded, boundary
-from penstock.kernel.fanout import seen_by_arcs
+from penstock.kernel.fanin import seen_by_arcs
 from penstock.kernel.net import Edge, Node
 from penstock.kernel.patches import Staged
 from penstock.kernel.state import RunState, Token

@@ -23,7 +23,8 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.leases import PATIENT_TURNS, Caller, Lease
 from penstock.ports.results import encode
 from penstock.server.documents import Pinned
-from penstock.server.executions import Driver, ExecutionHost
+from penstock.server.driver import Driver
+from penstock.server.executions import ExecutionHost
 from penstock.server.fanouts import FanoutDriver
 from penstock.server.jobs import JobDriver
 from penstock.server.played import Played

@@ -20,9 +20,11 @@ from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Keys, Workforce
 from penstock.ports.log import EventLog, Header
 from penstock.ports.results import decode, loader, materialised
+from penstock.ports.undoing import unless_done_async
 from penstock.server.abandon import NobodyAsked, cancel, cancel_job
 from penstock.server.documents import Documents, Pinned
-from penstock.server.executions import Driver, ExecutionHost
+from penstock.server.driver import Driver
+from penstock.server.executions import ExecutionHost
 from penstock.server.fanout_results import gather_folded
 from penstock.server.stream import Observer, Stream
 
@@ -247,10 +249,8 @@ class RunUnderWay:
             await host.interrupt(*self._wanted)
         watch = [asyncio.ensure_future(self._answer_requests(root))] if self.polls else []
         try:
-            await host.until_over(root)
-        except BaseException:
-            await host.let_go()
-            raise
+            async with unless_done_async(host.let_go):
+                await host.until_over(root)
         finally:
             for task in watch:
                 task.cancel()

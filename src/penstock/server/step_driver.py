@@ -11,6 +11,7 @@ from penstock.kernel.state import ExecutionState, RunState
 from penstock.kernel.values import JsonMap
 from penstock.ports.leases import Lease, Setting
 from penstock.ports.log import Status
+from penstock.ports.undoing import unless_done
 from penstock.server.abandon import end_run, give_up
 from penstock.server.fanouts import FanoutDriver
 from penstock.server.judge import TemplateJudge
@@ -95,15 +96,16 @@ class ScopeDriver:
         granted = [self._grant(run) for run in fresh if not self._is_fanned_out(run)]
         is_root = self.setting.depth == 0
         self.host.stream.flush(FINAL.get(self.state.status) if is_root else None)
-        try:
-            await self.host.durable()
-        except BaseException:
-            # Nobody has them yet: whoever goes on from here grants these runs anew, be it to have them stopped.
+
+        def take_back() -> None:
+            """Nobody has them yet: whoever goes on from here grants these runs anew, be it to have them stopped."""
             for lease in granted:
                 self.leases.pop(lease.run.place.id, None)
             for fanout in fanned:
                 self.fanouts.pop(fanout.run.place.id, None)
-            raise
+
+        with unless_done(take_back):
+            await self.host.durable()
         if self.host.halted:
             return
         for lease in granted:

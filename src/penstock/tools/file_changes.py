@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from penstock.ports.undoing import unless_done
 from penstock.tools.base import ToolFailure
 from penstock.tools.paths import require_regular
 
@@ -58,7 +59,7 @@ def replace(target: Path, chunks: Iterable[bytes], *, overwrite: bool) -> int:
     place.parent.mkdir(parents=True, exist_ok=True)
     temporary = _beside(place)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
+    with unless_done(lambda: temporary.unlink(missing_ok=True)):
         size = 0
         with os.fdopen(descriptor, "wb") as file:
             for chunk in chunks:
@@ -68,9 +69,6 @@ def replace(target: Path, chunks: Iterable[bytes], *, overwrite: bool) -> int:
             if mode is not None:
                 os.chmod(temporary, mode)
         _put(temporary, place, overwrite=overwrite)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
     _sync_folder(place.parent)
     return size
 
@@ -132,12 +130,9 @@ def copy(source: Path, target: Path, *, overwrite: bool) -> None:
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = _beside(target)
-    try:
+    with unless_done(lambda: shutil.rmtree(temporary, ignore_errors=True)):
         shutil.copytree(source, temporary, symlinks=True)
         os.rename(temporary, target)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
     _sync_folder(target.parent)
 
 

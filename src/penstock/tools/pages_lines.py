@@ -21,6 +21,7 @@ from msgspec import Meta
 
 from penstock.kernel.values import Json
 from penstock.ports.ranges import Page
+from penstock.ports.undoing import unless_done
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.pages import Reader
 from penstock.tools.paths import local_path, open_regular, os_failure
@@ -183,11 +184,8 @@ class _Stream:
         self._ahead = ""
 
     def read(self, span: _Span) -> _Read:
-        try:
+        with unless_done(self._shut):  # Where it stands would not be known any more.
             return self._read(span)
-        except BaseException:
-            self._shut()  # Where it stands is not known any more.
-            raise
 
     def _read(self, span: _Span) -> _Read:
         first = max(span.line, self._skip)

@@ -15,11 +15,12 @@ from penstock.kernel.net import Durability
 from penstock.kernel.state import ExecutionState
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock
-from penstock.ports.briefing import Briefing, said_facts, unpack_entries
+from penstock.ports.briefing import Briefing, unpack_entries
 from penstock.ports.dispatch import NoteKind
 from penstock.ports.leases import Caller, Setting, SubjobLease
 from penstock.ports.log import Entry
 from penstock.ports.results import Load
+from penstock.ports.saying import said_facts
 from penstock.ports.wire import to_entry, to_fact
 from penstock.worker.desk import Desk
 from penstock.worker.fleet_reports import FLUSH_S, GATHER, Answer, Teller, ask_to_play

@@ -18,11 +18,12 @@ from penstock.kernel.places import event_name
 from penstock.kernel.state import PipelineState
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock
-from penstock.ports.briefing import Briefing, said_ask, said_end, said_facts, said_lines, said_range
+from penstock.ports.briefing import Briefing
 from penstock.ports.dispatch import Held, Intake, NoteKind, WorkerCard
 from penstock.ports.leases import Caller, Lease
 from penstock.ports.log import Entry
 from penstock.ports.ranges import RangeLease, RangeReport
+from penstock.ports.saying import said_ask, said_end, said_facts, said_lines, said_range
 from penstock.ports.wire import to_entry
 
 GATHER = 256

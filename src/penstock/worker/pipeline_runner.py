@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.expr.template import ExpressionError, render, roots
+from penstock.expr.template import ExpressionError
 from penstock.expr.writes import rendered
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.facts import Fact, TaskEnded, TaskStarted
@@ -21,11 +21,12 @@ from penstock.ports.ambient import chance
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Caller, Lease, LeaseLost, Memory, Reports
 from penstock.ports.results import materialised
-from penstock.tools.base import Call, Source, Success, Tool, ToolFailure
+from penstock.tools.base import Call, Success, Tool, ToolFailure
 from penstock.worker.child_failure import child_failure
 from penstock.worker.desk import Desk
 from penstock.worker.outcomes import Normaliser
 from penstock.worker.policy import PolicyError, judge
+from penstock.worker.preparing import Preparation, Prepared
 from penstock.worker.scopes import LeaseNames, TaskScope
 from penstock.worker.threads import Escaped
 from penstock.worker.veiled_blobs import VeiledBlobs
@@ -35,20 +36,6 @@ TURN = 64
 SHARE = 4
 OUR_TOOLS = "penstock.tools."
 MAX_BACKLOG = 20_000
-
-
-class Prepared:
-    """A task with its tool at hand. Parameters without templates or secrets are converted once for the whole lease."""
-
-    __slots__ = ("constant", "params", "source", "task", "tool")
-
-    def __init__(self, task: Task, tool: Tool[Any], source: Source) -> None:
-        self.task = task
-        self.tool = tool
-        self.source = source
-        takes_args = "args" in tool.Params.__struct_fields__
-        self.params = {name: one for name, one in task.params.items() if name != "args" or takes_args}
-        self.constant: Any = None
 
 
 class PipelineRunner:
@@ -61,7 +48,7 @@ class PipelineRunner:
         self.tasks = lease.node.tasks
         self.positions = positions(self.tasks)
         self.normaliser = Normaliser(desk.blobs, setting.keychain, setting.net.limits.max_payload_bytes, desk.load)
-        self._prepared: list[Prepared | None] = [None] * len(self.tasks)
+        self.preparation = Preparation(lease, desk)
         self._is_strict = setting.net.durability is Durability.STRICT
         self._may_need_keys = bool(setting.net.keychain)
         veiled = VeiledBlobs(desk.blobs, setting.keychain.hide_bytes)
@@ -136,10 +123,10 @@ class PipelineRunner:
         started = self._now()
         helpers: dict[str, JsonMap] = {}
         try:
-            prepared = self._prepare(pipeline.cursor)
+            prepared = self.preparation.task(pipeline.cursor)
             params = prepared.constant
             if params is None or self._may_need_keys:
-                params = await self._params(prepared, scope)
+                params = await self.preparation.params(prepared, scope)
             value = await self._call(prepared, params, pipeline, scope)
             if isinstance(value, Success):
                 return self.normaliser.ok(value.result, self._meta(pipeline, started, scope), value.helpers)
@@ -182,35 +169,6 @@ class PipelineRunner:
             meta["loop_id"], meta["shard_id"] = around["loop_id"], around["shard_id"]
             meta["iter_index"], meta["iter_key"] = around["index"], around["iter_key"]
         return meta
-
-    def _prepare(self, cursor: int) -> Prepared:
-        prepared = self._prepared[cursor]
-        if prepared is None:
-            task = self.tasks[cursor]
-            setting = self.lease.setting
-            lines = setting.lines.get((self.lease.run.step, task.label), {})
-            prepared = Prepared(task, self.desk.tools.get(task.kind), Source(setting.file, dict(lines)))
-            if not roots(task.params):
-                values = {name: render(template, _NOTHING) for name, template in prepared.params.items()}
-                prepared.constant = self.desk.tools.convert(task.kind, materialised(values))
-            self._prepared[cursor] = prepared
-        return prepared
-
-    async def _params(self, prepared: Prepared, scope: TaskScope) -> Any:
-        task, keys = prepared.task, self.lease.setting.keychain
-        if keys.is_stale():
-            await keys.fresh()
-        values = materialised(self._rendered(prepared, scope))
-        return self.desk.tools.convert(task.kind, keys.reveal(values))
-
-    def _rendered(self, prepared: Prepared, scope: TaskScope) -> Any:
-        """The task's own args come first: its other parameters see them, over what the token brought."""
-        given = prepared.task.params.get("args")
-        if given is None:
-            return render(prepared.params, scope)
-        args = render(given, scope)
-        inner = scope.with_args(args) if isinstance(args, Mapping) else scope
-        return {name: args if name == "args" else render(one, inner) for name, one in prepared.params.items()}
 
     async def _call(self, prepared: Prepared, params: Any, pipeline: PipelineState, scope: TaskScope) -> object:
         tool = prepared.tool
@@ -374,14 +332,6 @@ def _is_being_cancelled() -> bool:
 
 def _whose_fault(error: PenstockError) -> str:
     return "unavailable" if isinstance(error, Unavailable) else "refused"
-
-
-class _Nothing:
-    def lookup(self, name: str) -> object:
-        raise KeyError(name)
-
-
-_NOTHING = _Nothing()
 
 
 def _joined(first: JsonMap, second: JsonMap) -> JsonMap:

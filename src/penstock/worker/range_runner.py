@@ -25,10 +25,11 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.collections import LARGEST_INLINE, elements
 from penstock.ports.leases import Caller, Lease
 from penstock.ports.ranges import Failed, RangeLease, RangeReport, RangeReports
-from penstock.ports.results import encode, materialised, view
+from penstock.ports.results import encode, view
 from penstock.tools.base import Call, ToolFailure
 from penstock.worker.desk import Desk
-from penstock.worker.pipeline_runner import PipelineRunner, Prepared
+from penstock.worker.pipeline_runner import PipelineRunner
+from penstock.worker.preparing import Prepared, parameters
 from penstock.worker.scopes import TaskScope, element
 
 HOLD_S = 20.0
@@ -57,7 +58,7 @@ class ShardPipelines(PipelineRunner):
         for cursor, task in enumerate(self.tasks):
             if task.rules is not None or task.on_ok or self._may_need_keys or roots(task.params) & CEREMONIAL:
                 return []
-            prepared = self._prepare(cursor)
+            prepared = self.preparation.task(cursor)
             if not prepared.tool.pure:
                 return []
             found.append(prepared)
@@ -70,7 +71,7 @@ class ShardPipelines(PipelineRunner):
             params = prepared.constant
             if params is None:
                 scope = scope or TaskScope(self.names, pipeline, around)
-                values = materialised(self._rendered(prepared, scope))
+                values = parameters(prepared, scope)
                 params = self.desk.tools.convert(prepared.task.kind, values)
             result = self.normaliser.result(prepared.tool.run_inline(params, call))
             pipeline.prev = pipeline.results[prepared.task.label] = result

@@ -19,6 +19,7 @@ from penstock.components.transform.matching import MATCH_WORDS, Match, On, besid
 from penstock.components.transform.sides import Sides, joined, unmatched
 from penstock.data.untyped import is_open
 from penstock.ports.rows import Column, Copy, Relation, Schema
+from penstock.ports.undoing import unless_done_async
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -252,11 +253,8 @@ async def _keep(params: LookupParams, call: Call) -> tuple[Kept, Callable[[], Aw
 
     rows = await call.threads.run(_with_what_is_asked, reading.outputs["main"], params, call)
     path = folder / "lookup.parquet"
-    try:
+    async with unless_done_async(close):
         await call.threads.run(call.engine.copy, _everything(), {"input": rows}, Copy(path, "parquet"))
-    except BaseException:
-        await close()
-        raise
     return Kept(path, rows.schema), close
 
 

@@ -20,7 +20,7 @@ from penstock.kernel.evolve import Execution
 from penstock.kernel.facts import Body, ComponentEnded, Fact
 from penstock.kernel.fanout import Stretch
 from penstock.kernel.flow import closing, iterating, resuming, routing
-from penstock.kernel.flow.ending import Ended, FlowJudge, Verdict, Witness
+from penstock.kernel.flow.ending import Ended, FlowJudge, Verdict, Witness, message_of, with_after
 from penstock.kernel.flow.plan import OF_REGION, FlowPlan
 from penstock.kernel.flow.scene import Scene
 from penstock.kernel.flow.state import (
@@ -35,7 +35,7 @@ from penstock.kernel.flow.state import (
 from penstock.kernel.net import Container, Link, Net, Node, On, Opening, Region
 from penstock.kernel.places import event_name
 from penstock.kernel.state import ExecutionState
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import Json
 
 
 class Flow:
@@ -291,7 +291,7 @@ class Flow:
 
     def finish(self, scene: Scene, name: str, component: ComponentState, end: Ended) -> None:
         node, part = self.net.nodes[name], self.plan.part(name)
-        end = self._with_after(component, end)
+        end = with_after(component, end, self.judge.elapsed_ms(component))
         ifs = sorted(
             (one for one in self.plan.outbound[name] if one.on is On.IF), key=lambda one: (one.order, one.index)
         )
@@ -300,7 +300,7 @@ class Flow:
             verdict = self.judge.conditions(node, ifs, component, end)
             if verdict.error is not None:
                 end = replace(end, status=ERROR, error=verdict.error)
-                end.after["ERROR_MESSAGE"] = _message(verdict.error)
+                end.after["ERROR_MESSAGE"] = message_of(verdict.error)
         dies = end.dies or (end.status == ERROR and part.die_on_error)
         body = ComponentEnded(
             component.name,
@@ -327,14 +327,6 @@ class Flow:
         if dies:
             self.die(resuming.DEAD.format(component.name), name)
         self.settle_component(scene, name, component)
-
-    def _with_after(self, component: ComponentState, end: Ended) -> Ended:
-        after: JsonMap = {"NB_LINE": routing.lines(component, end.rows_out)}
-        after.update({f"NB_LINE_OUT_{port}": rows for port, rows in end.rows_out.items()})
-        after["ERROR_MESSAGE"] = _message(end.error) if end.error is not None else None
-        after["DURATION_MS"] = self.judge.elapsed_ms(component)
-        after.update(end.after)
-        return replace(end, after=after)
 
     def _commit(self, component: ComponentState, name: str, end: Ended, cause: str) -> None:
         """Globals become visible with the end of the component and the firing of its links, all at once (1.3)."""
@@ -395,10 +387,6 @@ class Flow:
     def _require_running(self) -> None:
         if self.state.status != "running":
             raise Refused(f"the run is {self.state.status}, not running")
-
-
-def _message(error: Json) -> str:
-    return str(error.get("message", error)) if isinstance(error, dict) else str(error)
 
 
 __all__ = ["Ended", "Flow", "FlowJudge", "Verdict"]

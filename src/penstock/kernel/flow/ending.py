@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from penstock.kernel.flow.state import ERROR, OK, ComponentState
@@ -33,6 +33,28 @@ def stopped(component: ComponentState) -> Ended:
     """It did not end by itself: the run was cancelled."""
     message = f"`{component.name}` was stopped: the run was cancelled"
     return Ended(ERROR, error={"kind": "cancelled", "message": message, "retryable": True})
+
+
+def with_after(component: ComponentState, end: Ended, elapsed_ms: float) -> Ended:
+    """With the variables that each component has when it is over; what it says itself stands above them."""
+    after: JsonMap = {"NB_LINE": lines(component, end.rows_out)}
+    after.update({f"NB_LINE_OUT_{port}": rows for port, rows in end.rows_out.items()})
+    after["ERROR_MESSAGE"] = message_of(end.error) if end.error is not None else None
+    after["DURATION_MS"] = elapsed_ms
+    after.update(end.after)
+    return replace(end, after=after)
+
+
+def lines(component: ComponentState, rows_out: JsonMap) -> int:
+    """NB_LINE: the rows that came in; of a component without inputs, those that went out."""
+    counts = component.rows_in or rows_out
+    if not component.rows_in and "main" in rows_out:
+        counts = {"main": rows_out["main"]}
+    return sum(rows for rows in counts.values() if isinstance(rows, int))
+
+
+def message_of(error: Json) -> str:
+    return str(error.get("message", error)) if isinstance(error, dict) else str(error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,14 +161,6 @@ def _element_rows(scene: Scene) -> int:
     return len(item) if isinstance(item, list) else 1
 
 
-def lines(component: ComponentState, rows_out: JsonMap) -> int:
-    """NB_LINE: the rows that came in; of a component without inputs, those that went out."""
-    counts = component.rows_in or rows_out
-    if not component.rows_in and "main" in rows_out:
-        counts = {"main": rows_out["main"]}
-    return sum(rows for rows in counts.values() if isinstance(rows, int))
-
-
 # ---- what flows out
 
 
@@ -307,7 +299,6 @@ __all__ = [
     "global_name",
     "has_fired",
     "is_fed",
-    "lines",
     "may_start",
     "region_fires",
     "rows_in",

@@ -10,7 +10,7 @@ from penstock.expr.scope import MISSING, Missing
 from penstock.expr.visible import Visible
 from penstock.kernel.evolve import Execution, evolve
 from penstock.kernel.facts import RunEnded, boundary
-from penstock.kernel.fanout import seen_by_arcs
+from penstock.kernel.fanin import seen_by_arcs
 from penstock.kernel.net import Node
 from penstock.kernel.places import run_place
 from penstock.kernel.state import ExecutionState, RunState

@@ -1,0 +1,111 @@
+"""What the holder of a lease says of it: facts with their times, a question, a report of a range, its last word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, cast
+
+import msgspec
+
+from penstock.kernel.facts import Fact, RunEnded
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.dispatch import NoteKind
+from penstock.ports.log import Entry
+from penstock.ports.ranges import Failed, RangeReport
+from penstock.ports.results import Load, decode, encode, thawed
+from penstock.ports.wire import to_entry, to_fact
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One thing that the holder of a lease said. `facts` come with the time they happened at."""
+
+    facts: list[tuple[Fact, float]]
+    end: RunEnded | None = None
+    counter: int = 0
+    ask: JsonMap | None = None
+    report: RangeReport | None = None
+    opened: JsonMap | None = None
+    failed: JsonMap | None = None
+    reason: str | None = None
+    refusal: JsonMap | None = None
+    """Why this worker cannot do it, and will not be able to another time: a secret that it lacks."""
+    lines: list[Json] | None = None
+
+
+def is_loss(kind: NoteKind, said: Said) -> bool:
+    """Does this count against the tries of what came back? That a worker lacks something does not."""
+    return kind is NoteKind.LOST or (said.reason is not None and said.refusal is None)
+
+
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder().decode
+
+
+def said_facts(entries: list[Entry]) -> bytes:
+    return _pack({"facts": [list(entry) for entry in entries]})
+
+
+def said_end(entries: list[Entry], end: Fact, worker: str) -> bytes:
+    return _pack({"facts": [list(entry) for entry in entries], "end": list(to_entry(end, 0, 0.0, worker))})
+
+
+def said_ask(ask: JsonMap) -> bytes:
+    return _pack({"ask": encode(ask)})
+
+
+def said_lines(lines: list[Json]) -> bytes:
+    return _pack({"lines": encode(lines)})
+
+
+def said_range(
+    report: RangeReport | None,
+    *,
+    opened: JsonMap | None = None,
+    failed: JsonMap | None = None,
+    reason: str | None = None,
+    refusal: JsonMap | None = None,
+) -> bytes:
+    data: dict[str, Any] = {}
+    if report is not None:
+        data["report"] = encode({one.name: getattr(report, one.name) for one in fields(report)})
+    for name, value in (("opened", opened), ("failed", failed), ("reason", reason), ("refusal", refusal)):
+        if value is not None:
+            data[name] = encode(value)
+    return _pack(data)
+
+
+def heard(body: bytes, load: Load) -> Said:
+    data = _unpack(body) if body else {}
+    facts = [_fact(one, load) for one in data.get("facts", ())]
+    end = counter = None
+    if "end" in data:
+        fact = _fact(data["end"], load)[0]
+        end, counter = cast(RunEnded, fact.body), cast(int, fact.clock[-1])
+    return Said(
+        facts,
+        end,
+        counter or 0,
+        _value(data.get("ask"), load),
+        _report(_value(data.get("report"), load)),
+        _value(data.get("opened"), load),
+        _value(data.get("failed"), load),
+        cast("str | None", _value(data.get("reason"), load)),
+        _value(data.get("refusal"), load),
+        _value(data.get("lines"), load),
+    )
+
+
+def _fact(values: list[Any], load: Load) -> tuple[Fact, float]:
+    entry = Entry(*values)
+    return to_fact(entry, load), entry.ts
+
+
+def _value(data: bytes | None, load: Load) -> Any:
+    return None if data is None else thawed(decode(data), load)
+
+
+def _report(data: Any) -> RangeReport | None:
+    if data is None:
+        return None
+    return RangeReport(**{**data, "failures": [Failed(*one) for one in data["failures"]]})

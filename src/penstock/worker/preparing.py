@@ -1,0 +1,75 @@
+"""Tasks made ready: the tool at hand, and the parameters it is called with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.expr.template import render, roots
+from penstock.kernel.net import Task
+from penstock.ports.leases import Lease
+from penstock.ports.results import materialised
+from penstock.tools.base import Source, Tool
+from penstock.worker.desk import Desk
+from penstock.worker.scopes import TaskScope
+
+
+class Prepared:
+    """A task with its tool at hand. Parameters without templates or secrets are converted once for the whole lease."""
+
+    __slots__ = ("constant", "params", "source", "task", "tool")
+
+    def __init__(self, task: Task, tool: Tool[Any], source: Source) -> None:
+        self.task = task
+        self.tool = tool
+        self.source = source
+        takes_args = "args" in tool.Params.__struct_fields__
+        self.params = {name: one for name, one in task.params.items() if name != "args" or takes_args}
+        self.constant: Any = None
+
+
+class Preparation:
+    """The tasks of one lease, each made ready when it is first reached."""
+
+    def __init__(self, lease: Lease, desk: Desk) -> None:
+        self._lease = lease
+        self._desk = desk
+        self._prepared: list[Prepared | None] = [None] * len(lease.node.tasks)
+
+    def task(self, cursor: int) -> Prepared:
+        prepared = self._prepared[cursor]
+        if prepared is None:
+            task = self._lease.node.tasks[cursor]
+            setting, tools = self._lease.setting, self._desk.tools
+            lines = setting.lines.get((self._lease.run.step, task.label), {})
+            prepared = Prepared(task, tools.get(task.kind), Source(setting.file, dict(lines)))
+            if not roots(task.params):
+                values = {name: render(template, _NOTHING) for name, template in prepared.params.items()}
+                prepared.constant = tools.convert(task.kind, materialised(values))
+            self._prepared[cursor] = prepared
+        return prepared
+
+    async def params(self, prepared: Prepared, scope: TaskScope) -> Any:
+        keys = self._lease.setting.keychain
+        if keys.is_stale():
+            await keys.fresh()
+        return self._desk.tools.convert(prepared.task.kind, keys.reveal(parameters(prepared, scope)))
+
+
+def parameters(prepared: Prepared, scope: TaskScope) -> Any:
+    """Rendered, with secrets still hidden. The task's own args come first: the others see them, over what the token brought."""
+    given = prepared.task.params.get("args")
+    if given is None:
+        return materialised(render(prepared.params, scope))
+    args = render(given, scope)
+    inner = scope.with_args(args) if isinstance(args, Mapping) else scope
+    rest = {name: args if name == "args" else render(one, inner) for name, one in prepared.params.items()}
+    return materialised(rest)
+
+
+class _Nothing:
+    def lookup(self, name: str) -> object:
+        raise KeyError(name)
+
+
+_NOTHING = _Nothing()
