@@ -12,6 +12,7 @@ from itertools import count
 from typing import TypeVar
 
 from penstock.kernel.values import JsonMap
+from penstock.ports.results import decode
 from tests.faults.documents import Effects, Work
 from tests.faults.fleet import LEASE_S, AlreadyOver, Fleet
 from tests.faults.logs import check_log
@@ -260,7 +261,7 @@ class Trials:
         ends = self.fleet.until_ended(runs, RECOVERY_S)
         with self.fleet.stores() as (log, blobs):
             for run, status in ends.items():
-                assert status in ("completed", "cancelled")
+                assert status in ("completed", "cancelled"), (run, [decode(one.payload) for one in log.read(run)])
                 check_log(log, blobs, run, status)
 
     def check(self, runs: dict[str, Work]) -> None:

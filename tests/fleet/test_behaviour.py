@@ -461,3 +461,60 @@ def test_a_run_that_is_refused_once_is_taken_up_again_and_not_set_aside(
 
     on_fleet(tmp_path, scenario)
     assert len(tries) == 2
+
+
+SLEEPING_JOB = """
+apiVersion: penstock/v1
+kind: Job
+components:
+  wait: {type: sleep, params: {seconds: 60}}
+"""
+
+
+@pytest.mark.parametrize("kind", ["playbook", "job"])
+def test_a_cancel_that_was_lost_with_its_server_is_told_to_nobody(tmp_path: Path, kind: str) -> None:
+    """Whoever stops says so, and who hears that must know why."""
+    file = filed(tmp_path, SLEEP)
+    if kind == "job":
+        file.write_text(SLEEPING_JOB.lstrip("\n"), encoding="utf-8")
+
+    async def scenario(scene: Fleet) -> None:
+        first = await scene.serve("s1")
+        scene.work("w1")
+        run = await scene.submit(file)
+        await scene.until(lambda: any(one.type in ("task.started", "component.started") for one in scene.entries(run)))
+        await asyncio.sleep(5)
+
+        async def never(ticket: int) -> None:
+            await asyncio.sleep(3600)
+
+        first.log.append = lambda *what: 0  # type: ignore[method-assign]
+        first.log.durable = never  # type: ignore[method-assign]
+        await first.hosting.ask(run, "cancel", {})
+        await asyncio.sleep(5)
+        await scene.kill_server("s1")
+        requests, scene.store.requests = scene.store.requests, {}
+        await scene.serve("s2")
+        assert (await scene.ended(run, 300)).status == "completed"
+        assert requests, "the request outlives its server"
+        await scene.check_replay(run)
+
+    on_fleet(tmp_path, scenario)
+
+
+def test_a_run_that_is_cancelled_before_it_has_begun_has_a_beginning_and_an_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(scene: Fleet) -> None:
+        server = await scene.serve()
+        hosting = server.hosting
+        with monkeypatch.context() as patched:
+            patched.setattr(hosting, "_host", lambda *_, **__: None)
+            run = await scene.submit(filed(tmp_path, SLEEP))
+            await hosting.ask(run, "cancel", {})
+            assert (scene.header(run).status, scene.entries(run)) == ("running", [])
+        assert (await scene.ended(run, 30)).status == "cancelled"
+        await scene.check_replay(run)
+        assert scene.entries(run)[0].type == "playbook.started"
+
+    on_fleet(tmp_path, scenario)

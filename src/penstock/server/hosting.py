@@ -209,6 +209,9 @@ class Hosting:
             if hosted is not None:
                 if not hosted.is_ready.is_set() or not await self._cancel(hosted, reason):
                     return
+            elif status == "running":  # Perhaps it has not even begun: then that is to be in its log as well.
+                self._host(execution_id)
+                return
             elif not await self._cancel_idle(execution_id, reason):
                 return
             else:

@@ -89,6 +89,10 @@ class JobDriver:
         self.flow.cancel(reason)
         self.dispatch()
         if self.host.stops_holders:
+            self.host.flush()
+            await (
+                self.host.durable()
+            )  # Who is told to stop says so: to who has lost the cancel, that would be a failure.
             await self._stop("cancel")
 
     async def halt(self, grace_s: float) -> None:
