@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.kernel.errors import Refused
-from penstock.ports.log import EventLog, Header, Request, Status
+from penstock.ports.log import EventLog, Header, NotOwner, Request, Status
 from tests.contracts.entries import entries, entry, header
 from tests.contracts.log_scenes import LogScenes
 
@@ -30,9 +30,9 @@ class LogExecutionsContract(LogScenes):
     def test_a_second_owner_is_refused_and_told_who_the_first_is(self) -> None:
         async def scene(log: EventLog, epoch: int) -> None:
             async with self.opened() as other:
-                with pytest.raises(Refused, match=r"`run-1` is already being worked on by .*`me`"):
+                with pytest.raises(NotOwner, match=r"`run-1` is already being worked on by .*`me`"):
                     await other.claim("run-1", "somebody else")
-            with pytest.raises(Refused, match="already being worked on"):
+            with pytest.raises(NotOwner, match="already being worked on"):
                 await log.claim("run-1", "me twice")
             await log.durable(log.append("run-1", epoch, [entry(1)]))
 
@@ -44,7 +44,7 @@ class LogExecutionsContract(LogScenes):
             await log.release("run-1")
             async with self.opened() as other:
                 newer = await other.claim("run-1", "the new one")
-                with pytest.raises(Refused, match="has been taken over by `the new one`"):
+                with pytest.raises(NotOwner, match="has been taken over by `the new one`"):
                     await log.durable(log.append("run-1", epoch, [entry(2)]))
                 await other.durable(other.append("run-1", newer, [entry(2, b"new")]))
             assert list(log.read("run-1")) == [entry(1), entry(2, b"new")]
@@ -56,7 +56,7 @@ class LogExecutionsContract(LogScenes):
             log.append("run-1", epoch, [entry(1)])
             await log.release("run-1")
             assert list(log.read("run-1")) == [entry(1)]
-            with pytest.raises(Refused, match="has been released"):
+            with pytest.raises(NotOwner, match="has been released"):
                 await log.durable(log.append("run-1", epoch, [entry(2)]))
 
         self.play_owned(scene)
@@ -306,7 +306,7 @@ class LogExecutionsContract(LogScenes):
             await log.durable(log.append("run-1", epoch, [entry(1)]))
             async with self.opened() as other:
                 for through in (log, other):
-                    with pytest.raises(Refused, match="already being worked on"):
+                    with pytest.raises(NotOwner, match="already being worked on"):
                         await through.forget("run-1")
             assert list(log.read("run-1")) == [entry(1)]
 

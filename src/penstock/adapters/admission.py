@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.kernel.errors import Refused
-from penstock.ports.log import Entry
+from penstock.ports.log import Entry, NotOwner
 
 
 @dataclass(slots=True)
@@ -24,12 +24,12 @@ def refusal(execution_id: str, standing: Standing | None, epoch: int, entries: S
         return unknown(execution_id)
     if epoch != standing.epoch:
         who = "somebody who has let go of it since" if standing.owner is None else f"`{standing.owner}`"
-        return Refused(
+        return NotOwner(
             f"`{execution_id}` has been taken over by {who} (epoch {standing.epoch}, this append has {epoch})",
             "another process resumed the run: leave it to that one",
         )
     if standing.owner is None:
-        return Refused(f"`{execution_id}` has been released: its owner appends nothing more", "claim it again first")
+        return NotOwner(f"`{execution_id}` has been released: its owner appends nothing more", "claim it again first")
     expected = standing.last_seq + 1
     for entry in entries:
         if entry[0] != expected:

@@ -12,7 +12,7 @@ from itertools import dropwhile, islice
 
 from penstock.adapters.admission import Standing, refusal, unknown
 from penstock.kernel.errors import Bug, Refused
-from penstock.ports.log import ENDED, Entry, Header, Request, Status, partition_of
+from penstock.ports.log import ENDED, Entry, Header, NotOwner, Request, Status, partition_of
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ class MemoryLog:
             raise Bug(f"ticket {ticket} was never given: the last one is {self._given}")
         await asyncio.sleep(0)
         if refused := self._refused.get(ticket):
-            raise Refused(refused.message, refused.hint)
+            raise type(refused)(refused.message, refused.hint)
 
     @property
     def backlog(self) -> int:
@@ -189,7 +189,7 @@ class MemoryLog:
 
     def _check_free(self, execution: Execution) -> None:
         if execution.holder:
-            raise Refused(
+            raise NotOwner(
                 f"`{execution.header.execution_id}` is already being worked on by `{execution.standing.owner}`",
                 "wait for it to end; a run can be resumed once nobody works on it",
             )

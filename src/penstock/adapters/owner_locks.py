@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.adapters.folders import make_folder, unavailable_file
-from penstock.kernel.errors import Refused
+from penstock.ports.log import NotOwner
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,119}")
 # How long a claim goes on while somebody merely looks whether there is an owner.
@@ -107,10 +107,10 @@ class OwnerLocks:
         name = execution_id if plain else hashlib.sha256(execution_id.encode("utf-8", "surrogatepass")).hexdigest()
         return self._folder / f"{name}.lock"
 
-    def _refusal(self, execution_id: str) -> Refused:
+    def _refusal(self, execution_id: str) -> NotOwner:
         holder = _read_holder(self._path(execution_id))
         who = holder.describe() if holder else "another process"
-        return Refused(
+        return NotOwner(
             f"`{execution_id}` is already being worked on by {who}",
             "wait for it to end, or stop that process; a run can be resumed once nobody works on it",
         )

@@ -14,7 +14,7 @@ from uuid import UUID
 from penstock.adapters.admission import unknown
 from penstock.adapters.postgres_database import SQL, Connection
 from penstock.adapters.postgres_rows import given, kept
-from penstock.kernel.errors import Refused
+from penstock.ports.log import NotOwner
 
 
 @dataclass(slots=True)
@@ -47,9 +47,9 @@ def ownership(connection: Connection, execution_id: str) -> Ownership:
     return Ownership(*row)
 
 
-def occupied(execution_id: str, found: Ownership) -> Refused:
+def occupied(execution_id: str, found: Ownership) -> NotOwner:
     who = f"`{given(found.live_name or '')}` (`{given(found.owner or '')}`), since {found.since} UTC"
-    return Refused(
+    return NotOwner(
         f"`{execution_id}` is already being worked on by {who}",
         "wait for it to end, or stop that process; a run can be resumed once nobody works on it",
     )
@@ -88,8 +88,8 @@ def release(connection: Connection, claims: list[Claim]) -> None:
     connection.execute(SQL["release"], values)
 
 
-def not_owned(execution_id: str) -> Refused:
-    return Refused(
+def not_owned(execution_id: str) -> NotOwner:
+    return NotOwner(
         f"`{execution_id}` is not owned by this process, or no longer: a lease that is not renewed in time is lost",
         "leave it to whoever takes it over, or claim it again",
     )

@@ -93,7 +93,7 @@ class SqliteWriter:
         if ticket > self._settled:
             await self._settle(ticket)
         if self._refused and (refused := self._refused.get(ticket)):
-            raise Refused(refused.message, refused.hint)
+            raise type(refused)(refused.message, refused.hint)
 
     async def flush(self) -> None:
         """Write what waits. Raises the error of a failed write, unless it has been told already."""

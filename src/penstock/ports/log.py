@@ -5,8 +5,9 @@ The owner of an execution numbers its entries (`seq` from 1, no gaps) and append
 an append with a stale epoch or a wrong number is refused whole, so two owners can never both be right.
 A refusal harms its own execution only: its later appends are refused too, until the execution is claimed again.
 
-Errors, everywhere: `Refused` when the caller asked for what cannot be (an unknown execution, a second owner),
-`Unavailable` when the store cannot do its work. An `Unavailable` of `durable` closes the log: nothing after it is written.
+Errors, everywhere: `Refused` when the caller asked for what cannot be (an unknown execution); `NotOwner`, which is one of them,
+when another owns the execution, or nobody does any more; `Unavailable` when the store cannot do its work. An `Unavailable` of
+`durable` closes the log: nothing after it is written.
 
 What is not `async`, `append` apart, may be called from any thread.
 """
@@ -18,6 +19,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 from zlib import crc32
 
+from penstock.kernel.errors import Refused
+
 Status = Literal["running", "completed", "failed", "cancelled", "interrupted"]
 
 ENDED: tuple[Status, ...] = ("completed", "failed", "cancelled")
@@ -25,6 +28,10 @@ ENDED: tuple[Status, ...] = ("completed", "failed", "cancelled")
 
 PARTITIONS = 256
 """Executions are dealt out to servers in so many parts."""
+
+
+class NotOwner(Refused):
+    """What is asked is its owner's, and that is somebody else by now, or nobody."""
 
 
 def partition_of(execution_id: str) -> int:

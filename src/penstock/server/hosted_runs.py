@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import merge_deeply
+from penstock.ports.log import NotOwner
 from penstock.ports.results import decode, loader
 from penstock.server.documents import Pinned
 from penstock.server.fanout_results import gather_folded
@@ -17,8 +18,8 @@ from penstock.server.step_driver import FINAL
 from penstock.server.stream import Stream
 
 
-class NotOurs(Refused):
-    """Another server works on the run."""
+class NotFree(NotOwner):
+    """Another server still works on the run, or it is gone."""
 
 
 class HostedRun(RunUnderWay):
@@ -42,7 +43,7 @@ class HostedRun(RunUnderWay):
         try:
             stream = await self._claim()
         except Refused as error:
-            raise NotOurs(error.message, error.hint) from error
+            raise NotFree(error.message, error.hint) from error
         try:
             force = world.employ(self.execution_id, self.hide)
             assert isinstance(force, FleetForce)

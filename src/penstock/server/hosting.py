@@ -14,12 +14,12 @@ from typing import Any
 
 from penstock.kernel.errors import PenstockError, Refused, Unavailable
 from penstock.ports.dispatch import Note
-from penstock.ports.log import Header, Request, partition_of
+from penstock.ports.log import Header, NotOwner, Request, partition_of
 from penstock.ports.partitions import Partitions
 from penstock.ports.results import decode, encode
 from penstock.server.documents import Pinned
 from penstock.server.fleet import FleetForce
-from penstock.server.hosted_runs import HostedRun, NotOurs
+from penstock.server.hosted_runs import HostedRun, NotFree
 from penstock.server.office import Office
 from penstock.server.reconciling import EVERY_S, Reconciling
 from penstock.server.runs import RunSummary, RunUnderWay, World, context_group
@@ -258,13 +258,13 @@ class Hosting:
         execution_id = run.execution_id
         try:
             summary = await run.go_on(ready.set, registered, is_resumed=is_resumed)
-        except NotOurs:
+        except NotFree:
             return None
-        except Unavailable as error:  # It will be taken up again.
+        except (NotOwner, Unavailable) as error:  # It is another's by now, or will be taken up again.
             self._tell(execution_id, error)
             return None
         except Refused as error:
-            # Perhaps it cannot be driven; or somebody else has it by now. In that case another try is refused, or goes well.
+            # Perhaps it cannot be driven. But what was refused may have been said to somebody who is behind: it gets another try.
             self._tell(execution_id, error)
             if execution_id in self._refused_once:
                 await self._give_up(execution_id, error)
