@@ -8,6 +8,7 @@ import pytest
 
 from penstock.kernel.errors import Refused
 from penstock.ports.dispatch import NoteKind
+from penstock.ports.log import partition_of
 from tests.contracts.dispatch_scenes import ALL, LEASE_S, DispatchScenes, Stage, offer, offers
 
 
@@ -258,7 +259,35 @@ class OffersContract(DispatchScenes):
                 held.key for held in granted if held.execution_id == "run-1"
             }
             assert len(await stage.server.leases("run-2")) == 2
+            assert await stage.server.executions(ALL) == ["run-2"]
             await stage.server.forget("never heard of")
+
+        self.play(story)
+
+    def test_an_execution_is_known_as_long_as_anything_is_kept_of_it(self) -> None:
+        """Also when that waits for nobody and nobody has it: who ended it may not have lived to clear it away."""
+
+        async def story(stage: Stage) -> None:
+            hand = await stage.worker()
+            for number in range(4):
+                await stage.server.offer(offers(2, f"run-{number}"))
+            await stage.server.withdraw([one.key for one in offers(2, "run-0")])
+            for held in await hand.take(6):
+                if held.execution_id == "run-1":
+                    await hand.done(held)
+                elif held.execution_id == "run-2":
+                    await hand.give_back(held)
+            await stage.server.heard([note.number for note in await stage.notes()])
+            known = await stage.server.executions(ALL)
+            assert {"run-0", "run-2", "run-3"} <= set(known)
+            assert known == sorted(known)
+            assert await stage.server.executions(ALL, after=known[0], limit=1) == known[1:2]
+            mine = {partition_of(known[0])}
+            assert await stage.server.executions(mine) == [one for one in known if partition_of(one) in mine]
+            assert await stage.server.executions([]) == []
+            for one in known:
+                await stage.server.forget(one)
+            assert await stage.server.executions(ALL) == []
 
         self.play(story)
 

@@ -14,6 +14,7 @@ from penstock.ports.log import Entry, EventLog
 from penstock.ports.results import decode
 from penstock.projections.canonical import canonical
 from penstock.server.documents import Pinned
+from penstock.server.reconciling import EVERY_S
 from tests.faults.documents import Effects, Work
 from tests.faults.fleet import Fleet
 from tests.faults.logs import check_log
@@ -96,7 +97,7 @@ def check_nothing_is_left(fleet: Fleet) -> None:
         "(SELECT FROM execution AS x WHERE x.execution_id = l.execution_id AND x.status = 'cancelled')) "
         "+ (SELECT count(*) FROM dispatch_note) + (SELECT count(*) FROM request)"
     )
-    fleet.until(lambda: fleet.rows(asked) == [(0,)], 20.0, "no lease, note or request is left")
+    fleet.until(lambda: fleet.rows(asked) == [(0,)], 2 * EVERY_S, "no lease, note or request is left")
 
 
 def _data(entry: Entry) -> Any:

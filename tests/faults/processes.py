@@ -138,7 +138,10 @@ class Process:
 
     def wait(self, most_s: float = 30.0) -> None:
         ended, _, _ = select.select([self._handle], [], [], most_s)
-        assert ended, f"{self.name} does not end: {self.said()[-2000:]}"
+        if not ended:
+            self.send(signal.SIGUSR1)  # It says what it is at.
+            time.sleep(0.5)
+        assert ended, f"{self.name} does not end: {self.said()[-6000:]}"
 
     def close(self) -> None:
         if self._handle >= 0:

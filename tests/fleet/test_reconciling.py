@@ -45,7 +45,8 @@ def test_a_run_whose_leases_the_dispatch_has_lost_comes_to_its_end(tmp_path: Pat
     on_fleet(tmp_path, scenario)
 
 
-def test_what_is_left_of_a_run_that_is_over_is_cleared_away(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_withdrawn", [False, True])
+def test_what_is_left_of_a_run_that_is_over_is_cleared_away(tmp_path: Path, is_withdrawn: bool) -> None:
     file = tmp_path / "p.yaml"
     file.write_text(document("- step: start\n  tool: [{name: n, kind: noop}]"), encoding="utf-8")
 
@@ -56,7 +57,9 @@ def test_what_is_left_of_a_run_that_is_over_is_cleared_away(tmp_path: Path) -> N
         await scene.ended(run, 60)
         dispatch = MemoryDispatch(scene.hall)
         await dispatch.offer([Offer(f"{run}/left", run, b"", pool="nobody")])
+        if is_withdrawn:
+            await dispatch.withdraw([f"{run}/left"])
         await asyncio.sleep(60)
-        assert not await dispatch.leases()
+        assert not scene.hall.leases
 
     on_fleet(tmp_path, scenario)

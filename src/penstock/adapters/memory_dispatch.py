@@ -88,6 +88,9 @@ class MemoryDispatch(_Door):
     async def forget(self, execution_id: str) -> None:
         self._hall.forget(execution_id)
 
+    async def executions(self, partitions: Collection[int], after: str = "", limit: int = 1000) -> list[str]:
+        return self._hall.executions(partitions, after)[: max(limit, 0)]
+
     async def workers(self) -> list[WorkerSeen]:
         return self._hall.workers_seen()
 

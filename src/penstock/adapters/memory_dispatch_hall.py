@@ -151,6 +151,10 @@ class MemoryHall:
         self._clear_told()
         self.ring()
 
+    def executions(self, partitions: Collection[int], after: str) -> list[str]:
+        kept = {lease.offer.execution_id for lease in self.leases.values()}
+        return sorted(one for one in kept if one > after and partition_of(one) in partitions)
+
     def workers_seen(self) -> list[WorkerSeen]:
         now = self.clock.now()
         held = Counter(lease.holder for lease in self._standing(Standing.HELD))

@@ -170,6 +170,9 @@ class NatsDispatch:
     async def forget(self, execution_id: str) -> None:
         await self._dispatch.forget(execution_id)
 
+    async def executions(self, partitions: Collection[int], after: str = "", limit: int = 1000) -> list[str]:
+        return await self._dispatch.executions(partitions, after, limit)
+
     async def workers(self) -> list[WorkerSeen]:
         return await self._dispatch.workers()
 

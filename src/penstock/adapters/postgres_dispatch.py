@@ -98,6 +98,10 @@ class PostgresDispatch:
 
         await self._line.run(forget)
 
+    async def executions(self, partitions: Collection[int], after: str = "", limit: int = 1000) -> list[str]:
+        values = {"partitions": sorted(partitions), "after": kept(after), "limit": max(limit, 0)}
+        return [given(one) for (one,) in await self._rows("executions", **values)]
+
     async def workers(self) -> list[WorkerSeen]:
         return [self._seen(*row) for row in await self._rows("workers")]
 

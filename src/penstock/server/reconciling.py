@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Mapping
 
-from penstock.ports.log import EventLog, partition_of
+from penstock.ports.log import EventLog
 from penstock.server.fleet import FleetForce
 from penstock.server.office import Office
 
 EVERY_S = 20.0
 MOST_KEYS = 5_000
-MOST_LEASES = 1_000
+MOST_EXECUTIONS = 1_000
+"""At one look; the next one goes on after these."""
 
 
 class Reconciling:
@@ -33,6 +34,7 @@ class Reconciling:
         self._owned = owned
         self._forces = forces
         self._missed: frozenset[str] = frozenset()
+        self._looked_to = ""
 
     async def look(self) -> None:
         await self._offer_again()
@@ -50,11 +52,12 @@ class Reconciling:
         self._missed = frozenset(missing)
 
     async def _clear_away(self) -> None:
-        driven, owned = self._forces(), self._owned()
-        leases = await self._office.dispatch.leases(limit=MOST_LEASES)
-        for execution_id in sorted({one.execution_id for one in leases} - driven.keys()):
-            if partition_of(execution_id) not in owned:
+        driven, dispatch = self._forces(), self._office.dispatch
+        kept = await dispatch.executions(self._owned(), self._looked_to, MOST_EXECUTIONS)
+        self._looked_to = kept[-1] if len(kept) == MOST_EXECUTIONS else ""
+        for execution_id in kept:
+            if execution_id in driven:
                 continue
             header = await asyncio.to_thread(self._log.header, execution_id)
             if (header is None or header.status != "running") and execution_id not in self._forces():
-                await self._office.dispatch.forget(execution_id)
+                await dispatch.forget(execution_id)

@@ -464,6 +464,13 @@ SELECT pg_notify(dispatch_channel('work', pool), '') FROM freed;
 -- What was said of it is gone as well; to be run after `forget_leases`, which has waited for those who were just saying something.
 DELETE FROM dispatch_note WHERE execution_id = %(execution_id)s;
 
+-- name: executions
+-- Those of which a lease is kept, in whatever state.
+SELECT DISTINCT execution_id FROM dispatch_lease
+WHERE partition = ANY(%(partitions)s::integer[]) AND execution_id > %(after)s
+ORDER BY execution_id
+LIMIT %(limit)s;
+
 -- name: tell
 -- The holder of a lease will be shown this: who it is, if there is one.
 WITH told AS (
