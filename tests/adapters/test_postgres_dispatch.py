@@ -10,15 +10,17 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.pq import TransactionStatus
 
 from penstock.adapters.postgres_dispatch import PostgresDispatch
 from penstock.adapters.postgres_dispatch_intake import WINDOW, PostgresIntake
-from penstock.adapters.postgres_dispatch_schema import Connection
+from penstock.adapters.postgres_dispatch_schema import Connection, connect
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.dispatch import Note, NoteKind, Pulse, WorkerCard
 from tests.adapters.postgres_cluster import Cluster, own_cluster
 from tests.adapters.postgres_proxy import Cut, Network, network
 from tests.contracts.dispatch_scenes import ALL, Hand, offer, offers
+from tests.faults.wire import Wire
 from tests.servers import postgres_server, postgres_url
 
 __all__ = ["postgres_server", "postgres_url"]
@@ -216,6 +218,27 @@ def test_who_closes_does_not_wait_for_a_server_that_is_away(cluster: Cluster, mo
         await server.forget("run closing")
 
     play(cluster.url, story, patience_s=3000.0)
+
+
+def test_who_is_cancelled_while_the_connection_breaks_is_cancelled(postgres_url: str) -> None:
+    """The driver waits for the answer all the same, and would tell only of the connection."""
+
+    async def scenario(wire: Wire) -> None:
+        connection = await connect(wire.url)
+        waiting = asyncio.ensure_future(connection.execute("SELECT pg_sleep(60)"))
+        while connection.info.transaction_status != TransactionStatus.ACTIVE:
+            await asyncio.sleep(0)
+        wire.cut()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await connection.close()
+
+    wire = Wire(postgres_url)
+    try:
+        asyncio.run(scenario(wire))
+    finally:
+        wire.close()
 
 
 def test_a_server_that_never_answered_is_unavailable_at_once() -> None:

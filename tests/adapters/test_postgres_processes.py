@@ -72,7 +72,7 @@ def test_a_frozen_process_loses_its_run_and_is_fenced_out_when_it_wakes_up(postg
         await log.durable(log.append("run-1", epoch, [entry(last + 1, b"new")]))
         os.kill(child.pid, signal.SIGCONT)
         said = await asyncio.to_thread(children.finish, child)
-        assert "Refused `run-1` has been taken over by `the parent`" in said
+        assert "NotOwner `run-1` has been taken over by `the parent`" in said
         await log.durable(log.append("run-1", epoch, [entry(last + 2, b"new")]))
         assert list(log.read("run-1")) == [*entries(1, last), entry(last + 1, b"new"), entry(last + 2, b"new")]
         await log.close()

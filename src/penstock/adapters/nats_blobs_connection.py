@@ -150,8 +150,8 @@ class NatsConnection:
             said.append(error)
 
         try:
-            return await asyncio.wait_for(
-                nats.connect(
+            async with asyncio.timeout(3 * CONNECT_SECONDS):
+                return await nats.connect(
                     self._url,
                     name=self._purpose,
                     allow_reconnect=False,
@@ -159,9 +159,7 @@ class NatsConnection:
                     reconnect_time_wait=0,
                     connect_timeout=int(CONNECT_SECONDS),
                     error_cb=listen,
-                ),
-                3 * CONNECT_SECONDS,
-            )
+                )
         except errors.NoServersError as error:
             raise (said[-1] if said and isinstance(said[-1], PASSING) else error) from None
 
@@ -181,7 +179,8 @@ class NatsConnection:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._client is not None:
             with suppress(errors.Error, OSError):
-                await asyncio.wait_for(self._client.close(), CONNECT_SECONDS)
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    await self._client.close()
 
     def _closed(self) -> Refused:
         return Refused(f"the connection to NATS for {self._purpose} has been closed")

@@ -8,27 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, get_args
+from typing import get_args
 from uuid import UUID
 
 from penstock.adapters.admission import Standing, refusal
+from penstock.adapters.log_queue import Append, Broken
 from penstock.adapters.postgres_database import SQL, Connection
 from penstock.adapters.postgres_ownership import Claim, not_owned
 from penstock.adapters.postgres_rows import COPY_END, COPY_HEAD, UNFIT, copy_rows, given, kept
 from penstock.kernel.errors import Refused
-from penstock.ports.log import Entry, Status
+from penstock.ports.log import Status
 
 STATUSES = frozenset(get_args(Status))
-
-Broken = dict[tuple[str, int], Refused]
-
-
-class Append(NamedTuple):
-    ticket: int
-    execution_id: str
-    epoch: int
-    entries: Sequence[Entry]
-    status: Status | None
 
 
 @dataclass(slots=True)

@@ -13,28 +13,22 @@ import psycopg
 
 from penstock.adapters.control_rows import (
     check_name,
-    check_texts,
     filed_of,
     filed_values,
     has_content,
-    hook_of,
-    hook_values,
-    no_secret_kept,
-    schedule_of,
-    schedule_values,
     token_of,
 )
 from penstock.adapters.control_secrets import Seal, hash_of, is_same, is_used_anew, new_token_id, new_token_secret
+from penstock.adapters.control_store import ControlStore, Values
 from penstock.adapters.postgres_database import Connection, Database
 from penstock.adapters.postgres_errors import words_of
 from penstock.adapters.postgres_rows import given_values, kept
 from penstock.adapters.sql_files import queries, schema_files
 from penstock.kernel.errors import Refused, Unavailable
-from penstock.ports.control import Filed, Hook, Schedule, Scope, Token
+from penstock.ports.control import Filed, Scope, Token
 from penstock.ports.undoing import unless_done
 
 T = TypeVar("T")
-Values = Mapping[str, object]
 
 DIALECT = "postgres_control"
 SQL = queries(DIALECT)
@@ -42,7 +36,7 @@ SQL = queries(DIALECT)
 PATIENCE_SECONDS = 10.0
 
 
-class PostgresControl:
+class PostgresControl(ControlStore):
     def __init__(
         self, url: str, *, patience_s: float = PATIENCE_SECONDS, environ: Mapping[str, str] | None = None
     ) -> None:
@@ -70,21 +64,6 @@ class PostgresControl:
 
         return self._asked(lambda: self._database.transact(job))
 
-    def document(self, path: str, version: int | None = None) -> Filed | None:
-        which = "newest_document" if version is None else "document"
-        found = self._rows(which, {"path": path, "version": version})
-        return filed_of(found[0]) if found else None
-
-    def documents(self, prefix: str = "", limit: int = 1000, *, after: str = "") -> list[Filed]:
-        values = {"prefix": prefix, "after": after, "limit": max(limit, 0)}
-        return [filed_of(row) for row in self._rows("documents", values)]
-
-    def versions(self, path: str) -> list[Filed]:
-        return [filed_of(row) for row in self._rows("versions", {"path": path})]
-
-    def unfile(self, path: str) -> bool:
-        return self._changes("unfile", {"path": path})
-
     # ---- tokens
 
     def add_token(self, name: str, scope: Scope, expires_at: float | None = None) -> tuple[Token, str]:
@@ -105,61 +84,6 @@ class PostgresControl:
                 token = replace(token, last_used_at=now)
             return token
         return None
-
-    def tokens(self) -> list[Token]:
-        return [token_of(row) for row in self._rows("tokens", {})]
-
-    def revoke(self, token_id: str) -> bool:
-        return self._changes("revoke", {"id": token_id})
-
-    # ---- schedules
-
-    def schedule(self, name: str) -> Schedule | None:
-        found = self._rows("schedule", {"name": name})
-        return schedule_of(found[0]) if found else None
-
-    def schedules(self) -> list[Schedule]:
-        return [schedule_of(row) for row in self._rows("schedules", {})]
-
-    def put_schedule(self, schedule: Schedule) -> None:
-        self._changes("put_schedule", schedule_values(schedule))
-
-    def drop_schedule(self, name: str) -> bool:
-        return self._changes("drop_schedule", {"name": name})
-
-    def fired(
-        self,
-        name: str,
-        before: float,
-        to: float,
-        *,
-        slot: float | None = None,
-        run: str | None = None,
-        error: str | None = None,
-    ) -> bool:
-        check_texts(error=error or "")
-        which = "fired" if run is None and error is None else "fired_slot"
-        values = {"name": name, "before": before, "to": to, "slot": slot, "run": run, "error": error}
-        return self._changes(which, values)
-
-    # ---- hooks
-
-    def hook(self, name: str) -> Hook | None:
-        found = self._rows("hook", {"name": name})
-        return hook_of(found[0], self._seal) if found else None
-
-    def hooks(self) -> list[Hook]:
-        return [hook_of(row, None) for row in self._rows("hooks", {})]
-
-    def put_hook(self, hook: Hook) -> None:
-        values = hook_values(hook, self._seal)
-        if "secret" in values:
-            self._changes("put_hook", values)
-        elif not self._changes("put_hook_with_its_secret", values):
-            raise no_secret_kept(hook.name)
-
-    def drop_hook(self, name: str) -> bool:
-        return self._changes("drop_hook", {"name": name})
 
     # ---- the database
 

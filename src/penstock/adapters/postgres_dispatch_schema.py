@@ -6,6 +6,7 @@ Law: whoever gets a connection gets it with durable commits, the tables of this 
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Generator
 from typing import Any, TypeVar
@@ -39,14 +40,25 @@ _NETWORK = {
 
 
 class Connection(psycopg.AsyncConnection[TupleRow]):
-    """A connection on which no wait is for ever, not even when the network swallows the answer."""
+    """A connection on which no wait is for ever, not even when the network swallows the answer; and none outlives its task.
+
+    Who is cancelled while he waits for an answer waits until the server has given it up. If the connection breaks meanwhile, the
+    driver tells only that; whoever tries again then would do so for ever.
+    """
 
     limit_s = STATEMENT_SECONDS + LOCK_SECONDS
     name = ""
     """By which the server can be told to end it."""
 
     async def wait(self, gen: Any, *args: Any, **more: Any) -> Any:
-        return await super().wait(_limited(gen, self.limit_s), *args, **more)
+        task = asyncio.current_task()
+        before = task.cancelling() if task is not None else 0
+        try:
+            return await super().wait(_limited(gen, self.limit_s), *args, **more)
+        except psycopg.Error as error:
+            if task is not None and task.cancelling() > before:
+                raise asyncio.CancelledError from error
+            raise
 
 
 def _limited(steps: Generator[Any, Any, T], seconds: float) -> Generator[Any, Any, T]:

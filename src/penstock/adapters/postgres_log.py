@@ -163,7 +163,7 @@ class PostgresLog:
             return postgres_ownership.claim(connection, execution_id, owner, holder, held)
 
         claim = self._database.run(job)
-        self._writer.begin_epoch(claim)
+        self._writer.begin_epoch(claim.execution_id, claim.epoch)
         self._claims[execution_id] = claim
         # Lost in the meantime, when it could not be found among the claims yet.
         claim.lost = not self._holder.is_alive_as(holder)

@@ -9,9 +9,9 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 from penstock.adapters.admission import Standing, refusal
+from penstock.adapters.log_queue import Append, Broken
 from penstock.adapters.sqlite_database import SQL
 from penstock.kernel.errors import Refused
 from penstock.ports.log import Entry, Status
@@ -32,16 +32,6 @@ UNFIT = (
     OverflowError,
     TypeError,
 )
-
-Broken = dict[tuple[str, int], Refused]
-
-
-class Append(NamedTuple):
-    ticket: int
-    execution_id: str
-    epoch: int
-    entries: Sequence[Entry]
-    status: Status | None
 
 
 @dataclass(slots=True)

@@ -14,26 +14,21 @@ import asyncio
 import sqlite3
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
-from queue import SimpleQueue
+from collections.abc import Callable
 from typing import TypeVar
 
 from penstock.adapters.folders import SAFE
-from penstock.adapters.sqlite_batch import UNFIT, Append, Broken, write_batch, write_each
+from penstock.adapters.log_queue import Append, Broken, LogQueue
+from penstock.adapters.sqlite_batch import UNFIT, write_batch, write_each
 from penstock.adapters.sqlite_database import Database, patiently
 from penstock.adapters.sqlite_errors import is_busy, unavailable
-from penstock.adapters.waiters import Waiters
-from penstock.kernel.errors import Bug, Refused, Unavailable
-from penstock.ports.log import Entry, Status
+from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.undoing import unless_done
 
 T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], T]
 
-# Entries nobody waits for are gathered this long, or until there are this many, before the thread is woken for them.
 GATHER_SECONDS = 0.002
-GATHER_ENTRIES = 256
 # The most entries of one transaction: the write-ahead log is cut back only between transactions.
 BATCH_ENTRIES = 16_384
 # The calling thread commits no more than this itself; what is more is better done beside it.
@@ -46,59 +41,21 @@ DETOUR_COMMITS = 64
 ALONE_TURNS = 8
 
 
-class SqliteWriter:
+class SqliteWriter(LogQueue):
+    gather_s = GATHER_SECONDS
+
     def __init__(self, database: Database) -> None:
+        super().__init__()
         self._database = database
         self._connection = database.writing()
         self._pen = threading.Lock()
-        self._queue: deque[Append] = deque()
-        self._bell: SimpleQueue[None] = SimpleQueue()
-        self._rung = False
-        self._alarm: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._closed = False
-        # Counted by who hands over and by who settles: each counter has one writer at a time, so none needs a lock.
-        self._given = self._settled = 0
-        self._handed = self._written = 0
-        self._refused: dict[int, Refused] = {}
-        self._broken: Broken = {}
-        self._fault: Unavailable | None = None
-        self._fault_is_told = False
-        self._waiters = Waiters()
         self._was_slow = False
         self._detour = 0
         self._alone = 0
 
     @property
-    def backlog(self) -> int:
-        return self._handed - self._written
-
-    @property
-    def has_failed(self) -> bool:
-        return self._fault is not None
-
-    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], status: Status | None) -> int:
-        self._check_open()
-        self._given = ticket = self._given + 1
-        self._handed += len(entries)
-        if self._fault is None:
-            self._queue.append(Append(ticket, execution_id, epoch, entries, status))
-            if self._alarm is None or self._alarm.is_closed():
-                self._set_alarm()
-            elif self._handed - self._written > GATHER_ENTRIES and not self._rung:
-                self._ring()
-        return ticket
-
-    async def durable(self, ticket: int) -> None:
-        if ticket > self._settled:
-            await self._settle(ticket)
-        if self._refused and (refused := self._refused.get(ticket)):
-            raise type(refused)(refused.message, refused.hint)
-
-    async def flush(self) -> None:
-        """Write what waits. Raises the error of a failed write, unless it has been told already."""
-        if self._given > self._settled and not self._fault_is_told:
-            await self._settle(self._given)
+    def _place(self) -> str:
+        return f"`{self._database.path}`"
 
     async def transact(self, job: Job[T]) -> T:
         """`job` in a transaction of its own: here when that can be done at once, otherwise in a thread that can wait."""
@@ -127,36 +84,17 @@ class SqliteWriter:
             patiently(lambda: self._connection.executescript(script), self._database.busy_seconds)
             return 0 < self._empty_pages() < before
 
-    def begin_epoch(self, execution_id: str, epoch: int) -> None:
-        """A new owner: what an earlier execution of this name was refused is not held against it. Called by a job, which
-        has the pen."""
-        self._broken.pop((execution_id, epoch), None)
-
     async def close(self) -> None:
         if self._closed:
             return
         try:
             await self.flush()
         finally:
-            self._closed = True
-            if self._thread:
-                self._bell.put(None)
-                self._thread.join()
+            self._end_thread()
             with self._pen:
                 self._connection.close()
 
     # -- waiting ------------------------------------------------------------------------------------------------------
-
-    async def _settle(self, ticket: int) -> None:
-        if ticket > self._given:
-            raise Bug(f"ticket {ticket} was never given: the last one is {self._given}")
-        await self._let_others_append(ticket)
-        while ticket > self._settled:
-            if self._fault:
-                self._fault_is_told = True
-                raise Unavailable(self._fault.message, self._fault.hint)
-            if not self._commit_here():
-                await self._wait(ticket)
 
     async def _let_others_append(self, ticket: int) -> None:
         """One commit then serves them all. A turn of the loop costs a tenth of an fsync: where nobody else ever came, as
@@ -182,59 +120,11 @@ class SqliteWriter:
         self._wake_waiters()
         return done
 
-    async def _wait(self, ticket: int) -> None:
-        """Until the writer's thread has settled `ticket`, or can settle nothing more."""
-        settled = self._waiters.join(ticket)
-        if ticket > self._settled and not self._fault:
-            if not self._rung:
-                self._ring()
-            await settled
-
-    def _wake_waiters(self) -> None:
-        self._waiters.wake(None if self._fault else self._settled)
-
-    # -- the writer's thread ------------------------------------------------------------------------------------------
-
-    def _set_alarm(self) -> None:
-        """Wake the thread in a moment. The event loop keeps the time: when a `durable` comes first, as it does after every
-        append of a strict run, the thread sleeps on and does not fight the loop for the interpreter."""
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            self._ring()
-            return
-        self._alarm = loop
-        loop.call_later(GATHER_SECONDS, self._sound_alarm)
-
-    def _sound_alarm(self) -> None:
-        self._alarm = None
-        if self._queue and not self._rung:
-            self._ring()
-
-    def _ring(self) -> None:
-        self._rung = True
-        self._bell.put(None)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="penstock-log", daemon=True)
-            self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            while not self._closed:
-                self._bell.get()
-                # Before the queue is looked at: what is appended from here on rings again.
-                self._rung = False
-                with self._pen:
-                    self._commit(self._database.busy_seconds)
-                if self._detour:
-                    self._detour -= 1
-                if self._queue:
-                    self._ring()
-                self._wake_waiters()
-        finally:
-            if not self._closed:
-                self._fail(Unavailable(f"the writer of `{self._database.path}` has stopped", SAFE))
-                self._wake_waiters()
+    def _commit_in_thread(self) -> None:
+        with self._pen:
+            self._commit(self._database.busy_seconds)
+        if self._detour:
+            self._detour -= 1
 
     # -- with the pen in hand -----------------------------------------------------------------------------------------
 
@@ -293,8 +183,7 @@ class SqliteWriter:
 
     def _transact(self, job: Job[T]) -> T:
         try:
-            if self._fault:
-                raise Unavailable(self._fault.message, self._fault.hint)
+            self.check()
             result = job(self._connection)
             self._connection.execute("COMMIT")
         except UNFIT as error:
@@ -307,9 +196,7 @@ class SqliteWriter:
         return int(self._connection.execute("PRAGMA freelist_count").fetchone()[0])
 
     def _fail(self, fault: Unavailable) -> None:
-        """From here on every ticket that is not settled has this error, and nothing more is written: no gap can arise."""
-        self._fault = self._fault or fault
-        self._queue.clear()
+        super()._fail(fault)
         self._roll_back()
 
     def _roll_back(self) -> None:

@@ -6,7 +6,6 @@ failure. A page of the server is asked for once: it is kept, and handed out in p
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, cast
@@ -19,10 +18,10 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ranges import Page
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.http import DEFAULT_MAX_BYTES, HttpParams, HttpTool
+from penstock.tools.http_answers import next_link, origin_of, value_at
 from penstock.tools.http_request import Fields, Scalar, identity
 from penstock.tools.pages import Reader
 
-_LINK = re.compile(r'<([^>]*)>\s*((?:;\s*[\w*]+\s*=\s*(?:"[^"]*"|[^\s;,]+)\s*)*)')
 _NOTHING = (None, "", False)
 SPEC: JsonMap = {
     "timeout": {"connect": 10, "read": 60, "write": 60, "total": 300},
@@ -194,7 +193,7 @@ in:
         if self.params.next is not None:
             found = value_at(answer["data"], self.params.next)
         else:
-            found = _next_link(str(cast("Mapping[str, Any]", answer["headers"]).get("link", "")))
+            found = next_link(str(cast("Mapping[str, Any]", answer["headers"]).get("link", "")))
             found = None if found is None else urljoin(str(answer["url"]), found)
         if found in _NOTHING:
             return None
@@ -202,10 +201,10 @@ in:
             raise ToolFailure("pagination", f"`{self.params.next}` of the answer is neither a text nor a whole number")
         if isinstance(found, str) and found.startswith(("http://", "https://", "/")):
             found = urljoin(str(answer["url"]), found)
-            if _origin(found) != _origin(self.params.url):
+            if origin_of(found) != origin_of(self.params.url):
                 raise ToolFailure(
                     "pagination",
-                    f"the next page is at `{_origin(found)}`, another server than `{_origin(self.params.url)}`",
+                    f"the next page is at `{origin_of(found)}`, another server than `{origin_of(self.params.url)}`",
                 )
             found = self._without_key(found)
         lead: Json = found
@@ -222,28 +221,3 @@ in:
 
 def _is_url(cursor: Json) -> bool:
     return isinstance(cursor, str) and cursor.startswith(("http://", "https://"))
-
-
-def _next_link(header: str) -> str | None:
-    for found in _LINK.finditer(header):
-        relations = re.findall(r'rel\s*=\s*"?([^";,]*)"?', found[2])
-        if any("next" in relation.lower().split() for relation in relations):
-            return found[1]
-    return None
-
-
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-
-
-def value_at(value: Any, path: str) -> Any:
-    """What a path such as `data.items` or `pages.0.rows` leads to; None when it leads nowhere."""
-    for step in (step for step in path.removeprefix("$").split(".") if step):
-        if isinstance(value, Mapping):
-            value = value.get(step)
-        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
-            value = value[int(step)]
-        else:
-            return None
-    return value

@@ -6,16 +6,16 @@ circles, or away, ends the reading with a failure.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 import msgspec
 from msgspec import Meta
 
 from penstock.components.base import ComponentFailure
+from penstock.tools.http_answers import next_link, origin_of, value_at
 
 AtLeastOne = Annotated[int, Meta(ge=1)]
 MaxPages = Annotated[int, Meta(ge=1, description="More pages than this are a failure.")]
@@ -61,7 +61,6 @@ class Links(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field=
 
 
 Pagination = PageNumbers | Offsets | Cursors | Links
-_LINK = re.compile(r'<([^>]*)>\s*((?:;\s*[\w*]+\s*=\s*(?:"[^"]*"|[^\s;,]+)\s*)*)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +94,10 @@ def next_page(
     after = _following(page, pagination, rows, answer, headers)
     if after is None:
         return None
-    if after.is_whole and _origin(after.url) != _origin(first):
+    if after.is_whole and origin_of(after.url) != origin_of(first):
         raise ComponentFailure(
-            "refused", f"page {page.number + 1} leads to `{_origin(after.url)}`, another server than `{_origin(first)}`"
+            "refused",
+            f"page {page.number + 1} leads to `{origin_of(after.url)}`, another server than `{origin_of(first)}`",
         )
     if after.url == page.url and after.query == page.query and after.json == page.json:
         raise ComponentFailure("pagination", f"page {page.number + 1} leads to itself")
@@ -130,7 +130,7 @@ def _following(
                 return Page(urljoin(page.url, text), {}, {}, is_whole=True)
             return _with(page, pagination.into, {pagination.param: cursor})
         case Links():
-            link = _next_link(str(headers.get("link", "")))
+            link = next_link(str(headers.get("link", "")))
             return None if link is None else Page(urljoin(page.url, link), {}, {}, is_whole=True)
 
 
@@ -138,28 +138,3 @@ def _with(page: Page, into: str, params: Mapping[str, Any]) -> Page:
     if into == "query":
         return replace(page, query={**page.query, **params})
     return replace(page, json={**page.json, **params})
-
-
-def _next_link(header: str) -> str | None:
-    for found in _LINK.finditer(header):
-        relations = re.findall(r'rel\s*=\s*"?([^";,]*)"?', found[2])
-        if any("next" in relation.lower().split() for relation in relations):
-            return found[1]
-    return None
-
-
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-
-
-def value_at(value: Any, path: str) -> Any:
-    """What a path such as `data.items` or `pages.0.rows` leads to; None when it leads nowhere."""
-    for step in (step for step in path.removeprefix("$").split(".") if step):
-        if isinstance(value, dict):
-            value = value.get(step)
-        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
-            value = value[int(step)]
-        else:
-            return None
-    return value

@@ -13,10 +13,11 @@ from msgspec import UNSET, Meta
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
 from penstock.components.flow.calls import tool_call, tool_failures
 from penstock.components.io import columns, words
-from penstock.components.io.http_pages import Page, Pagination, first_page, next_page, value_at
+from penstock.components.io.http_pages import Page, Pagination, first_page, next_page
 from penstock.data.untyped import NOTHING, UNKNOWN_COLUMNS
 from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Column, Relation, Schema
+from penstock.tools.http_answers import value_at
 from penstock.tools.http_request import Fields, Scalar
 
 _BATCH = 5_000

@@ -1,0 +1,194 @@
+"""What waits to be written to a log, and who waits for that: the half of a writer that is the same for every database.
+
+Law: tickets are settled in order; a settled ticket is in the log or refused. After a failed write nothing more is written, so no
+gap can arise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from queue import SimpleQueue
+from typing import ClassVar, NamedTuple
+
+from penstock.adapters.folders import SAFE
+from penstock.adapters.waiters import Waiters
+from penstock.kernel.errors import Bug, Refused, Unavailable
+from penstock.ports.log import Entry, Status
+
+# With so many entries that nobody waits for, the thread is woken at once.
+GATHER_ENTRIES = 256
+
+Broken = dict[tuple[str, int], Refused]
+"""Executions, each under one epoch, that are refused everything since they were refused something."""
+
+
+class Append(NamedTuple):
+    ticket: int
+    execution_id: str
+    epoch: int
+    entries: Sequence[Entry]
+    status: Status | None
+
+
+class LogQueue(ABC):
+    gather_s: ClassVar[float]
+    """Entries that nobody waits for are gathered this long before the thread is woken for them."""
+
+    def __init__(self) -> None:
+        self._queue: deque[Append] = deque()
+        self._bell: SimpleQueue[None] = SimpleQueue()
+        self._rung = False
+        self._alarm: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        # Counted by who hands over and by who settles: each counter has one writer at a time, so none needs a lock.
+        self._given = self._settled = 0
+        self._handed = self._written = 0
+        self._refused: dict[int, Refused] = {}
+        self._broken: Broken = {}
+        self._fault: Unavailable | None = None
+        self._fault_is_told = False
+        self._waiters = Waiters()
+
+    # -- what a database does -----------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _place(self) -> str:
+        """Where it is written, in words."""
+
+    @abstractmethod
+    def _check_open(self) -> None: ...
+
+    @abstractmethod
+    def _commit_in_thread(self) -> None:
+        """One transaction with what waits, however long it takes."""
+
+    def _commit_here(self) -> bool:
+        """Commit on the calling thread, if that will not hold it up. Says whether it did."""
+        return False
+
+    async def _let_others_append(self, ticket: int) -> None:
+        """One commit then serves all that append in this turn of the loop."""
+        await asyncio.sleep(0)
+
+    # -- handing over -------------------------------------------------------------------------------------------------
+
+    @property
+    def backlog(self) -> int:
+        return self._handed - self._written
+
+    @property
+    def has_failed(self) -> bool:
+        return self._fault is not None
+
+    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], status: Status | None) -> int:
+        self._check_open()
+        self._given = ticket = self._given + 1
+        self._handed += len(entries)
+        if self._fault is None:
+            self._queue.append(Append(ticket, execution_id, epoch, entries, status))
+            if self._alarm is None or self._alarm.is_closed():
+                self._set_alarm()
+            elif self._handed - self._written > GATHER_ENTRIES and not self._rung:
+                self._ring()
+        return ticket
+
+    async def durable(self, ticket: int) -> None:
+        if ticket > self._settled:
+            await self._settle(ticket)
+        if self._refused and (refused := self._refused.get(ticket)):
+            raise type(refused)(refused.message, refused.hint)
+
+    async def flush(self) -> None:
+        """Write what waits. Raises the error of a failed write, unless it has been told already."""
+        if self._given > self._settled and not self._fault_is_told:
+            await self._settle(self._given)
+
+    def begin_epoch(self, execution_id: str, epoch: int) -> None:
+        """A new owner: what an earlier execution of this name was refused is not held against it."""
+        self._broken.pop((execution_id, epoch), None)
+
+    def check(self) -> None:
+        """Raises the error after which nothing is written any more."""
+        if self._fault:
+            raise Unavailable(self._fault.message, self._fault.hint)
+
+    # -- waiting ------------------------------------------------------------------------------------------------------
+
+    async def _settle(self, ticket: int) -> None:
+        if ticket > self._given:
+            raise Bug(f"ticket {ticket} was never given: the last one is {self._given}")
+        await self._let_others_append(ticket)
+        while ticket > self._settled:
+            if self._fault:
+                self._fault_is_told = True
+                self.check()
+            if not self._commit_here():
+                await self._wait(ticket)
+
+    async def _wait(self, ticket: int) -> None:
+        """Until the writer's thread has settled `ticket`, or can settle nothing more."""
+        settled = self._waiters.join(ticket)
+        if ticket > self._settled and not self._fault:
+            if not self._rung:
+                self._ring()
+            await settled
+
+    def _wake_waiters(self) -> None:
+        self._waiters.wake(None if self._fault else self._settled)
+
+    # -- the writer's thread ------------------------------------------------------------------------------------------
+
+    def _set_alarm(self) -> None:
+        """Wake the thread in a moment. The event loop keeps the time: when a `durable` comes first, as it does after every
+        append of a strict run, the thread sleeps on and does not fight the loop for the interpreter."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._ring()
+            return
+        self._alarm = loop
+        loop.call_later(self.gather_s, self._sound_alarm)
+
+    def _sound_alarm(self) -> None:
+        self._alarm = None
+        if self._queue and not self._rung:
+            self._ring()
+
+    def _ring(self) -> None:
+        self._rung = True
+        self._bell.put(None)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="penstock-log", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            while not self._closed:
+                self._bell.get()
+                # Before the queue is looked at: what is appended from here on rings again.
+                self._rung = False
+                self._commit_in_thread()
+                if self._queue:
+                    self._ring()
+                self._wake_waiters()
+        finally:
+            if not self._closed:
+                self._fail(Unavailable(f"the writer of {self._place} has stopped", SAFE))
+                self._wake_waiters()
+
+    def _end_thread(self) -> None:
+        self._closed = True
+        if self._thread:
+            self._bell.put(None)
+            self._thread.join()
+
+    def _fail(self, fault: Unavailable) -> None:
+        """From here on every ticket that is not settled has this error, and nothing more is written."""
+        self._fault = self._fault or fault
+        self._queue.clear()
