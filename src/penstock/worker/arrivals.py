@@ -9,7 +9,7 @@ from penstock.kernel.flow.decide import Flow
 from penstock.kernel.flow.plan import FlowPlan
 from penstock.kernel.flow.routing import element, feeds
 from penstock.kernel.flow.scene import Scene
-from penstock.kernel.net import Link, Net, On, Part
+from penstock.kernel.net import Link, Net, Part
 from penstock.kernel.values import Json
 
 _COUNT = "NB_LINE_OUT_"
@@ -51,9 +51,8 @@ def arrivals(flow: Flow, scene: Scene, name: str) -> dict[str, list[dict[str, An
 def connected(flow: Flow, name: str) -> dict[str, list[Link]]:
     """Output port -> the links that begin there, into joblets and bodies too."""
     found: dict[str, list[Link]] = {}
-    for link in flow.net.links:
-        if link.source == name and link.on is On.DATA:
-            found.setdefault(link.port, []).append(link)
+    for link in flow.plan.rows_from.get(name, ()):
+        found.setdefault(link.port, []).append(link)
     return found
 
 

@@ -27,8 +27,12 @@ class FlowPlan:
         """Iterator -> data links into its body from beside it: it does not start before these are settled."""
         self.awaiting: dict[str, list[str]] = defaultdict(list)
         """Source of such a link -> the iterators that wait for it, once for each link."""
+        self.rows_from: dict[str, list[Link]] = defaultdict(list)
+        """Source -> all data links that begin there, into joblets and bodies too."""
         for link in net.links:
             self._place(link)
+            if link.on is On.DATA:
+                self.rows_from[link.source].append(link)
 
     def part(self, name: str) -> Part:
         part = self.net.nodes[name].part
