@@ -23,6 +23,8 @@ from penstock.kernel.errors import PenstockError
 E = TypeVar("E", bound=Enum)
 D_co = TypeVar("D_co", covariant=True)
 
+LONGEST_S = 1e9
+"""Thirty years: what takes longer is meant otherwise, and no clock of a database counts so far."""
 _NAME = re.compile(r"[^\W\d][\w-]*\Z")
 NAME_HINT = "a name begins with a letter and goes on with letters, digits, `_` or `-`"
 COMPOSED_HINT = "an accent stands in it as a character of its own; type the letter with its accent as one (Unicode NFC)"
@@ -82,7 +84,7 @@ class Language:
     missing_word: str
     wrong_shape: str
     not_a_choice: str
-    too_small: str
+    out_of_bounds: str
     unrendered: str
 
 
@@ -213,30 +215,32 @@ class Reader(ABC, Generic[D_co]):
             return default
         return node.value
 
-    def whole(self, node: SourceNode | None, what: str, least: int = 1) -> int | None:
+    def whole(self, node: SourceNode | None, what: str, least: int = 1, most: int = 2**63 - 1) -> int | None:
         if node is None or node.is_null:
             return None
         value = node.value
         if isinstance(value, bool) or not isinstance(value, int):
             self.wrong_shape(node, what, "a whole number")
             return None
-        return value if self._is_enough(node, what, value, least) else None
+        return value if self._is_within(node, what, value, least, most) else None
 
-    def number(self, node: SourceNode | None, what: str, least: float = 0.0) -> float | None:
+    def number(
+        self, node: SourceNode | None, what: str, least: float = 0.0, most: float = LONGEST_S
+    ) -> float | None:
         if node is None or node.is_null:
             return None
         value = node.value
         if isinstance(value, bool) or not isinstance(value, int | float):
             self.wrong_shape(node, what, "a number")
             return None
-        return float(value) if self._is_enough(node, what, value, least) else None
+        return float(value) if self._is_within(node, what, value, least, most) else None
 
-    def _is_enough(self, node: SourceNode, what: str, value: float, least: float) -> bool:
-        if value < least:
-            self.findings.error(
-                self.language.too_small, f"{what} must be at least {least:.15g}, not `{value}`", node.place
-            )
-        return value >= least
+    def _is_within(self, node: SourceNode, what: str, value: float, least: float, most: float) -> bool:
+        if least <= value <= most:
+            return True
+        bound = f"at most {most:.15g}" if value > most else f"at least {least:.15g}"
+        self.findings.error(self.language.out_of_bounds, f"{what} must be {bound}, not `{value}`", node.place)
+        return False
 
     def warn_unrendered(self, node: SourceNode, what: str, skip: str | None = None) -> None:
         """Say where a template stands that nobody renders: it would reach the run as the text it is."""

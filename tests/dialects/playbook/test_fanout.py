@@ -175,6 +175,12 @@ def test_retries_are_of_failures_only_when_asked_for_and_of_losses_otherwise_too
         ("{ concurrency: { warehouse: 0 } }", ["P0107"]),
         ("{ concurrency: { warehouse: many } }", ["P0101"]),
         ("{ concurrency: { warehouse: } }", ["P0101"]),
+        ("{ concurrency: { warehouse: 2147483648 } }", ["P0107"]),
+        ("{ concurrency: { '': 1 } }", ["P0101"]),
+        ("{ needs: [gpu, ''] }", ["P0101"]),
+        ("{ needs: { gpu: 1 } }", ["P0101"]),
+        ("{ policy: { lifecycle: { stall_s: 0 } } }", ["P0107"]),
+        ("{ policy: { lifecycle: { stall_s: 1.0e+300 } } }", ["P0107"]),
     ],
 )
 def test_what_makes_no_sense_is_refused(spec, expected):

@@ -87,9 +87,9 @@ SHAPES = {
         MINIMAL + "job_config: { fail_strategy: halt }\n",
     ),
     "J0105": CodeDoc(
-        "a number that is too small",
-        "Below that bound the number has no meaning.",
-        "Give a larger number.",
+        "a number out of its bounds",
+        "Beyond that bound the number has no meaning.",
+        "Give one within it.",
         MINIMAL + "job_config: { max_in_flight_rows: 0 }\n",
         MINIMAL + "job_config: { max_in_flight_rows: 100000 }\n",
     ),

@@ -39,7 +39,7 @@ _LANGUAGE = Language(
     missing_word="J0103",
     wrong_shape="J0101",
     not_a_choice="J0104",
-    too_small="J0105",
+    out_of_bounds="J0105",
     unrendered="J0106",
 )
 

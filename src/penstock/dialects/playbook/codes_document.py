@@ -116,9 +116,9 @@ SHAPES = {
         "- step: start\n  next:\n    spec: { mode: exclusive }\n    arcs: []\n",
     ),
     "P0107": CodeDoc(
-        "a number that is too small",
-        "Below that bound the number has no meaning.",
-        "Give a larger number.",
+        "a number out of its bounds",
+        "Beyond that bound the number has no meaning.",
+        "Give one within it.",
         "- step: start\n  spec: { policy: { lifecycle: { timeout_s: -1 } } }\n",
         "- step: start\n  spec: { policy: { lifecycle: { timeout_s: 60 } } }\n",
     ),

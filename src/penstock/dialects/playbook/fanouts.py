@@ -22,7 +22,7 @@ PREFIX = "fanout."
 _SAME = {"max_concurrent_shards": "max_concurrent"}
 _FLAGS = ("fail_fast", "allow_partial", "shared")
 _SECONDS = ("queue_ttl_s", "lease_s")
-_LEAST_S = 0.1
+LEAST_S = 0.1
 # Tools that run an execution of their own, which only the server may start and only for a step run.
 _OPENING = ("playbook", "job")
 
@@ -89,7 +89,7 @@ def _read(reading: Reading, key: str, node: SourceNode) -> Json:
     if key in _FLAGS:
         return reading.flag(node, what, False)
     if key in _SECONDS:
-        return reading.number(node, what, _LEAST_S)
+        return reading.number(node, what, LEAST_S)
     if key == "emit":
         emit = reading.enum(node, "a way to tell of elements", Emit)
         return None if emit is None else emit.value
@@ -123,9 +123,11 @@ def read_concurrency(reading: Reading, node: SourceNode | None) -> None:
     """It stays in the step's `spec`, where whoever hands out its work finds it."""
     limits = reading.mapping(node, "`concurrency`")
     for name, value in limits.entries.items() if limits is not None else ():
+        if not name.strip():
+            reading.findings.error("P0101", "a limit of `concurrency` has no name", value.place)
         if value.is_null:
             reading.wrong_shape(value, f"the limit `{name}`", "a whole number")
-        reading.whole(value, f"the limit `{name}`")
+        reading.whole(value, f"the limit `{name}`", most=2**31 - 1)
 
 
 # ---- checking

@@ -28,7 +28,7 @@ _LANGUAGE = Language(
     missing_word="P0105",
     wrong_shape="P0101",
     not_a_choice="P0106",
-    too_small="P0107",
+    out_of_bounds="P0107",
     unrendered="P0109",
 )
 

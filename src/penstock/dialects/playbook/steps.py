@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.dialects.playbook.drafts import StepDraft
-from penstock.dialects.playbook.fanouts import dotted, laid_over, read_concurrency, read_fanout
+from penstock.dialects.playbook.fanouts import LEAST_S, dotted, laid_over, read_concurrency, read_fanout
 from penstock.dialects.playbook.loops import read_loop
 from penstock.dialects.playbook.policy import read_admission, refuse_control
 from penstock.dialects.playbook.reading import Reading
@@ -60,6 +60,7 @@ def _read_spec(reading: Reading, spec: SourceNode, step: StepDraft) -> None:
     step.spec = as_map(spec)
     reading.warn_unrendered(spec, "`spec`", skip="policy")
     read_concurrency(reading, spec.get("concurrency"))
+    reading.texts(spec.get("needs"), "`needs`")
     policy = reading.mapping(spec.get("policy"), "`policy`")
     step.fanout = read_fanout(reading, spec, policy)
     for entry in reading.items(spec.get("join"), "`join`"):
@@ -79,6 +80,7 @@ def _read_spec(reading: Reading, spec: SourceNode, step: StepDraft) -> None:
     if lifecycle is not None:
         step.timeout_s = reading.number(lifecycle.get("timeout_s"), "`timeout_s`")
         step.deadline_s = reading.number(lifecycle.get("deadline_s"), "`deadline_s`")
+        reading.number(lifecycle.get("stall_s"), "`stall_s`", LEAST_S)
     step.failure = read_failure(reading, policy)
 
 
