@@ -224,9 +224,7 @@ class Reader(ABC, Generic[D_co]):
             return None
         return value if self._is_within(node, what, value, least, most) else None
 
-    def number(
-        self, node: SourceNode | None, what: str, least: float = 0.0, most: float = LONGEST_S
-    ) -> float | None:
+    def number(self, node: SourceNode | None, what: str, least: float = 0.0, most: float = LONGEST_S) -> float | None:
         if node is None or node.is_null:
             return None
         value = node.value

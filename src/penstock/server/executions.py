@@ -365,9 +365,8 @@ class ExecutionHost:
             await _first_of(driver.finished, self._halt)
         except PenstockError:
             await driver.halt(0.0)
-        if (
-            not driver.finished.is_set()
-        ):  # The whole run is being let go: nothing more is recorded, so nothing will finish.
+        if not driver.finished.is_set():
+            # The whole run is being let go: nothing more is recorded, so nothing will finish.
             await driver.halt(0.0)
 
 

@@ -180,9 +180,8 @@ class SubjobsOut:
                     if await self.office.dispatch.tell(key, body):
                         out.known = last
                         return
-                    if key in await self.office.dispatch.withdraw(
-                        [key]
-                    ):  # Nobody has taken it yet: there is more to it now.
+                    if key in await self.office.dispatch.withdraw([key]):
+                        # Nobody has taken it yet: there is more to it now.
                         await self._offer(key, out, is_adopted=False)
                         return
                 except Unavailable:
@@ -291,9 +290,8 @@ class SubjobsOut:
 
     def _came_back(self, key: str, out: SubjobOut, kind: NoteKind, said: Said) -> None:
         lease = out.lease
-        if (
-            lease.region.status in SETTLED
-        ):  # What was last to settle in it was another's, and its holder had only to hear of that.
+        if lease.region.status in SETTLED:
+            # What was last to settle in it was another's, and its holder had only to hear of that.
             self._over(key, out)
             return
         self._losses[key] = out.losses + is_loss(kind, said)

@@ -349,9 +349,7 @@ class Hosting:
                     raise Unavailable(error.message) from error
             except asyncio.CancelledError:
                 raise
-            except (
-                Exception
-            ) as error:  # Half heard is not heard: the run is taken up anew, or set aside if it is a bug.
+            except Exception as error:  # Half heard is not heard: the run is taken up anew, or set aside.
                 host.broke(error)
                 raise Unavailable(f"`{execution_id}` is not driven here any more") from error
         if host.halted:

@@ -89,10 +89,9 @@ class JobDriver:
         self.flow.cancel(reason)
         self.dispatch()
         if self.host.stops_holders:
+            # Who is told to stop says so: to a server that has lost the cancel, that would be a failure.
             self.host.flush()
-            await (
-                self.host.durable()
-            )  # Who is told to stop says so: to who has lost the cancel, that would be a failure.
+            await self.host.durable()
             await self._stop("cancel")
 
     async def halt(self, grace_s: float) -> None:

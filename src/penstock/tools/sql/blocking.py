@@ -226,9 +226,8 @@ def _about_effect(session: Session) -> Iterator[None]:
     except ToolFailure as failure:
         if failure.kind == "not_found":
             raise NoTable from failure
-        if (
-            failure.kind == "constraint"
-        ):  # DuckDB does not wait for another transaction that is about to write the same name.
+        if failure.kind == "constraint":
+            # DuckDB does not wait for another transaction that is about to write the same name.
             raise Happened from failure
         raise
 
