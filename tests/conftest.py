@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -21,6 +22,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     attach_clauses(items)
     items.sort(key=lambda item: (not is_long(item.nodeid), item.nodeid.partition("::")[0]))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests are there from the beginning to the end: nobody need look through them for garbage again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
 
 
 @pytest.hookimpl(tryfirst=True, optionalhook=True)

@@ -275,7 +275,7 @@ def mariadb_url(mariadb_server: MariaDB) -> Iterator[str]:
     import pymysql
 
     name = f"test_{uuid.uuid4().hex[:12]}"
-    with pymysql.connect(unix_socket=mariadb_server.socket, user="root") as connection:
+    with pymysql.connect(unix_socket=mariadb_server.socket, user="root", ssl_disabled=True) as connection:
         connection.cursor().execute(f"CREATE DATABASE {name}")
         yield mariadb_server.url(name)
         connection.cursor().execute(f"DROP DATABASE {name}")

@@ -41,7 +41,7 @@ def test_a_second_process_is_refused_while_the_first_one_lives(
     wait_for(home, "task.started", "start@0/long#1")
     before = entries_on_disk(home)
     second = zygote.call(trials.resume, home=str(home))
-    assert second.value["refused"] == "Refused"
+    assert second.value["refused"] == "NotOwner"
     assert f"`{RUN}` is already being worked on by process {first}" in second.value["message"]
     assert "resumed once nobody works on it" in second.value["hint"]
     anew = zygote.call(trials.start, home=str(home), file=str(file))

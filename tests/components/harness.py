@@ -10,10 +10,13 @@ ran.outputs == {"main": [{"amount": 5}], "reject": [...]}
 from __future__ import annotations
 
 import asyncio
+import atexit
 import re
+import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -109,8 +112,7 @@ def run(
     shapes = schemas or {}
     staged, said, shown = StagedGlobals(globals), list[str](), list[str]()
     with tempfile.TemporaryDirectory(prefix="component-") as work:
-        engine = DuckDbEngine(Path(work) / "rows")
-        session = engine.session()
+        session = _engine().session()
         try:
             call = make_call(
                 session,
@@ -138,7 +140,17 @@ def run(
                 {port: relations[0].schema for port, relations in call.inputs.items()},
             )
         finally:
-            engine.close()
+            session.close(())
+
+
+@cache
+def _engine() -> DuckDbEngine:
+    """One for all calls of this process: to open it takes longer than most of them. A session drops what was made in it."""
+    folder = tempfile.mkdtemp(prefix="component-rows-")
+    engine = DuckDbEngine(Path(folder))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(engine.close)
+    return engine
 
 
 async def _result(component: Component[Any], params: Mapping[str, Any], call: Call) -> Any:

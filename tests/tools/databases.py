@@ -53,7 +53,9 @@ def opened(kind: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[
     elif kind == "mysql":
         url = request.getfixturevalue("mariadb_url")
         socket, name = request.getfixturevalue("mariadb_server").socket, url.partition("?")[0].rpartition("/")[2]
-        with pymysql.connect(unix_socket=socket, user="root", database=name, autocommit=True) as connection:
+        with pymysql.connect(
+            unix_socket=socket, user="root", database=name, autocommit=True, ssl_disabled=True
+        ) as connection:
 
             def run(sql: str) -> list[Any]:
                 with connection.cursor() as cursor:

@@ -13,6 +13,7 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
@@ -21,6 +22,8 @@ from penstock.cli.parsing import CommandLineError
 from penstock.kernel.errors import PenstockError, Refused, Unavailable
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx2
 
 SERVER, TOKEN = "PENSTOCK_SERVER", "PENSTOCK_TOKEN"
@@ -259,10 +262,25 @@ class Client:
     def _opened(self) -> httpx2.Client:
         import httpx2
 
-        return httpx2.Client(base_url=self.url, timeout=httpx2.Timeout(READ_S, connect=CONNECT_S))
+        timeout = httpx2.Timeout(READ_S, connect=CONNECT_S)
+        return httpx2.Client(base_url=self.url, timeout=timeout, verify=tls_for(self.url))
 
     def _unreachable(self, error: Exception) -> Unavailable:
         return Unavailable(f"no server answers at `{self.url}`: {_said(error)}", START)
+
+
+def tls_for(url: str) -> ssl.SSLContext:
+    """To read all authorities that the machine trusts takes longer than to ask: it is done once, and where they are needed."""
+    import ssl
+
+    return _usual_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+@cache
+def _usual_context() -> ssl.SSLContext:
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 def _checked(url: str) -> str:

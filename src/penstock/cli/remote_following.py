@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from penstock.cli.output import say
-from penstock.cli.remote import CONNECT_S, Client, decoded, error_of
+from penstock.cli.remote import CONNECT_S, Client, decoded, error_of, tls_for
 from penstock.cli.remote_engine import RemoteLog, entry_of
 from penstock.cli.watching import TICK_S, Nobody
 from penstock.kernel.errors import PenstockError, Unavailable
@@ -138,10 +138,10 @@ class Following:
 
         params = {"execution": f"{self._run}@{after}", "lines": "true"}
         headers = {**self._client.headers, **({"Last-Event-ID": self._last_id} if self._last_id else {})}
-        timeout = httpx2.Timeout(SILENCE_S, connect=CONNECT_S)
+        timeout, url = httpx2.Timeout(SILENCE_S, connect=CONNECT_S), self._client.url
         try:
             async with (
-                httpx2.AsyncClient(base_url=self._client.url, timeout=timeout) as client,
+                httpx2.AsyncClient(base_url=url, timeout=timeout, verify=tls_for(url)) as client,
                 client.stream("GET", "/api/stream", params=params, headers=headers) as response,
             ):
                 if not response.is_success:

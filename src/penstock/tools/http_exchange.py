@@ -7,12 +7,14 @@ is always closed, also when the task is cancelled. Imported on first use only: t
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
@@ -125,13 +127,19 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
 def _tls_context(verify: bool | str) -> ssl.SSLContext:
     if isinstance(verify, bool):
-        return httpx2.create_ssl_context(verify=verify)
+        return _usual_context(verify, *map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR")))
     try:
         return ssl.create_default_context(cafile=verify)
     except FileNotFoundError as error:
         raise ToolFailure("tls", f"`verify`: there is no file `{verify}`") from error
     except (OSError, ssl.SSLError) as error:
         raise ToolFailure("tls", f"`verify`: `{verify}` is not a file of certificates in PEM form: {error}") from error
+
+
+@cache
+def _usual_context(verify: bool, *places: str | None) -> ssl.SSLContext:
+    """To read all authorities that the machine trusts takes longer than many a request: once is enough, for the same `places`."""
+    return httpx2.create_ssl_context(verify=verify)
 
 
 def open_client(

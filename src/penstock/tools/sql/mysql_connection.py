@@ -82,7 +82,7 @@ def connect(login: Login) -> Connection[Any]:
     import pymysql
 
     try:
-        return pymysql.connect(**login.arguments, ssl=_tls(login))
+        return pymysql.connect(**login.arguments, ssl=_tls(login), ssl_disabled=login.sslmode == "disable")
     except (pymysql.MySQLError, OSError) as error:
         number, words = _said(error)
         words = scrubbed(words, [login.arguments.get("password")])
