@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 import time
@@ -23,6 +24,8 @@ T = TypeVar("T")
 
 TOGETHER = 6
 """So many trials share a fleet at a time."""
+RUNS = 2 if "PENSTOCK_FAULT_SEEDS" in os.environ else 1
+"""Of each trial; in a soak there is more at a time."""
 BEGIN_S = 0.8
 """All faults of trials that are together begin so soon. Who has taken over from one who was lost is seldom lost as well then:
 no run has more bad luck than it is promised to bear."""
@@ -115,7 +118,7 @@ class Trial:
     # ---- runs
 
     def _batch(self, chance: random.Random) -> list[Work]:
-        return chance.sample(self.works, 2)
+        return chance.sample(self.works, RUNS)
 
     def _submit(self, work: Work, chance: random.Random) -> str:
         """Through whichever server answers, and often through another one as well: with one key it is one run."""
