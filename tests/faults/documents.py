@@ -10,6 +10,7 @@ from urllib.parse import quote
 import psycopg
 
 from tests.engine import document
+from tests.fleet.forks import forks
 
 MIXED = """
 - step: start
@@ -107,41 +108,7 @@ workflow:
   - {name: out, kind: noop, value: "{{ workload.n * 2 }}"}
 """
 
-FORKS = """
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: forks}
-components:
-  src: {type: fixed_rows, params: {columns: [id, v], rows: [[1, 10], [2, 20], [3, 30]]}}
-  go: {type: sleep, params: {seconds: 0.05}}
-  a: {type: derive, params: {columns: {w: "v * 2"}}}
-  a2: {type: sleep, params: {seconds: 0.2}}
-  b: {type: aggregate, params: {by: [], measures: {s: "sum(v)"}}}
-  b2: {type: sleep, params: {seconds: 0.1}}
-  b3: {type: set_global, params: {values: {done: true}}}
-  j: {type: sql, params: {query: "select count(*) as n from input"}}
-  it: {type: iterate_list, params: {items: [1, 2]}}
-  wait: {type: sleep, params: {seconds: 0.1}}
-  body: {type: set_global, params: {values: {last: "{{ iteration.item }}", seen: "{{ global.done }}"}}}
-  other: {type: sleep, params: {seconds: 0.3}}
-  after: {type: set_global, params: {values: {after: 1}}}
-connections:
-  data:
-  - src.main -> a.input
-  - src.main -> b.input
-  - a.main -> j.input
-  control:
-  - src (ok) go
-  - go (parallelise) a, b
-  - a (ok) a2
-  - b (ok) b2
-  - b2 (ok) b3
-  - a, b (synchronise) j
-  - j (ok) it
-  - it (iterate) wait
-  - wait (ok) body
-  - other (subjob_ok) after
-"""
+FORKS = forks([1, 2], go=0.05, left=0.2, right=0.1, body=0.1, beside=0.3)
 
 
 @dataclass(frozen=True)

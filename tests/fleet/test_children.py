@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from pathlib import Path
 
@@ -11,7 +10,8 @@ import pytest
 from penstock.kernel.values import JsonMap
 from tests.depth import times
 from tests.engine import document
-from tests.fleet.scene import Fleet, on_fleet
+from tests.fleet.deaths import with_deaths
+from tests.fleet.scene import on_fleet
 from tests.fleet.test_jobs import embedded_timeline
 
 PARENT = """
@@ -74,24 +74,6 @@ def unbroken(parent: Path) -> list[JsonMap]:
 
 @pytest.mark.parametrize("seed", range(times(16)))
 def test_children_go_on_whoever_dies(tmp_path: Path, parent: Path, unbroken: list[JsonMap], seed: int) -> None:
-    chance = random.Random(seed)
-
-    async def scenario(scene: Fleet) -> list[JsonMap]:
-        await scene.serve("s0")
-        for number in range(2):
-            scene.work(f"w{number}", slots=2)
-        run = await scene.submit(parent)
-        for number in range(chance.randint(1, 3) if seed else 0):
-            await asyncio.sleep(chance.uniform(0.0, 6.0))
-            if chance.random() < 0.5:
-                await scene.kill_worker(chance.choice(sorted(scene.workers)))
-                scene.work(f"again{number}")
-            else:
-                await scene.kill_server(next(iter(scene.servers)))
-                await asyncio.sleep(chance.uniform(0.0, 3.0))
-                await scene.serve(f"s{number + 1}")
-        assert (await scene.ended(run)).status == "completed"
-        await scene.check_replay(run)
-        return scene.canonical(run)
-
-    assert on_fleet(tmp_path, scenario) == unbroken
+    deaths = (1, 3) if seed else (0, 0)
+    timeline = on_fleet(tmp_path, lambda scene: with_deaths(scene, parent, random.Random(seed), deaths, slots=2))
+    assert timeline == unbroken

@@ -13,6 +13,7 @@ from penstock.kernel.values import JsonMap
 from penstock.projections.canonical import canonical
 from tests.depth import times
 from tests.engine import document, play
+from tests.fleet.deaths import with_deaths
 from tests.fleet.scene import Fleet, on_fleet
 
 MIXED = """
@@ -114,26 +115,7 @@ def test_a_fleet_comes_to_the_timeline_of_an_embedded_run(tmp_path: Path, unbrok
 
 @pytest.mark.parametrize("seed", range(times(30)))
 def test_whoever_dies_the_timeline_is_the_same(tmp_path: Path, unbroken: list[JsonMap], seed: int) -> None:
-    chance = random.Random(seed)
-
-    async def scenario(scene: Fleet) -> list[JsonMap]:
-        await scene.serve("s0")
-        for number in range(2):
-            scene.work(f"w{number}")
-        file = tmp_path / "p.yaml"
-        file.write_text(document(MIXED))
-        run = await scene.submit(file)
-        for number in range(chance.randint(1, 4)):
-            await asyncio.sleep(chance.uniform(0.0, 8.0))
-            if chance.random() < 0.6:
-                await scene.kill_worker(chance.choice(sorted(scene.workers)))
-                scene.work(f"again{number}")
-            else:
-                await scene.kill_server(next(iter(scene.servers)))
-                await asyncio.sleep(chance.uniform(0.0, 3.0))
-                await scene.serve(f"s{number + 1}")
-        assert (await scene.ended(run)).status == "completed"
-        await scene.check_replay(run)
-        return scene.canonical(run)
-
-    assert shown(on_fleet(tmp_path, scenario)) == shown(unbroken)
+    file = tmp_path / "p.yaml"
+    file.write_text(document(MIXED))
+    timeline = on_fleet(tmp_path, lambda scene: with_deaths(scene, file, random.Random(seed), (1, 4), apart_s=8.0))
+    assert shown(timeline) == shown(unbroken)

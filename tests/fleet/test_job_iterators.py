@@ -10,8 +10,9 @@ import pytest
 
 from penstock.kernel.values import JsonMap
 from tests.depth import times
+from tests.fleet.deaths import with_deaths
 from tests.fleet.scene import Fleet, on_fleet
-from tests.fleet.test_jobs import embedded_timeline, with_deaths
+from tests.fleet.test_jobs import embedded_timeline
 
 SPREADS = """
 apiVersion: penstock/v1

@@ -13,44 +13,12 @@ from penstock.kernel.values import JsonMap
 from penstock.projections.canonical import canonical
 from penstock.server.documents import Pinned
 from tests.depth import times
+from tests.fleet.deaths import with_deaths
+from tests.fleet.forks import forks
 from tests.fleet.scene import Fleet, on_fleet
 from tests.virtual import VirtualClock, run_virtually
 
-FORKS = """
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: forks}
-components:
-  src: {type: fixed_rows, params: {columns: [id, v], rows: [[1, 10], [2, 20], [3, 30]]}}
-  go: {type: sleep, params: {seconds: 1}}
-  a: {type: derive, params: {columns: {w: "v * 2"}}}
-  a2: {type: sleep, params: {seconds: 3}}
-  b: {type: aggregate, params: {by: [], measures: {s: "sum(v)"}}}
-  b2: {type: sleep, params: {seconds: 2}}
-  b3: {type: set_global, params: {values: {done: true}}}
-  j: {type: sql, params: {query: "select count(*) as n from input"}}
-  it: {type: iterate_list, params: {items: [1, 2, 3]}}
-  wait: {type: sleep, params: {seconds: 2}}
-  body: {type: set_global, params: {values: {last: "{{ iteration.item }}", seen: "{{ global.done }}"}}}
-  other: {type: sleep, params: {seconds: 5}}
-  after: {type: set_global, params: {values: {after: 1}}}
-connections:
-  data:
-  - src.main -> a.input
-  - src.main -> b.input
-  - a.main -> j.input
-  control:
-  - src (ok) go
-  - go (parallelise) a, b
-  - a (ok) a2
-  - b (ok) b2
-  - b2 (ok) b3
-  - a, b (synchronise) j
-  - j (ok) it
-  - it (iterate) wait
-  - wait (ok) body
-  - other (subjob_ok) after
-"""
+FORKS = forks([1, 2, 3], go=1, left=3, right=2, body=2, beside=5)
 
 
 def embedded_timeline(file: Path, home: Path) -> list[JsonMap]:
@@ -93,26 +61,6 @@ def test_a_job_on_a_fleet_comes_to_the_timeline_of_an_embedded_one(
         return scene.canonical(run)
 
     assert on_fleet(tmp_path, scenario) == unbroken
-
-
-async def with_deaths(scene: Fleet, file: Path, chance: random.Random) -> list[JsonMap]:
-    """Workers and servers die at random moments, and others come."""
-    await scene.serve("s0")
-    for number in range(2):
-        scene.work(f"w{number}")
-    run = await scene.submit(file)
-    for number in range(chance.randint(1, 3)):
-        await asyncio.sleep(chance.uniform(0.0, 6.0))
-        if chance.random() < 0.6:
-            await scene.kill_worker(chance.choice(sorted(scene.workers)))
-            scene.work(f"again{number}")
-        else:
-            await scene.kill_server(next(iter(scene.servers)))
-            await asyncio.sleep(chance.uniform(0.0, 3.0))
-            await scene.serve(f"s{number + 1}")
-    assert (await scene.ended(run)).status == "completed"
-    await scene.check_replay(run)
-    return scene.canonical(run)
 
 
 @pytest.mark.parametrize("seed", range(times(12)))
