@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.app import Embedded, embedded
 from penstock.tools.registry import Registry
+from tests.envelopes import checked_events
 
 
 def assert_replays(home: Path, execution_id: str = "run-1", tools: Registry | None = None) -> None:
@@ -22,6 +23,7 @@ def assert_all_replay(folder: Path, tools: Registry | None = None) -> int:
 
 
 async def assert_engine_replays(engine: Embedded, execution_id: str = "run-1") -> None:
+    checked_events(engine.log, execution_id)
     difference = await engine.replay(execution_id)
     assert difference is None, difference.describe()
 

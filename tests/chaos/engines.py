@@ -23,6 +23,7 @@ from penstock.server.documents import Documents, Pinned
 from penstock.server.runs import RunSummary, RunUnderWay
 from tests.chaos.workshop import Workshop
 from tests.engine import document
+from tests.envelopes import checked_events
 from tests.virtual import VirtualClock, run_virtually
 
 RUN = "run-1"
@@ -117,6 +118,7 @@ async def _driven(engine: Embedded, run: RunUnderWay, driving: Awaitable[RunSumm
     for one in done:
         if isinstance(one, Exception):
             raise one
+    checked_events(engine.log, run.execution_id)
     return Told(summary, list(engine.log.read(run.execution_id)))
 
 

@@ -58,11 +58,14 @@ ENDS = {
 }
 
 
+REPORTS = ("task.started", "task.done", "loop.shard.failed", "loop.shard.reported", "loop.shard.done")
+
+
 class ShardLog(PassingLog):
     """Notes after which entries the log of a fanned-out loop may end when the power fails.
 
-    What one report says is appended at once, and so is a fan-in; between a fan-in and the end of its step, or between the word of
-    one worker and that of another, the writer may have been woken by somebody else.
+    What one report says is appended at once; between the ends that a fan-in decides, between it and the end of its step, or
+    between the word of one worker and that of another, the writer may have been woken by somebody else.
     """
 
     def __init__(self, log: Any) -> None:
@@ -72,13 +75,13 @@ class ShardLog(PassingLog):
 
     def append(self, execution_id: str, epoch: int, entries: Any, status: Any = None) -> int:
         for entry in entries:
-            is_report = entry.type in ("loop.shard.failed", "loop.shard.done")
-            is_of_fanin = is_report and b'"range":-1' in entry.payload
+            is_report = entry.type in REPORTS
+            is_of_fanin = is_report and b'"at_fanin":true' in entry.payload
             kind = "fan-in" if is_of_fanin else "report" if is_report else entry.type
             if entry.source == "worker" and not (is_report and kind == self._before):
                 self.boundaries.add(entry.seq - 1)
-            if entry.type == "loop.fanin.completed":
-                self.boundaries.add(entry.seq)
+            if is_of_fanin or entry.type == "loop.fanin.completed":
+                self.boundaries |= {entry.seq - 1, entry.seq}
             self._before = kind
         if entries:
             self.boundaries.add(entries[-1].seq)

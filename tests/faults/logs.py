@@ -11,6 +11,7 @@ from penstock.ports.results import decode
 from penstock.replaying import replay
 from penstock.tools.base import Settings
 from penstock.tools.registry import Registry
+from tests.envelopes import checked_events
 
 ENDS = frozenset(
     f"{kind}.{end}" for kind in ("playbook", "job") for end in ("completed", "failed", "cancelled", "interrupted")
@@ -25,6 +26,7 @@ def check_log(log: EventLog, blobs: BlobStore, run: str, status: str = "complete
     assert header.status == status, (header, decode(entries[-1].payload))
     assert [entry.seq for entry in entries] == list(range(1, header.last_seq + 1))
     assert [entry.type for entry in entries if entry.type in ENDS and not entry.scope] == [entries[-1].type]
+    checked_events(log, run)
     difference = asyncio.run(replay(log, blobs, Registry(), fleet.lazy_components(), Settings(), run))
     assert difference is None, difference.describe()
     return entries

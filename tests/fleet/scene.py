@@ -27,6 +27,7 @@ from penstock.server.hosting import Submission
 from penstock.tools.base import Settings
 from penstock.tools.registry import Registry
 from penstock.worker.fleet import FleetWorker
+from tests.envelopes import checked_events
 from tests.virtual import VirtualClock, VirtualLoop, run_virtually
 
 T = TypeVar("T")
@@ -177,6 +178,8 @@ class Fleet:
             working.bench.close()
         for server in self.servers.values():
             await server.close()
+        for header in self.log.headers():
+            checked_events(self.log, header.execution_id)
 
 
 def on_fleet(home: Path, scenario: Callable[[Fleet], Awaitable[T]]) -> T:

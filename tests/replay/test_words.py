@@ -15,6 +15,7 @@ def test_the_reason_of_a_skip_in_other_words_is_no_difference(tmp_path: Path) ->
     home = MemoryHome.at(tmp_path / ".penstock")
     told: Told = virtually(home.open, lambda engine: started(engine, tmp_path / "job.yaml"))
     entries = home.store.executions[RUN].entries
+    home.store.executions[RUN].checksums.clear()  # As if it had been written so.
     for at, entry in enumerate(told.entries):
         if entry.type == "component.skipped":
             entries[at] = entry._replace(payload=entry.payload.replace(b"ended OK", b"went well"))

@@ -97,7 +97,7 @@ def test_causes_name_events_of_the_same_run_that_came_before(run: Played) -> Non
     for event in run.events:
         if event["cause"] is not None:
             assert event["cause"] in seen
-        seen.add(str(event["event_id"]).removeprefix("run-1/"))
+        seen.add(str(event["event_id"]))
 
 
 @pytest.mark.clause("P5.2")

@@ -57,7 +57,7 @@ def _failure(one: Any) -> str:
 
 def fanout_detail(kind: str, data: Any) -> str:
     """An event of a fanned-out loop in a few words, for `penstock events`."""
-    failed = f", {data['failed']:,} failed" if data.get("failed") else ""
+    failed = f", {data['failed']:,} failed" if isinstance(data.get("failed"), int) and data["failed"] else ""
     match kind:
         case "loop.fanout.started":
             what = data["collection"]["kind"]
@@ -67,6 +67,9 @@ def fanout_detail(kind: str, data: Any) -> str:
             return f"range {data['range']}: {elements(data['lo'], data['hi'])}{again}"
         case "loop.shard.started":
             return f"range {data['range']}"
+        case "loop.shard.reported":
+            broken = f", {len(data['failed']):,} failed" if data["failed"] else ""
+            return f"range {data['range']}: {elements(data['lo'], data['hi'])}{broken}, to be compared at the fan-in"
         case "loop.shard.done":
             return f"range {data['range']}: {elements(data['lo'], data['hi'])}, {data['done']:,} done{failed}"
         case "loop.shard.failed":

@@ -212,9 +212,11 @@ def _shard_failed(seen: Progress, entry: Entry) -> None:
 
 
 def _shards_returned(seen: Progress, entry: Entry) -> None:
-    run = seen.open.get(entry.scope)
+    run = seen.open.get(step_run_of(entry.scope) or "")
     if run is not None and b'"reason":"lost"' in entry.payload:
         data = _data(entry)
+        if entry.scope not in (run.id, f"{run.id}[{data['lo']}]"):
+            return  # Told of each element: once is enough.
         whose = f" {data['worker']}" if data["worker"] else ""
         text = f"worker{whose} was lost with range {data['range']}; {elements(data['lo'], data['hi'])} again"
         _comes_again(seen, run, entry.ts, text)

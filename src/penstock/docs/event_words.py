@@ -29,11 +29,17 @@ EVENTS: dict[str, str] = {
     "loop.iteration.done": "One iteration ended well.",
     "loop.iteration.failed": "One iteration failed.",
     "loop.fanout.started": "A loop is fanned out: its collection is pinned, and its elements (shards) are handed out in ranges.",
-    "loop.shard.enqueued": "A range of elements waits for a worker; or a page of them that nobody has read yet.",
-    "loop.shard.started": "A worker begins with a range. Of a page it is known now how many elements it has.",
+    "loop.shard.enqueued": "A range of elements waits for a worker; or a page of them that nobody has read yet. With "
+    "`emit: per_item` one event for each element.",
+    "loop.shard.started": "A worker begins with a range. Of a page it is known now how many elements it has. With "
+    "`emit: per_item` one event for each element.",
+    "loop.shard.reported": "A worker has run elements that wrote to ctx. Whether they are done is decided at the fan-in, when "
+    "what they wrote is compared.",
     "loop.shard.done": "Elements of a range have come to their ends: all up to `hi`, or the one, with `emit: per_item`.",
-    "loop.shard.failed": "One element failed: for good, or to be handed out again.",
-    "loop.shard.returned": "What is left of a range came back: its worker was lost, gave it back, or was told to stop.",
+    "loop.shard.failed": "One element failed: for good, or (`again`) to be handed out again. An element has one event that ends "
+    "it: this for good, or `loop.shard.done`.",
+    "loop.shard.returned": "What is left of a range came back: its worker was lost, gave it back, or was told to stop. With "
+    "`emit: per_item` one event for each element.",
     "loop.fanin.completed": "All elements of a fanned-out loop are settled, and this came together.",
     "loop.done": "All iterations are over. A loop step ends in this or in `step.failed`, never in `step.done`. Of a fanned-out "
     "loop it is the server that says so.",
@@ -153,9 +159,22 @@ FIELDS: dict[type[object], dict[str, str]] = {
     facts.ShardsStarted: {
         "loop_id": "The loop.",
         "range": "The range.",
-        "hi": "Of a page: one past its last element.",
+        "hi": "One past the last element.",
         "next": "Of a page: where the next one begins.",
         "is_end": "Of a page: it is the last one.",
+        "lo": "The first element.",
+    },
+    facts.ShardsReported: {
+        "loop_id": "The loop.",
+        "range": "The range.",
+        "lo": "The first element that this is about.",
+        "hi": "One past the last.",
+        "failed": "The indexes of those that failed on the worker.",
+        "results": "The results: `{same: value}` when all have the same, a list, or a reference to one.",
+        "writes": "Index and writes to ctx of those that wrote; `shared` among them is what reducers get once it is done.",
+        "shared": "Key -> what the reducer has made of the elements that wrote nothing to ctx.",
+        "ms": "How long it took, in milliseconds.",
+        "keys": "The keys of the elements, where the collection has some.",
     },
     facts.ShardsDone: {
         "loop_id": "The loop.",
@@ -169,6 +188,7 @@ FIELDS: dict[type[object], dict[str, str]] = {
         "shared": "Key -> what the reducer has made of these elements.",
         "ms": "How long it took, in milliseconds.",
         "iter_key": "With `emit: per_item`: the key of the element.",
+        "at_fanin": "They had been reported before, and what they wrote to ctx could stand.",
     },
     facts.ShardFailed: {
         "loop_id": "The loop.",
@@ -178,7 +198,9 @@ FIELDS: dict[type[object], dict[str, str]] = {
         "attempt": "How often it had been handed out before.",
         "error": "Why it failed.",
         "again": "It will be handed out once more.",
-        "range": "The range it was in; -1 when its writes turned out to conflict with those of an earlier element.",
+        "range": "The range it was in.",
+        "at_fanin": "It had been reported before, and its writes conflict with those of an earlier element.",
+        "up_to": "Where no other event says it: its range has been reported as far as this.",
     },
     facts.ShardsReturned: {
         "loop_id": "The loop.",

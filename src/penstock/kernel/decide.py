@@ -17,7 +17,7 @@ from penstock.kernel.errors import Bug, Refused
 from penstock.kernel.evolve import Execution
 from penstock.kernel.facts import Body, Fact, RunEnded
 from penstock.kernel.net import FailureMode, Gate, Net, Node
-from penstock.kernel.places import ENTRY_PATH, Path, Place, event_name, next_paths, run_place
+from penstock.kernel.places import ENTRY_PATH, Path, Place, after_all, event_name, next_paths, run_place
 from penstock.kernel.state import ExecutionState, RunState, Token, Unhandled
 from penstock.kernel.values import Json, JsonMap
 
@@ -279,7 +279,7 @@ class Decider:
             status = "failed"
             error = _first_error(self.state.unhandled, stranded)
         body = facts.ExecutionEnded(status, error)  # type: ignore[arg-type]
-        self._mark(body, at=(self.state.top + 1,), cause=self._culprit())
+        self._mark(body, at=after_all(self.state.top), cause=self._culprit())
 
     def _culprit(self) -> str | None:
         """The decision that left a failure unhandled: what a failed end is caused by."""

@@ -3,6 +3,7 @@
     PenstockError
     ├── Refused        the caller asked for what cannot be done now (resume a completed run, a second owner …)
     ├── Unavailable    the world: a full disk, a locked database; trying again later may work, and nothing is lost
+    │   └── Damaged    what was kept is not what was written: trying again does not help
     └── Bug            ours: a decision that breaks the kernel's own rules
 
 The author's mistakes are `Problem`s (penstock.dialects.problems), reported all at once; a task's failure is data (`Outcome`).
@@ -25,6 +26,10 @@ class Refused(PenstockError):
 
 
 class Unavailable(PenstockError):
+    pass
+
+
+class Damaged(Unavailable):
     pass
 
 

@@ -132,6 +132,8 @@ def _resumed(tree: Execution, fact: Fact, body: facts.ExecutionResumed, ts: floa
     state = _execution(tree, fact.scope)
     _bump(state)
     state.status, state.error, state.ended_at = "running", None, None
+    for one in tree.executions.values():
+        one.resumed_at = ts
     if body.reopened:
         state.aborting = False
 
@@ -286,11 +288,23 @@ def pipeline_of(tree: Execution, scope: str) -> PipelineState:
     return run.pipeline
 
 
+def _is_of_shard(tree: Execution, scope: str) -> bool:
+    """Of an element of a fanned-out loop: its worker alone has a state of its pipeline."""
+    if not scope.endswith("]") or scope in tree.iterations:
+        return False
+    run = tree.runs.get(scope[: scope.rfind("[")])
+    return run is not None and run.fanout is not None
+
+
 def _task_started(tree: Execution, fact: Fact, body: facts.TaskStarted, ts: float) -> None:
+    if _is_of_shard(tree, fact.scope):
+        return
     progress.task_started(pipeline_of(tree, fact.scope), body, fact.task)
 
 
 def _task_ended(tree: Execution, fact: Fact, body: facts.TaskEnded, ts: float) -> None:
+    if _is_of_shard(tree, fact.scope):
+        return
     pipeline = pipeline_of(tree, fact.scope)
     if pipeline.children:
         # Of a failed pipeline the child's state is kept, and that of its own, so that a resume can go on in them.
@@ -385,6 +399,7 @@ _HANDLERS: dict[type[object], Callable[[Execution, Fact, Any, float], None]] = {
     facts.FanoutStarted: _fanout_started,
     facts.ShardsEnqueued: _fanout_moved,
     facts.ShardsStarted: _fanout_moved,
+    facts.ShardsReported: _fanout_moved,
     facts.ShardsDone: _fanout_moved,
     facts.ShardFailed: _fanout_moved,
     facts.ShardsReturned: _fanout_moved,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from penstock.kernel import facts
-from penstock.kernel.fanout import FanoutState, state_of
+from penstock.kernel.fanout import SETTLED, FanoutState, Reported, state_of
 from penstock.kernel.loop import conflict, failure_of
 from penstock.kernel.patches import Staged
 from penstock.kernel.reducers import settled, with_reduced
@@ -13,30 +13,65 @@ from penstock.kernel.state import LoopState, RunState
 from penstock.kernel.values import Json, JsonMap
 
 
-def conflicts(run: RunState) -> list[tuple[int, JsonMap]]:
-    """Elements whose writes to ctx cannot stand beside those of an earlier one (D9), in the order of their index."""
+def ends(run: RunState, *, per_item: bool) -> list[facts.ShardFailed | facts.ShardsDone]:
+    """How the elements end that waited for the fan-in: those fail whose writes to ctx cannot stand beside those of an earlier
+    one (D9), and the others are done."""
     fanout = state_of(run)
-    loop = LoopState(0, 0, True, ctx=run.ctx)
-    found: list[tuple[int, JsonMap]] = []
-    for index, writes in sorted(fanout.writes, key=lambda pair: pair[0]):
-        staged = Staged()
-        staged.add(writes)
-        clash = conflict(loop, index, staged)
-        if clash is not None:
-            found.append((index, clash))
-        else:
-            loop.take(index, writes)
-    return found
+    clashes = _merge(run)[1]
+    bodies: list[facts.ShardFailed | facts.ShardsDone] = []
+    reports = sorted((one for several in fanout.reported.values() for one in several), key=lambda one: one.lo)
+    for report in reports:
+        waiting = report.open()
+        failed = [index for index in waiting if index in clashes]
+        done = len(waiting) - len(failed)
+        bodies += [_clashed(run, index, clashes.pop(index), report) for index in failed]
+        if per_item:
+            beaten = set(failed)
+            bodies += [_done(run, report, index, index + 1, 1) for index in waiting if index not in beaten]
+        elif done:
+            bodies.append(_done(run, report, report.lo, report.hi, done))
+    # Only a log of the first release has elements that were done before their writes were compared.
+    bodies += [_clashed(run, index, clash) for index, clash in sorted(clashes.items())]
+    return bodies
 
 
-def gathered(run: RunState, losers: set[int]) -> JsonMap:
+def gathered(run: RunState) -> JsonMap:
     """What all elements wrote to ctx together, and what the reducers came to."""
     fanout = state_of(run)
+    return with_reduced(_merge(run)[0].staged.as_writes(), fanout.policy.reducers, fanout.shared)
+
+
+def _merge(run: RunState) -> tuple[LoopState, dict[int, JsonMap]]:
+    """All writes that can stand together, and why the others cannot. What an earlier fan-in let stand comes first."""
+    fanout = state_of(run)
     loop = LoopState(0, 0, True, ctx=run.ctx)
-    for index, writes in sorted(fanout.writes, key=lambda pair: pair[0]):
-        if index not in losers:
-            loop.take(index, writes)
-    return with_reduced(loop.staged.as_writes(), fanout.policy.reducers, fanout.shared)
+    for index, written in sorted(fanout.standing.items()):
+        loop.take(index, written.writes)
+    clashes: dict[int, JsonMap] = {}
+    for index, written in sorted(fanout.writes.items()):
+        staged = Staged()
+        staged.add(written.writes)
+        clash = conflict(loop, index, staged)
+        if clash is None:
+            loop.take(index, written.writes)
+        elif not written.has_failed:  # An element that failed has had its end.
+            clashes[index] = clash
+    return loop, clashes
+
+
+def _clashed(run: RunState, index: int, clash: JsonMap, report: Reported | None = None) -> facts.ShardFailed:
+    key, attempt, number = (
+        (report.key(index), report.attempt, report.range) if report is not None else (str(index), 0, SETTLED)
+    )
+    shard_id = f"{run.loop_name}[{index}]"
+    is_late = report is not None
+    return facts.ShardFailed(run.loop_name, shard_id, index, key, attempt, clash, False, number, is_late)
+
+
+def _done(run: RunState, report: Reported, lo: int, hi: int, done: int) -> facts.ShardsDone:
+    failed = hi - lo - done
+    key = report.key(lo) if hi == lo + 1 else None
+    return facts.ShardsDone(run.loop_name, report.range, lo, hi, done, failed, iter_key=key, at_fanin=True)
 
 
 def reduced(fanout: FanoutState) -> JsonMap:

@@ -9,20 +9,27 @@ The server decides when to cut how much (that depends on who works and how fast)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from penstock.kernel import facts
 from penstock.kernel.errors import Bug, Refused
 from penstock.kernel.net import Fanout
-from penstock.kernel.reducers import merged
+from penstock.kernel.reducers import fold_parts, merged
 from penstock.kernel.state import KEPT_FAILURES, NOT_OPENED, RunState
 from penstock.kernel.values import Json, JsonMap
 
 SHARDS = "shards"
 """Under this name elements are counted that have come to their ends, among the events of a run."""
 SETTLING = frozenset({"loop.shard.done", "loop.shard.failed"})
+# What happened to an element in one range, in this order: part of its clock.
+ENQUEUED, STARTED, TASK, DONE, FAILED, RETURNED = range(6)
 SETTLED = -1
-"""The range of an element that had been done when its writes turned out to conflict with those of an earlier one."""
+"""In logs of the first release: the range of an element that had been done when its writes turned out to conflict."""
+
+Page: TypeAlias = "tuple[int, Json, Json]"
+"""Of an element that is read page by page: the index of its page's first element, where the page begins and where it ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,35 @@ class ShardRange:
 
 
 @dataclass(slots=True)
+class Written:
+    """What one element wrote to ctx. `writes["shared"]`: what reducers get of it once it is done."""
+
+    writes: JsonMap
+    has_failed: bool = False
+    """It failed by itself; its writes are kept as far as they are in nobody's way."""
+
+
+@dataclass(slots=True)
+class Reported:
+    """Elements that a worker has reported and whose ends are decided at the fan-in."""
+
+    lo: int
+    hi: int
+    range: int
+    attempt: int
+    settled: set[int]
+    """Those of them that have had their ends: they failed on the worker, or the fan-in has come to them."""
+    page: Page
+    keys: list[str] | None = None
+
+    def open(self) -> list[int]:
+        return [index for index in range(self.lo, self.hi) if index not in self.settled]
+
+    def key(self, index: int) -> str:
+        return str(index) if self.keys is None else self.keys[index - self.lo]
+
+
+@dataclass(slots=True)
 class FanoutState:
     opened_at: int
     total: int | None
@@ -84,11 +120,16 @@ class FanoutState:
     retried: int = 0
     first_failed: int | None = None
     first_error: Json = None
-    failures: dict[int, tuple[int, Json, Json]] = field(default_factory=dict)
+    failures: dict[int, Page] = field(default_factory=dict)
     """Failed elements and the pages they lie on, kept while a resume may try them again; bounded by KEPT_FAILURES."""
     is_stopping: bool = False
     """Nothing more is handed out: an element failed and the loop is fail_fast, or the run is being given up."""
-    writes: list[tuple[int, JsonMap]] = field(default_factory=list)
+    reported: dict[int, list[Reported]] = field(default_factory=dict)
+    """By the number of their range. Empty unless elements write to ctx."""
+    writes: dict[int, Written] = field(default_factory=dict)
+    """What elements wrote to ctx and no fan-in has decided about."""
+    standing: dict[int, Written] = field(default_factory=dict)
+    """What a fan-in let stand, before a resume took the loop up again."""
     shared: JsonMap = field(default_factory=dict)
     completed: facts.FaninCompleted | None = None
     results: object = field(default=None, compare=False, repr=False)
@@ -208,12 +249,17 @@ def evolve(run: RunState, body: object) -> None:
             _started(fanout, body)
         case facts.ShardFailed():
             _failed(fanout, body)
+        case facts.ShardsReported():
+            _reported(fanout, body)
         case facts.ShardsDone():
             _done(fanout, body)
         case facts.ShardsReturned():
             _returned(fanout, body)
         case facts.FaninCompleted():
             fanout.completed = body
+            fanout.standing |= fanout.writes
+            fanout.writes = {}
+            fanout.reported.clear()
             run.counter += 1
         case _:
             raise Bug(f"no transition of a fan-out for {type(body).__name__}")
@@ -226,6 +272,8 @@ def state_of(run: RunState) -> FanoutState:
 
 
 def _enqueued(fanout: FanoutState, body: facts.ShardsEnqueued) -> None:
+    if body.range in fanout.out:  # Told once for each of its elements.
+        return
     fanout.ranges = body.range + 1
     fanout.out[body.range] = ShardRange(
         body.range, body.lo, body.hi, body.attempt, body.most, body.base, body.token, body.until
@@ -259,7 +307,15 @@ def _failed(fanout: FanoutState, body: facts.ShardFailed) -> None:
     held = fanout.out.get(body.range)
     if held is not None:
         held.failed += 1
-    page: tuple[int, Json, Json] = (held.base, held.token, held.until) if held is not None else (0, None, None)
+        if body.up_to is not None:
+            _moved_up(fanout, held, body.up_to, {})
+    page: Page = (held.base, held.token, held.until) if held is not None else (0, None, None)
+    if body.at_fanin:
+        reported = _report_of(fanout, body.range, body.iter_index)
+        reported.settled.add(body.iter_index)
+        page = reported.page
+    if body.at_fanin or body.range == SETTLED:
+        fanout.writes.pop(body.iter_index, None)
     if body.again:
         fanout.retried += 1
         fanout.pieces.append(Piece(body.iter_index, body.iter_index + 1, body.attempt + 1, *page))
@@ -275,24 +331,65 @@ def _failed(fanout: FanoutState, body: facts.ShardFailed) -> None:
         fanout.is_stopping = True
 
 
-def _done(fanout: FanoutState, body: facts.ShardsDone) -> None:
+def _report_of(fanout: FanoutState, number: int, index: int) -> Reported:
+    for one in fanout.reported.get(number, ()):
+        if one.lo <= index < one.hi:
+            return one
+    raise Bug(f"nobody reported element {index} in range {number}")
+
+
+def _reported(fanout: FanoutState, body: facts.ShardsReported) -> None:
     held = fanout.out[body.range]
-    held.lo, held.failed = body.hi, 0
+    failed = set(body.failed)
+    for index, writes in _pairs(body.writes):
+        fanout.writes[index] = Written(writes, index in failed)
+    page = (held.base, held.token, held.until)
+    report = Reported(body.lo, body.hi, body.range, held.attempt, failed, page, body.keys)
+    fanout.reported.setdefault(body.range, []).append(report)
+    _moved_up(fanout, held, body.hi, body.shared)
+
+
+def _done(fanout: FanoutState, body: facts.ShardsDone) -> None:
     fanout.done += body.done
-    for pair in body.writes:
-        assert isinstance(pair, list)
-        index, writes = pair
-        assert isinstance(index, int)
-        assert isinstance(writes, dict)
-        fanout.writes.append((index, writes))
-    merged(fanout.policy.reducers, fanout.shared, body.shared)
+    if body.at_fanin:
+        _stands(fanout, body)
+        return
+    for index, writes in _pairs(body.writes):
+        fanout.writes[index] = Written(writes)
+    _moved_up(fanout, fanout.out[body.range], body.hi, body.shared)
+
+
+def _stands(fanout: FanoutState, body: facts.ShardsDone) -> None:
+    """Reported elements are done, with all that they gave to reducers."""
+    for index in range(body.lo, body.hi):
+        written = fanout.writes.get(index)
+        if written is not None and "shared" in written.writes:
+            fold_parts(fanout.policy.reducers, fanout.shared, written.writes)
+            written.writes = {kind: value for kind, value in written.writes.items() if kind != "shared"}
+    _report_of(fanout, body.range, body.lo).settled.update(range(body.lo, body.hi))
+
+
+def _moved_up(fanout: FanoutState, held: ShardRange, hi: int, shared: JsonMap) -> None:
+    held.lo, held.failed = hi, 0
+    merged(fanout.policy.reducers, fanout.shared, shared)
     if held.hi is not None and held.lo >= held.hi:
-        del fanout.out[body.range]
+        del fanout.out[held.number]
+
+
+def _pairs(writes: list[Json]) -> Iterator[tuple[int, JsonMap]]:
+    for pair in writes:
+        assert isinstance(pair, list)
+        index, written = pair
+        assert isinstance(index, int)
+        assert isinstance(written, dict)
+        yield index, written
 
 
 def _returned(fanout: FanoutState, body: facts.ShardsReturned) -> None:
     """What comes back waits again, also of a loop that is being stopped: a resume hands it out."""
-    held = fanout.out.pop(body.range)
+    held = fanout.out.pop(body.range, None)
+    if held is None:  # Told once for each of its elements.
+        return
     if held.hi is None:  # A page that was never opened: it is still the next one.
         fanout.awaits_page = False
         return

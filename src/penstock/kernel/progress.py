@@ -29,6 +29,10 @@ def task_ended(pipeline: PipelineState, body: facts.TaskEnded, ts: float) -> Non
     pipeline.counter += 1
     pipeline.under_way = None
     if body.writes:
+        if body.next < 0 and body.do not in ("retry", "fail"):
+            staged = Staged()
+            staged.add(pipeline.staged.as_writes())
+            pipeline.before_end = pipeline.iter, pipeline.ctx, staged
         _write(pipeline, body.writes)
     # The same task is to run again, now or after a resume: it must find `_prev` and the results as it found them before.
     if body.do == "retry":
@@ -154,6 +158,10 @@ def reopen_loop(old: LoopState, run: RunState) -> None:
         old.settled.discard(index)
     old.failed -= len(old.failed_open)
     old.failed_open.update(old.open)
+    for pipeline in old.failed_open.values():
+        # It had come to its end, and what it wrote was in conflict. Its last task runs again, and writes again.
+        if pipeline.ended == "done" and pipeline.before_end is not None:
+            pipeline.iter, pipeline.ctx, pipeline.staged = pipeline.before_end
     old.open.clear()
     old.first_error, old.first_failed = None, None
     old.opened_at = NOT_OPENED

@@ -68,6 +68,14 @@ def merged(operations: dict[str, str], into: JsonMap, parts: JsonMap) -> None:
             into[key] = combine(operations[key], held, part)
 
 
+def fold_parts(operations: dict[str, str], into: JsonMap, writes: JsonMap) -> None:
+    """Add the parts that one element has for reducers among its writes."""
+    parts = writes.get("shared")
+    for key, several in parts.items() if isinstance(parts, dict) else ():
+        for part in several if isinstance(several, list) else ():
+            merged(operations, into, {key: part})
+
+
 def settled(operations: dict[str, str], parts: JsonMap) -> JsonMap:
     """The value of every key, also of one that no element added to."""
     return {

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from penstock.kernel.facts import RunEnded
 from penstock.kernel.patches import Gathered, SharedContext, Staged, claims
 from penstock.kernel.places import ROOT, Path, Place
-from penstock.kernel.reducers import merged, with_reduced
+from penstock.kernel.reducers import fold_parts, with_reduced
 from penstock.kernel.values import Json, JsonMap
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class PipelineState:
     """Not before this time may the next attempt start: a retry that waits keeps waiting across a restart."""
     ended: str | None = None
     error: Json = None
+    before_end: tuple[JsonMap, JsonMap, Staged] | None = None
+    """Of an iteration whose last task wrote: its `iter`, ctx and writes as that task found them."""
     children: dict[str, ExecutionState] = field(default_factory=dict)
 
     def next_task_run(self, label: str) -> str:
@@ -119,10 +121,7 @@ class LoopState:
     """What it runs over, where that was read page by page and would not be the same if it were read again."""
 
     def reduce(self, writes: JsonMap) -> None:
-        parts = writes.get("shared")
-        for key, several in parts.items() if isinstance(parts, dict) else ():
-            for part in several if isinstance(several, list) else ():
-                merged(self.reducers, self.shared, {key: part})
+        fold_parts(self.reducers, self.shared, writes)
 
     def as_writes(self) -> JsonMap:
         """What the iterations wrote together, and what the reducers came to."""
@@ -193,6 +192,8 @@ class ExecutionState:
     status: str = "new"
     counter: int = 0
     started_at: float = 0.0
+    resumed_at: float = 0.0
+    """When the run was last taken up by a resume; 0 when it never was."""
     ended_at: float | None = None
     ctx: SharedContext = field(default_factory=SharedContext)
     results: dict[str, Json] = field(default_factory=dict)

@@ -45,6 +45,9 @@ class LoopResults:
         self._late: dict[int, bytes] = {}
         self._holes: dict[int, int] = {}
         """Of iterations that failed, or that others overtook: where their `null` begins."""
+        self._held: dict[int, bytes] = {}
+        """Of iterations of which it is not decided yet whether they are done."""
+        self._held_size = 0
         self._size = 1
         self._buffer = bytearray(b"[")
         self._spill: IO[bytes] | None = None
@@ -59,6 +62,32 @@ class LoopResults:
             self._holes[index] = 0
         self._put(index, NULL)
 
+    def hold(self, index: int, value: object) -> None:
+        """Keep a result back until it is known (`release`, `drop`) whether its iteration is done: till then `null`."""
+        if self.is_too_large:
+            return
+        data = self._held[index] = encode(value)
+        self._held_size += len(data)
+        if index >= self._next:
+            self._holes[index] = 0
+            self._put(index, NULL)
+
+    def held(self, index: int) -> Any:
+        data = self._held.get(index)
+        return None if data is None else decode(data)
+
+    def release(self, index: int) -> None:
+        data = self._held.pop(index, None)
+        if data is None:
+            return
+        if index in self._early:
+            del self._holes[index]
+            self._early[index] = data, 1
+        self._put(index, data)
+
+    def drop(self, index: int) -> None:
+        self._held.pop(index, None)
+
     def extend(self, index: int, data: bytes, count: int, *, is_same: bool = False) -> None:
         """Add `count` results at once: `data` is their JSON with commas between, or that of the one which they all are."""
         if is_same:
@@ -70,7 +99,7 @@ class LoopResults:
 
     @property
     def is_too_large(self) -> bool:
-        return self._most is not None and self._size > self._most
+        return self._most is not None and self._size + self._held_size > self._most
 
     def _put(self, index: int, data: bytes, count: int = 1) -> None:
         if self.is_too_large:

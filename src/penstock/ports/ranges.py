@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from penstock.kernel.facts import TaskEnded, TaskStarted
 from penstock.kernel.fanout import ShardRange
 from penstock.kernel.net import Node
 from penstock.kernel.places import iteration_place
@@ -52,6 +53,15 @@ class Failed(NamedTuple):
     error: Json
 
 
+class TaskTold(NamedTuple):
+    """An event of a task of one element. `kind` is its type."""
+
+    element: int
+    task: str | None
+    kind: str
+    body: TaskStarted | TaskEnded
+
+
 @dataclass(frozen=True, slots=True)
 class RangeReport:
     """What came of elements `lo` to `hi`. `results` has one value for each, `same` the one they all have."""
@@ -66,6 +76,8 @@ class RangeReport:
     ms: float = 0.0
     keys: list[str] | None = None
     """One for each, where they have keys of their own and each one's end is told by itself."""
+    tasks: list[TaskTold] = field(default_factory=list)
+    """What their tasks did, in order for each element; told only where each element is told of by itself."""
 
 
 class RangeReports(Protocol):

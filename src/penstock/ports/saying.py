@@ -7,13 +7,13 @@ from typing import Any, cast
 
 import msgspec
 
-from penstock.kernel.facts import Fact, RunEnded
+from penstock.kernel.facts import Fact, RunEnded, TaskEnded, TaskStarted
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.dispatch import NoteKind
 from penstock.ports.log import Entry
-from penstock.ports.ranges import Failed, RangeReport
+from penstock.ports.ranges import Failed, RangeReport, TaskTold
 from penstock.ports.results import Load, decode, encode, thawed
-from penstock.ports.wire import to_entry, to_fact
+from penstock.ports.wire import read_body, to_entry, to_fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,4 +108,8 @@ def _value(data: bytes | None, load: Load) -> Any:
 def _report(data: Any) -> RangeReport | None:
     if data is None:
         return None
-    return RangeReport(**{**data, "failures": [Failed(*one) for one in data["failures"]]})
+    tasks = [
+        TaskTold(element, task, kind, cast("TaskStarted | TaskEnded", read_body(kind, body)))
+        for element, task, kind, body in data.get("tasks", ())
+    ]
+    return RangeReport(**{**data, "failures": [Failed(*one) for one in data["failures"]], "tasks": tasks})

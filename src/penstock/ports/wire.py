@@ -12,7 +12,17 @@ from typing import Any, cast
 import msgspec
 
 from penstock.kernel.errors import Unavailable
-from penstock.kernel.facts import CLASSES, WORKER_TYPES, Body, Fact, LinkFired, RunEnded, event_type
+from penstock.kernel.facts import (
+    CLASSES,
+    WORKER_TYPES,
+    Body,
+    Fact,
+    LinkFired,
+    RunEnded,
+    ShardFailed,
+    ShardsDone,
+    event_type,
+)
 from penstock.kernel.places import LogicalClock, event_name
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.log import Entry, Header
@@ -29,9 +39,16 @@ def to_entry(fact: Fact, seq: int, ts: float, worker: str) -> Entry:
     kind = event_type(body)
     text = encode(clock).decode()
     payload = encode(_link(body)) if isinstance(body, LinkFired) else encode(body)
-    if kind in WORKER_TYPES and not (type(body) is RunEnded and body.fanned_out):
+    if kind in WORKER_TYPES and not _is_of_server(body):
         return _entry((seq, ts, kind, scope, task, text, cause, "worker", worker, payload))
     return _entry((seq, ts, kind, scope, task, text, cause, "server", None, payload))
+
+
+def _is_of_server(body: Body) -> bool:
+    """The ends that a fan-in decides: of the loop, and of elements that waited for it."""
+    if type(body) is RunEnded:
+        return body.fanned_out
+    return (type(body) is ShardsDone or type(body) is ShardFailed) and body.at_fanin
 
 
 def _link(body: LinkFired) -> JsonMap:
@@ -44,7 +61,7 @@ def to_fact(entry: Entry, load: Load | None) -> Fact:
     data = decode(payload)
     if load is not None and REF_BYTES in payload:
         data = thawed(data, load)
-    return Fact(scope, read_clock(clock), _body(kind, cast(JsonMap, data)), cause, task)
+    return Fact(scope, read_clock(clock), read_body(kind, cast(JsonMap, data)), cause, task)
 
 
 # An entry's clock from its text, straight into tuples.
@@ -66,7 +83,7 @@ def _known(kind: str) -> tuple[Callable[..., Body], frozenset[str]]:
     return cast("Callable[..., Body]", made), frozenset(one.name for one in fields(cast(Any, made)))
 
 
-def _body(kind: str, data: JsonMap) -> Body:
+def read_body(kind: str, data: JsonMap) -> Body:
     made, known = _known(kind)
     if made is LinkFired:
         data = {"source": data.pop("from"), "target": data.pop("to"), **data}
@@ -129,16 +146,21 @@ _NO_ELEMENT: JsonMap = {"loop_id": None, "shard_id": None, "iter_index": None, "
 def element_of(entry: Entry, payload: Json) -> JsonMap:
     """The names of the element that an event is about, and of its loop; null where it is about none.
 
-    An event of a whole loop, or of a range of its elements, has the loop's name alone.
+    An event of a whole loop has the loop's name alone; one of several elements names them like a slice, `fetch@2[0:256]`.
     """
     data: Any = payload if isinstance(payload, dict) else {}
-    found = _ITERATION.match(entry.scope) if "[" in entry.scope else None
+    # A task of an element that is tried again after a resume is known by the name that the element had.
+    place = entry.task if entry.task is not None and not is_of_job(entry.type) else entry.scope
+    found = _ITERATION.match(place) if "[" in place else None
     is_of_loop = entry.type.startswith("loop.")
     if is_of_loop and (found is None or found.end() < len(entry.scope)):
         lo, hi = data.get("lo"), data.get("hi")
         loop_id = str(data.get("loop_id") or entry.scope)
-        if not isinstance(lo, int) or hi != lo + 1:
+        if not isinstance(lo, int):
             return {**_NO_ELEMENT, "loop_id": loop_id}
+        if hi != lo + 1:
+            several = f"{loop_id}[{lo}:{'' if hi is None else hi}]"
+            return {**_NO_ELEMENT, "loop_id": loop_id, "shard_id": several}
         index = lo
     elif found is None:
         return _NO_ELEMENT
@@ -156,16 +178,36 @@ def element_of(entry: Entry, payload: Json) -> JsonMap:
     }
 
 
+# So many counters has the clock of a scope, and of an event in it one more: those that follow tell the events of a shard apart.
+_IN_RUN, _IN_ITERATION = 1, 3
+
+
+def name_of(entry: Entry, clock: Json) -> str:
+    """The name of an event within its execution: what `cause` refers to. No other event has it."""
+    frames = cast("list[Any]", clock)
+    if not entry.type.startswith(("loop.shard.", "task.")):
+        return event_name(entry.scope, frames[-1])
+    tail = frames[_after_last_path(frames) :]
+    own = _IN_ITERATION if entry.scope.endswith("]") else _IN_RUN
+    name = f"{entry.scope}:{'.'.join(map(str, tail[own - 1 :]))}"
+    is_old = entry.type.startswith("loop.shard.") and len(tail) == _IN_ITERATION
+    # In logs of the first release the events of a range share their clocks with those of its other tries.
+    return f"{name}#{entry.seq}" if is_old else name
+
+
+def _after_last_path(frames: list[Any]) -> int:
+    return next((at for at in range(len(frames), 0, -1) if isinstance(frames[at - 1], list)), 0)
+
+
 def iso(ts: float) -> str:
     return datetime.fromtimestamp(ts, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def envelope(entry: Entry, header: Header) -> JsonMap:
     clock = decode(entry.clock.encode())
-    counter = cast("list[int]", clock)[-1]
     payload = decode(entry.payload)
     return {
-        "event_id": f"{header.execution_id}/{event_name(entry.scope, counter)}",
+        "event_id": f"{header.execution_id}/{name_of(entry, clock)}",
         "event_type": entry.type,
         "ts": iso(entry.ts),
         "execution_id": header.execution_id,
@@ -179,7 +221,7 @@ def envelope(entry: Entry, header: Header) -> JsonMap:
         **element_of(entry, payload),
         "trace_id": header.trace_id,
         "parent_id": _parent_of(entry, header.execution_id),
-        "cause": entry.cause,
+        "cause": None if entry.cause is None else f"{header.execution_id}/{entry.cause}",
         "clock": clock,
         "payload": payload,
     }

@@ -32,7 +32,8 @@ MARKS = frozenset(
 )
 TIMED = frozenset({"component.ok", "component.error"})
 # Which elements of a fanned-out loop went to whom, and in what pieces, is chance: what became of each is not.
-DISPATCH = frozenset({"loop.shard.enqueued", "loop.shard.started", "loop.shard.done", "loop.shard.returned"})
+DISPATCH = frozenset(f"loop.shard.{what}" for what in ("enqueued", "started", "reported", "done", "returned"))
+ITERATION = frozenset({"iteration.started", "iteration.ok", "iteration.error"})
 EXECUTION = "EXECUTION"
 # Of a response, what says when it was given.
 CLOCK_HEADERS = frozenset({"date", "age"})
@@ -45,12 +46,15 @@ _sorted_encoder = msgspec.json.Encoder(order="sorted")
 def canonical(entries: Iterable[Entry], execution_id: str) -> Iterator[JsonMap]:
     kept = without_restarts(list(entries))
     resumed_at = {entry.scope: entry.seq for entry in kept if entry.type == "playbook.resumed"}
-    placed = sorted(((_clock(entry), entry) for entry in kept if not _is_left_out(entry, resumed_at)), key=_by_clock)
+    fanned_out = {entry.scope for entry in kept if entry.type == "loop.fanout.started"}
+    standing = (entry for entry in kept if not _is_left_out(entry, resumed_at, fanned_out))
+    placed = sorted(((_clock(entry), entry) for entry in standing), key=_by_clock)
     marks = _renumbered(placed, kept)
     visits: Counter[tuple[str, str]] = Counter()
     needle = execution_id.encode()
     for clock, entry in placed:
         payload: Any = decode(entry.payload)
+        shown: Any = clock
         if entry.type == "step.scheduled":
             step = (entry.scope[: entry.scope.rfind("/") + 1], str(payload["step"]))
             visits[step] += 1
@@ -60,14 +64,17 @@ def canonical(entries: Iterable[Entry], execution_id: str) -> Iterator[JsonMap]:
             payload["after"].pop("DURATION_MS", None)
         elif entry.type == "loop.shard.failed":
             del payload["range"], payload["attempt"]
+            frames = 2 if "at_fanin" in payload else 1  # The first release had one, and no such field.
+            payload.pop("at_fanin", None)
+            payload.pop("up_to", None)
+            shown = (*clock[:-frames], 0)
         elif entry.type == "iterator.started":
             payload.pop("spread", None)
         is_job = is_of_job(entry.type)
-        shown: Any = clock
         if entry.type in MARKS:
-            shown = (*clock[:-1], marks[event_name(entry.scope, _last(clock))])
-        elif entry.type == "loop.shard.failed":
-            shown = (*clock[:-1], 0)
+            shown = (*clock[:-2], _first(clock[-2]), marks[event_name(entry.scope, _last(clock))])
+        elif entry.type in ITERATION:
+            shown = (*clock[:-2], _of_iteration(clock[-2]), _last(clock))
         yield {
             "clock": shown,
             "event_type": entry.type,
@@ -90,8 +97,10 @@ def canonical_hash(entries: Iterable[Entry], execution_id: str) -> str:
     return digest.hexdigest()
 
 
-def _is_left_out(entry: Entry, resumed_at: dict[str, int]) -> bool:
-    """A failure that a later resume took up again is not how the run ended."""
+def _is_left_out(entry: Entry, resumed_at: dict[str, int], fanned_out: set[str]) -> bool:
+    """A failure that a later resume took up again is not how the run ended. The tasks of an element belong to a try of it."""
+    if entry.type.startswith("task.") and entry.scope.endswith("]"):
+        return entry.scope[: entry.scope.rfind("[")] in fanned_out
     if entry.type == "playbook.failed":
         return entry.seq < resumed_at.get(entry.scope, 0)
     if entry.type == "loop.shard.failed":
@@ -106,6 +115,16 @@ def _clock(entry: Entry) -> LogicalClock:
 
 def _by_clock(placed: Placed) -> LogicalClock:
     return placed[0]
+
+
+def _first(path: Any) -> Any:
+    """The path of an execution's end had one number in the first release."""
+    return path[:1] if isinstance(path, tuple) else path
+
+
+def _of_iteration(path: Any) -> Any:
+    """In the first release an iteration shared the paths of the sub-jobs in its body."""
+    return (path or (0,))[:2]
 
 
 def _last(clock: LogicalClock) -> int:

@@ -31,7 +31,7 @@ def children_of(
 
 def _child(one: ExecutionSeen, execution_id: str, components: JsonMap | None, is_live: bool) -> JsonMap:
     path = one.scope.removesuffix("/")
-    took = None if one.ended_at is None else round((one.ended_at - one.started_at) * 1000, 3)
+    took = None if one.ended_at is None else round(max(0.0, one.ended_at - one.started_at) * 1000, 3)
     told: JsonMap = {
         "execution_id": f"{execution_id}/{path}",
         "kind": one.kind,

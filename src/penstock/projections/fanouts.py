@@ -121,30 +121,50 @@ def _started(seen: FanoutSeen, entry: Entry, data: Any) -> None:
             seen.total = data["hi"]
 
 
+def is_late(data: Any) -> bool:
+    """Did it fail at the fan-in, when it had been counted as done?"""
+    return bool(data["range"] == SETTLED or data.get("at_fanin"))
+
+
 def _done(seen: FanoutSeen, entry: Entry, data: Any) -> None:
-    held = seen.out[data["range"]]
-    held.lo = data["hi"]
+    if data.get("at_fanin"):
+        return
     seen.done += data["done"]
+    _moved_up(seen, entry, data["range"], data["hi"], data["done"] + data["failed"])
+
+
+def _moved_up(seen: FanoutSeen, entry: Entry, number: int, hi: int, count: int) -> None:
+    held = seen.out[number]
+    held.lo = hi
     if entry.worker is not None:
-        seen.workers[entry.worker] += data["done"] + data["failed"]
+        seen.workers[entry.worker] += count
     if held.hi is not None and held.lo >= held.hi:
-        del seen.out[data["range"]]
+        del seen.out[number]
+
+
+def _reported(seen: FanoutSeen, entry: Entry, data: Any) -> None:
+    """Those that wait for the fan-in are counted as done so far: most of them will be."""
+    count = data["hi"] - data["lo"]
+    seen.done += count - len(data["failed"])
+    _moved_up(seen, entry, data["range"], data["hi"], count)
 
 
 def _failed(seen: FanoutSeen, entry: Entry, data: Any) -> None:
+    if data.get("up_to") is not None:
+        _moved_up(seen, entry, data["range"], data["up_to"], 1)
     if data["again"]:
         seen.retried += 1
         return
     seen.failed += 1
-    if data["range"] == SETTLED:
+    if is_late(data):
         seen.done -= 1
     if len(seen.failures) < KEPT_FAILURES:
         seen.failures.append(FailureSeen(data["iter_index"], data["iter_key"], data["attempt"], data["error"]))
 
 
 def _returned(seen: FanoutSeen, entry: Entry, data: Any) -> None:
-    seen.out.pop(data["range"], None)
-    seen.lost += data["reason"] == "lost"
+    if seen.out.pop(data["range"], None) is not None:  # It may be told of each of its elements.
+        seen.lost += data["reason"] == "lost"
 
 
 def _completed(seen: FanoutSeen, entry: Entry, data: Any) -> None:
@@ -156,6 +176,7 @@ def _completed(seen: FanoutSeen, entry: Entry, data: Any) -> None:
 FANOUT_HANDLERS: dict[str, Callable[[FanoutSeen, Entry, Any], None]] = {
     "loop.shard.enqueued": _enqueued,
     "loop.shard.started": _started,
+    "loop.shard.reported": _reported,
     "loop.shard.done": _done,
     "loop.shard.failed": _failed,
     "loop.shard.returned": _returned,

@@ -36,7 +36,7 @@ def explain_subjob(view: JobView, subjob: SubjobSeen) -> Explanation:
 def _said(view: JobView, subjob: SubjobSeen) -> str:
     took = ""
     if subjob.started_at is not None and subjob.ended_at is not None:
-        took = f" after {seconds(subjob.ended_at - subjob.started_at)}"
+        took = f" after {seconds(max(0.0, subjob.ended_at - subjob.started_at))}"
     kept = " in an earlier run, and a resume kept it" if subjob.kept else ""
     said = {
         OK: f"ended OK{took}{kept}",

@@ -38,7 +38,7 @@ def _step_run(run: StepRun, is_live: bool) -> JsonMap:
         "iterations": counts,
         "error": run.error,
         "continues": run.continues,
-        "duration_ms": None if ended is None or started is None else round((ended - started) * 1000, 3),
+        "duration_ms": None if ended is None or started is None else round(max(0.0, ended - started) * 1000, 3),
     }
 
 

@@ -2,53 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
 from penstock.kernel import facts
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.ranges import RangeLease, RangeReport
+from penstock.ports.ranges import RangeReport
 
 
-def done_facts(loop_id: str, lease: RangeLease, report: RangeReport) -> list[facts.ShardsDone]:
-    """One fact for all, or, where each element's end is asked for, one for each."""
-    number = lease.shards.number
-    failed = {one.element for one in report.failures}
-    if not lease.emits or report.hi == report.lo:  # A page without elements has its end, too.
-        results: Json = {"same": report.results} if report.same else report.results
-        done = report.hi - report.lo - len(failed)
-        whole = facts.ShardsDone(
+def report_fact(loop_id: str, number: int, report: RangeReport) -> facts.ShardsReported | facts.ShardsDone:
+    """What a report says of its elements together. Those that failed have been told of before."""
+    failed = sorted(one.element for one in report.failures)
+    results: Json = {"same": report.results} if report.same else report.results
+    if report.writes:
+        return facts.ShardsReported(
             loop_id,
             number,
             report.lo,
             report.hi,
-            done,
-            len(failed),
+            failed,
             results,
             report.writes,
             report.shared,
             report.ms,
+            report.keys,
         )
-        return [whole]
+    done = report.hi - report.lo - len(failed)
+    return facts.ShardsDone(
+        loop_id, number, report.lo, report.hi, done, len(failed), results, shared=report.shared, ms=report.ms
+    )
+
+
+def split(report: RangeReport) -> Iterator[RangeReport]:
+    """The same as reports of one element each."""
     values: Any = None if report.same else report.results  # A list, or a view on one.
-    bodies = []
+    failures = {one.element: one for one in report.failures}
+    writes: dict[Any, Json] = {cast("list[Any]", pair)[0]: pair for pair in report.writes}
+    shared = report.shared
     for index in range(report.lo, report.hi):
-        is_last = index == report.hi - 1
-        value = values[index - report.lo] if values is not None else report.results
-        bodies.append(
-            facts.ShardsDone(
-                loop_id,
-                number,
-                index,
-                index + 1,
-                0 if index in failed else 1,
-                1 if index in failed else 0,
-                {"same": value},
-                report.writes if is_last else [],
-                report.shared if is_last else {},
-                iter_key=str(index) if report.keys is None else report.keys[index - report.lo],
-            )
+        yield RangeReport(
+            index,
+            index + 1,
+            [failures[index]] if index in failures else [],
+            values[index - report.lo] if values is not None else report.results,
+            True,
+            [writes[index]] if index in writes else [],
+            {} if index in failures else shared,
+            keys=[str(index) if report.keys is None else report.keys[index - report.lo]],
         )
-    return bodies
+        shared = shared if index in failures else {}
 
 
 def lost(times: int) -> JsonMap:

@@ -16,11 +16,31 @@ MOST_BYTES = 64 * 1024 * 1024
 """More than this is not put together: a loop of so many elements writes its results where they can be read in parts."""
 
 
-def gather(state: FanoutState, body: facts.ShardsDone, blobs: BlobStore) -> None:
+def gather(state: FanoutState, body: object, blobs: BlobStore) -> None:
+    """Take in what a fact of the loop says of results, once it is in the state."""
+    if isinstance(body, facts.ShardFailed):
+        if body.at_fanin:
+            _kept(state).drop(body.iter_index)
+        elif body.up_to is not None:
+            _kept(state).fail(body.iter_index)
+    elif isinstance(body, facts.ShardsDone) and body.at_fanin:
+        for index in range(body.lo, body.hi):
+            _kept(state).release(index)
+    elif isinstance(body, facts.ShardsReported):
+        _one_by_one(_kept(state), body, set(body.failed), body.results)
+    elif isinstance(body, facts.ShardsDone):
+        _done(state, body, blobs)
+
+
+def _kept(state: FanoutState) -> LoopResults:
     if state.results is None:
         state.results = LoopResults(MOST_BYTES)
-    kept = state.results
-    assert isinstance(kept, LoopResults)
+    assert isinstance(state.results, LoopResults)
+    return state.results
+
+
+def _done(state: FanoutState, body: facts.ShardsDone, blobs: BlobStore) -> None:
+    kept = _kept(state)
     if kept.is_too_large:
         return
     held: Any = body.results
@@ -32,30 +52,40 @@ def gather(state: FanoutState, body: facts.ShardsDone, blobs: BlobStore) -> None
     elif isinstance(held, list) and not body.failed:
         kept.extend(body.lo, encode(held)[1:-1], count)
     else:
-        _one_by_one(kept, state, body, held)
+        retried = {piece.lo for piece in state.pieces if piece.attempt}
+        failed = {index for index in range(body.lo, body.hi) if index in state.failures or index in retried}
+        _one_by_one(kept, body, failed, held)
 
 
-def _one_by_one(kept: LoopResults, state: FanoutState, body: facts.ShardsDone, held: Any) -> None:
-    """Some have failed: each leaves a place that a later try can fill."""
-    is_same = isinstance(held, dict) and "same" in held
-    retried = {piece.lo for piece in state.pieces if piece.attempt}
+def _one_by_one(
+    kept: LoopResults, body: facts.ShardsDone | facts.ShardsReported, failed: Collection[int], held: Any
+) -> None:
+    """Those that failed leave a place that a later try can fill; of those that wrote to ctx the fan-in decides."""
+    is_same = held is None or (isinstance(held, dict) and "same" in held)
     for index in range(body.lo, body.hi):
-        if index in state.failures or index in retried:
+        if index in failed:
             kept.fail(index)
+            continue
+        value = None if held is None else held["same"] if is_same else held[index - body.lo]
+        if isinstance(body, facts.ShardsReported):
+            kept.hold(index, value)
         else:
-            kept.add(index, held["same"] if is_same else held[index - body.lo])
+            kept.add(index, value)
 
 
 def gather_folded(run: RunState, body: object, blobs: BlobStore) -> None:
     """While a log is folded."""
-    if isinstance(body, facts.ShardsDone):
-        gather(state_of(run), body, blobs)
+    gather(state_of(run), body, blobs)
+
+
+def held_result(state: FanoutState, index: int) -> Any:
+    """The result of an element that waits for the fan-in."""
+    return _kept(state).held(index)
 
 
 def results_of(state: FanoutState, blobs: BlobStore, limit: int, losers: Collection[int] = ()) -> Any:
-    """`losers`: elements that were done, and failed when all came together."""
-    kept = state.results if isinstance(state.results, LoopResults) else LoopResults()
-    found = kept.value(blobs, loader(blobs), limit)
+    """`losers`: in a log of the first release, elements that were done, and failed when all came together."""
+    found = _kept(state).value(blobs, loader(blobs), limit)
     if not losers or found is None:
         return found
     values = [None if index in losers else value for index, value in enumerate(found)]

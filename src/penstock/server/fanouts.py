@@ -7,15 +7,27 @@ room for them, in a size that keeps a worker busy for some seconds.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from penstock.expr.template import ExpressionError
 from penstock.kernel import facts, fanin, fanout
+from penstock.kernel.deadlines import TimeLeft, out_of_time, time_left
 from penstock.kernel.decide import stopped
 from penstock.kernel.errors import Refused
 from penstock.kernel.facts import Fact, RunEnded
-from penstock.kernel.fanout import SETTLED, FanoutState, ShardRange
+from penstock.kernel.fanout import (
+    DONE,
+    ENQUEUED,
+    FAILED,
+    RETURNED,
+    SETTLED,
+    STARTED,
+    TASK,
+    FanoutState,
+    ShardRange,
+)
 from penstock.kernel.net import Emit, Fanout, LoopMode, Node
 from penstock.kernel.places import event_name, iteration_place
 from penstock.kernel.state import NOT_OPENED, RunState
@@ -24,10 +36,11 @@ from penstock.ports.collections import Described, described, pinned
 from penstock.ports.leases import Caller
 from penstock.ports.ranges import Failed, RangeLease, RangeReport
 from penstock.ports.results import loader
-from penstock.server.fanout_facts import done_facts, lost, stale
-from penstock.server.fanout_results import gather, results_of
+from penstock.server.fanout_facts import lost, report_fact, split, stale
+from penstock.server.fanout_results import gather, held_result, results_of
 from penstock.server.pace import Pace
 from penstock.server.suspects import LostElements
+from penstock.server.terms import untaken
 
 if TYPE_CHECKING:
     from penstock.server.step_driver import ScopeDriver
@@ -93,9 +106,7 @@ class FanoutDriver:
     def _recall(self, recorded: list[Fact], failure: JsonMap | None) -> None:
         """In a replay: what was handed out when, and what came of it, is given; what follows from it is decided anew."""
         for fact in recorded:
-            self.host.record(fact)
-            if isinstance(fact.body, facts.ShardsDone):
-                gather(self.fanout, fact.body, self.host.blobs)
+            self._keep(fact)
         if failure is not None:
             self._finish(
                 RunEnded(self.run.step, "failed", None, failure, {}, looped=True, given_up=True, fanned_out=True)
@@ -180,7 +191,8 @@ class FanoutDriver:
             piece = fanout.cut(state, max(1, size))
             if piece is None:
                 break
-            self._record(piece.lo, 0, fanout.enqueued(self.run, piece, size))
+            body = fanout.enqueued(self.run, piece, size)
+            self._record_range(ENQUEUED, body, piece.lo, piece.hi)
             fresh.append(state.out[state.ranges - 1])
             room -= 1
         return fresh
@@ -195,7 +207,7 @@ class FanoutDriver:
             state.collection,
             state.opened_at,
             self.lanes,
-            self.policy.emit is Emit.PER_ITEM,
+            self._is_per_item,
             dict(self.fan.reducers),
             losses=self._lost.most(shards.lo, shards.hi) if shards.hi is not None else 0,
         )
@@ -207,8 +219,10 @@ class FanoutDriver:
     def opened(self, lease: RangeLease, hi: int | None, next: Json, is_end: bool) -> None:
         if not self._is_current(lease) or self.fanout.out[lease.shards.number].is_started:
             return
-        number = lease.shards.number
-        self._record(lease.shards.lo, 1, facts.ShardsStarted(self.run.loop_name, number, hi, next, is_end))
+        held = self.fanout.out[lease.shards.number]
+        end = hi if hi is not None else held.hi
+        body = facts.ShardsStarted(self.run.loop_name, held.number, end, next, is_end, held.lo)
+        self._record_range(STARTED, body, held.lo, end)
         if hi is not None and hi > self.policy.max_shards:
             self.host.background(self.stop("abort", self._too_many(None)))
         elif self.fanout.is_paged:
@@ -222,12 +236,9 @@ class FanoutDriver:
             held = fanout.accept(self.fanout, number, report.lo)
         except Refused:
             return  # Told twice: it has been counted.
-        if report.failures:
-            for failed in report.failures:
-                self._record_failure(failed, number, held.attempt)
-            report = self._without_retried(report)
-        for body in done_facts(self.run.loop_name, lease, report):
-            self._record(body.lo, 2, body)
+        self._record_tasks(report, number)
+        for part in split(report) if self._is_per_item and report.hi > report.lo else [report]:
+            self._record_report(part, held)
         self.pace.saw(report.hi - report.lo, report.ms)
         if number not in self.fanout.out:
             self.leases.pop(number, None)
@@ -257,8 +268,7 @@ class FanoutDriver:
         if reason == "lost" and held.hi is not None:
             self._lost.add(held.lo, held.hi)
         said: Any = "stopped" if self.fanout.is_stopping or self.reason else reason
-        body = facts.ShardsReturned(self.run.loop_name, number, held.lo, held.hi, said, worker, reason == "lost")
-        self._record(held.lo, 3, body)
+        self._record_return(held, said, worker, counts=reason == "lost")
         self.host.flush_soon()
         self._pump()
 
@@ -274,15 +284,11 @@ class FanoutDriver:
             self.host.background(self.stop("abort", {**error, "message": message}))
             return
         for index in range(held.lo, held.hi):
-            self._record_failure(Failed(index, str(index), error), held.number, held.attempt, again=False)
+            self._record_failure(Failed(index, str(index), error), held, again=False, up_to=index + 1)
             if self.fanout.is_stopping:  # The others have not failed: they were not tried.
-                body = facts.ShardsReturned(self.run.loop_name, held.number, held.lo, held.hi, "stopped", None, False)
-                self._record(held.lo, 3, body)
                 break
-        else:
-            count = held.hi - held.lo
-            whole = facts.ShardsDone(self.run.loop_name, held.number, held.lo, held.hi, 0, count, {"same": None})
-            self._record(held.lo, 2, whole)
+        if held.number in self.fanout.out:
+            self._record_return(held, "stopped")
         self._pump()
 
     async def play(
@@ -313,17 +319,21 @@ class FanoutDriver:
 
     def _fan_in(self) -> None:
         run, state = self.run, self.fanout
-        losers = fanin.conflicts(run)
-        beaten = {index for index, _ in losers}
+        beaten: set[int] = set()
         if state.completed is None:  # Otherwise a crash came between it and the end of the step.
-            for index, error in losers:
-                self._record_failure(Failed(index, str(index), error), SETTLED, 0, again=False)
+            for end_of in fanin.ends(run, per_item=self._is_per_item):
+                if isinstance(end_of, facts.ShardsDone):
+                    self._record_stands(end_of)
+                    continue
+                self._record_failed(end_of)
+                if end_of.range == SETTLED:
+                    beaten.add(end_of.iter_index)
             refs: JsonMap = {"loop_id": run.loop_name, "execution_id": self.host.execution_id}
             body = fanin.completed(run, refs)
             cause = event_name(run.place.id, state.opened_at)
             self.host.record(Fact(run.place.id, (*run.place.clock, run.counter), body, cause))
         results = results_of(state, self.host.blobs, self.scope.setting.net.limits.max_payload_bytes, beaten)
-        writes = fanin.gathered(run, beaten)
+        writes = fanin.gathered(run)
         end = fanin.ending(run, results, writes)
         self._finish(self.scope.judge.with_step_writes(self.node, run, end))
 
@@ -352,43 +362,124 @@ class FanoutDriver:
         await asyncio.gather(*(self.host.workforce.stop_range(lease, reason) for lease in held))
         if reason == "interrupt" or self.host.halted or self._is_ending:
             return
-        for number, shards in sorted(self.fanout.out.items() if self.run.fanout is not None else ()):
-            body = facts.ShardsReturned(self.run.loop_name, number, shards.lo, shards.hi, "stopped", None, False)
-            self._record(shards.lo, 3, body)
+        for _, shards in sorted(self.fanout.out.items() if self.run.fanout is not None else ()):
+            self._record_return(shards, "stopped")
         failure = error or stopped(self.run.step, reason)
         self._finish(RunEnded(self.run.step, "failed", None, failure, {}, looped=True, given_up=True, fanned_out=True))
 
     def _arm(self) -> None:
         """The step's own time limits."""
-        node, run = self.node, self.run
-        limits = []
-        if node.timeout_s is not None:
-            limits.append((node.timeout_s, "timeout", node.timeout_s))
-        if node.deadline_s is not None:
-            limits.append((max(0.0, run.scheduled_at + node.deadline_s - self.now()), "deadline", node.deadline_s))
-        if limits and self.scope.host.stops_holders:
-            left, which, limit = min(limits)
-            message = f"step `{node.name}` did not end within its `lifecycle.{which}_s` of {limit:g} s"
-            error: JsonMap = {"kind": which, "message": message, "retryable": True}
+        left = time_left(self.node, self.run, self.scope.state.resumed_at, self.now())
+        if left is not None and self.scope.host.stops_holders:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(left, lambda: self.host.background(self.stop("abort", error)))
+            self._timer = loop.call_later(left.seconds, lambda: self.host.background(self._out_of_time(left)))
+
+    async def _out_of_time(self, left: TimeLeft) -> None:
+        state = self.fanout
+        is_untaken = not (state.done or state.failed or state.reported) and not any(
+            held.is_started for held in state.out.values()
+        )
+        why = untaken(self.node, self.scope.setting.net.executor) if is_untaken else ""
+        await self.stop("abort", out_of_time(self.node, left, why))
 
     # ---- recording
 
-    def _record(self, lo: int, what: int, body: facts.Body) -> None:
-        run, opened_at = self.run, self.fanout.opened_at
-        clock = (*run.place.clock, opened_at, lo, what)
-        self.host.record(Fact(run.place.id, clock, body, event_name(run.place.id, opened_at)))
-        if isinstance(body, facts.ShardsDone):
-            gather(self.fanout, body, self.host.blobs)
+    # Law: no two facts of a loop have one clock. Within the loop it says the element, the range (whose numbers are given once),
+    # and what happened to the element in that range; the fan-in comes after all ranges.
 
-    def _record_failure(self, failed: Failed, number: int, attempt: int, *, again: bool | None = None) -> None:
-        run, state = self.run, self.fanout
-        place = iteration_place(run.place, state.opened_at, failed.element)
+    @property
+    def _is_per_item(self) -> bool:
+        return self.policy.emit is Emit.PER_ITEM
+
+    def _record_range(
+        self,
+        what: int,
+        body: facts.ShardsEnqueued | facts.ShardsStarted | facts.ShardsReturned,
+        lo: int,
+        hi: int | None,
+    ) -> None:
+        """Where each element is told of by itself, of each: the fact is the same, and counts once."""
+        if not self._is_per_item or hi is None or hi == lo:
+            self._record(lo, what, body, body.range)
+            return
+        for index in range(lo, hi):
+            self._record_element(index, (body.range, what), body)
+
+    def _record_return(self, held: ShardRange, reason: Any, worker: str | None = None, *, counts: bool = False) -> None:
+        body = facts.ShardsReturned(self.run.loop_name, held.number, held.lo, held.hi, reason, worker, counts)
+        self._record_range(RETURNED, body, held.lo, held.hi)
+
+    def _record(self, lo: int, what: int, body: facts.Body, number: int) -> None:
+        """Of elements from `lo` on."""
+        run, opened_at = self.run, self.fanout.opened_at
+        if self._is_per_item and isinstance(body, facts.ShardsReported | facts.ShardsDone) and body.hi == lo + 1:
+            self._record_element(lo, (number, what), body)
+            return
+        clock = (*run.place.clock, opened_at, lo, number, what)
+        self._keep(Fact(run.place.id, clock, body, event_name(run.place.id, opened_at)))
+
+    def _record_element(self, index: int, at: tuple[int, ...], body: facts.Body) -> None:
+        run, opened_at = self.run, self.fanout.opened_at
+        place = iteration_place(run.place, opened_at, index)
+        self._keep(Fact(place.id, (*place.clock, *at), body, event_name(run.place.id, opened_at)))
+
+    def _record_tasks(self, report: RangeReport, number: int) -> None:
+        """The first task of an element follows from the fan-out, and all else from what came before it."""
+        run, opened_at = self.run, self.fanout.opened_at
+        counters: Counter[int] = Counter()
+        for element, task, _, body in report.tasks:
+            place = iteration_place(run.place, opened_at, element)
+            counter = counters[element]
+            before = f"{place.id}:{number}.{TASK}.{counter - 1}" if counter else event_name(run.place.id, opened_at)
+            clock = (*place.clock, number, TASK, counter)
+            self._keep(Fact(place.id, clock, body, before, task))
+            counters[element] += 1
+
+    def _record_report(self, report: RangeReport, held: ShardRange) -> None:
+        all_failed = bool(report.failures) and len(report.failures) == report.hi - report.lo
+        is_alone = all_failed and not report.writes
+        for failed in report.failures:
+            self._record_failure(failed, held, up_to=failed.element + 1 if is_alone else None)
+        if is_alone:
+            return
+        if report.failures:
+            report = self._without_retried(report)
+        body = report_fact(self.run.loop_name, held.number, report)
+        if isinstance(body, facts.ShardsDone) and self._is_per_item and report.keys:
+            body = replace(body, iter_key=report.keys[0])
+        self._record(body.lo, DONE, body, held.number)
+
+    def _record_failure(
+        self, failed: Failed, held: ShardRange, *, again: bool | None = None, up_to: int | None = None
+    ) -> None:
+        loop_id, attempt = self.run.loop_name, held.attempt
         if again is None:
-            again = fanout.comes_again(state, attempt)
-        shard_id = f"{run.loop_name}[{failed.element}]"
-        body = facts.ShardFailed(
-            run.loop_name, shard_id, failed.element, failed.key, attempt, failed.error, again, number
+            again = fanout.comes_again(self.fanout, attempt)
+        shard_id = f"{loop_id}[{failed.element}]"
+        self._record_failed(
+            facts.ShardFailed(
+                loop_id,
+                shard_id,
+                failed.element,
+                failed.key,
+                attempt,
+                failed.error,
+                again,
+                held.number,
+                up_to=up_to,
+            )
         )
-        self.host.record(Fact(place.id, (*place.clock, attempt), body, event_name(run.place.id, state.opened_at)))
+
+    def _record_failed(self, body: facts.ShardFailed) -> None:
+        is_late = body.at_fanin or body.range == SETTLED
+        number = self.fanout.ranges if is_late else body.range
+        self._record_element(body.iter_index, (number, FAILED), body)
+
+    def _record_stands(self, body: facts.ShardsDone) -> None:
+        if self._is_per_item:
+            body = replace(body, results={"same": held_result(self.fanout, body.lo)})
+        self._record(body.lo, DONE, body, self.fanout.ranges)
+
+    def _keep(self, fact: Fact) -> None:
+        self.host.record(fact)
+        gather(self.fanout, fact.body, self.host.blobs)

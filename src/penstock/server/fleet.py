@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from penstock.kernel.deadlines import TimeLeft, out_of_time, time_left
 from penstock.kernel.decide import stopped
 from penstock.kernel.evolve import Execution, pipeline_of
 from penstock.kernel.facts import (
@@ -36,7 +37,7 @@ from penstock.ports.saying import Said, heard, is_loss
 from penstock.server import suspects
 from penstock.server.fleet_children import ChildrenOut
 from penstock.server.office import Office
-from penstock.server.terms import limits_of, needs_of, pool_of, stall_of
+from penstock.server.terms import limits_of, needs_of, pool_of, stall_of, untaken
 
 if TYPE_CHECKING:
     from penstock.kernel.flow.state import ComponentState
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from penstock.server.fleet_jobs import SubjobOut, SubjobsOut
 
 LEASE_S = 10.0
+SHORTEST_TTL_S = 0.001
+"""What is out of time already is withdrawn as soon as somebody looks."""
 LOSSES = 3
 """So often a step run is handed out again whose worker was lost."""
 
@@ -100,7 +103,13 @@ class FleetForce:
     def _run_offer(self, lease: Lease) -> Offer:
         payload = brief_run(lease, self._document(lease.setting), self.office.blobs)
         terms = self._terms(lease.setting, lease.node)
-        return Offer(self._key(lease.run.place.id), self.execution_id, payload, **terms)
+        left = self._time_left(lease)
+        ttl_s = None if left is None else max(SHORTEST_TTL_S, left.seconds)
+        return Offer(self._key(lease.run.place.id), self.execution_id, payload, ttl_s=ttl_s, **terms)
+
+    def _time_left(self, lease: Lease) -> TimeLeft | None:
+        """A step's own time limits hold also while nobody has taken it (D68)."""
+        return time_left(lease.node, lease.run, lease.setting.scope.resumed_at, self._host().now())
 
     def _terms(self, setting: Setting, node: Node) -> Any:
         return {
@@ -295,12 +304,20 @@ class FleetForce:
         elif out.lease.stop_reason in ("cancel", "abort"):
             self._over(note.key)
             await self._host().give_up(out.lease, stopped(out.lease.run.step, out.lease.stop_reason))
-        elif note.kind is NoteKind.STALE or out.losses > LOSSES:
+        elif note.kind is NoteKind.STALE:
+            self._over(note.key)
+            await self._host().give_up(lease, self._untaken(lease))
+        elif out.losses > LOSSES:
             self._over(note.key)
             await self._host().give_up(out.lease, _lost(out.lease.run.step, out.losses, said.reason))
         else:
             await self._host().confirm()  # One who was thought dead hands out nothing.
             self.office.offer(self._run_offer(out.lease))
+
+    def _untaken(self, lease: Lease) -> JsonMap:
+        left = self._time_left(lease)
+        assert left is not None  # Else nothing would have withdrawn the offer.
+        return out_of_time(lease.node, left, untaken(lease.node, lease.setting.net.executor))
 
     def _over(self, key: str) -> None:
         out = self._runs.pop(key, None)

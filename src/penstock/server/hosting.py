@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.kernel.errors import PenstockError, Refused, Unavailable
+from penstock.kernel.errors import Damaged, PenstockError, Refused, Unavailable
 from penstock.ports.dispatch import Note
 from penstock.ports.log import Header, NotOwner, Request, partition_of
 from penstock.ports.partitions import Partitions
@@ -259,6 +259,10 @@ class Hosting:
         try:
             summary = await run.go_on(ready.set, registered, is_resumed=is_resumed)
         except NotFree:
+            return None
+        except Damaged as error:  # No server can read it: it is set aside, so that people see it.
+            self._tell(execution_id, error)
+            await self._give_up(execution_id, error)
             return None
         except (NotOwner, Unavailable) as error:  # It is another's by now, or will be taken up again.
             self._tell(execution_id, error)

@@ -50,7 +50,7 @@ class JobJudge:
             return _failure(f"the condition `while` of `{component.name}`", error)
 
     def elapsed_ms(self, component: ComponentState) -> float:
-        return round((self._now() - component.started_at) * 1000, 3)
+        return round(max(0.0, self._now() - component.started_at) * 1000, 3)
 
 
 def _after(node: Node, component: ComponentState, end: Ended) -> View:

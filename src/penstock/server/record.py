@@ -24,6 +24,7 @@ from penstock.kernel.facts import (
     ShardFailed,
     ShardsDone,
     ShardsEnqueued,
+    ShardsReported,
     ShardsReturned,
     ShardsStarted,
     TaskEnded,
@@ -136,7 +137,9 @@ class Record:
 
     def add(self, fact: Fact, ts: float) -> None:
         body = fact.body
-        if isinstance(body, TaskStarted):
+        if isinstance(body, TaskStarted | TaskEnded) and fact.scope.rpartition("[")[0] in self.shards:
+            self._shards_of(fact.scope).append(fact)
+        elif isinstance(body, TaskStarted):
             self.starts.add(fact.task or "")
         elif isinstance(body, TaskEnded):
             self._add_outcome(fact.task or "", body)
@@ -146,11 +149,12 @@ class Record:
             self.iterations.add(fact.scope)
         elif isinstance(body, FanoutStarted):
             self.shards.setdefault(fact.scope, [])
-        elif isinstance(body, ShardsEnqueued | ShardsStarted | ShardsDone | ShardsReturned):
-            self.shards[fact.scope].append(fact)
-        elif isinstance(body, ShardFailed):
-            if body.range != SETTLED:
-                self.shards[fact.scope.rpartition("[")[0]].append(fact)
+        elif isinstance(body, ShardFailed | ShardsDone):
+            # The fan-in is decided anew.
+            if not body.at_fanin and body.range != SETTLED:
+                self._shards_of(fact.scope).append(fact)
+        elif isinstance(body, ShardsEnqueued | ShardsStarted | ShardsReported | ShardsReturned):
+            self._shards_of(fact.scope).append(fact)
         elif isinstance(body, RunEnded):
             self.ends[fact.scope] = len(self.turns)
             self.turns.append(Turn("end", fact.scope))
@@ -193,6 +197,10 @@ class Record:
                 self.order.add(cancel_of(fact.scope))
         elif isinstance(body, ExecutionResumed) and body.reopened:
             self.turns.append(Turn("resume", fact.scope))
+
+    def _shards_of(self, scope: str) -> list[Fact]:
+        """Of the loop whose run, or one element of it, has this scope."""
+        return self.shards[scope if scope in self.shards else scope.rpartition("[")[0]]
 
     def _moved(self) -> None:
         self.is_stopped, self.moved_after = False, self.order.last

@@ -319,7 +319,7 @@ def summary_of(execution_id: str, state: ExecutionState, counts: Counter[str], e
         _globals(state) if is_job else state.ctx.values,
         state.result,
         figures,
-        round((ended - state.started_at) * 1000, 3),
+        round(max(0.0, ended - state.started_at) * 1000, 3),
         state.exit_code,
     )
 

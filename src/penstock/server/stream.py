@@ -1,4 +1,7 @@
-"""One execution's stream into the log: every fact is evolved into the state, numbered, encoded and handed over, in that order."""
+"""One execution's stream into the log: every fact is evolved into the state, numbered, encoded and handed over, in that order.
+
+Law: the times of an execution's events never go back, whatever the clocks of its machines do.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ class Stream:
         self.seq = 0
         self.observers: list[Observer] = []
         self._log = log
-        self.now = clock.now
+        self._clock = clock
+        self._latest = 0.0
+        """When the last event happened."""
+        self.now = self._now
         self._execution_id = execution_id
         self._epoch = epoch
         self._worker = worker
@@ -42,13 +48,19 @@ class Stream:
             fact = to_fact(entry, load)
             evolve(tree, fact, entry.ts)
             self._count(fact, entry.type)
+            self._latest = max(self._latest, entry.ts)
         if entry is not None:
             self.seq = entry.seq
 
+    def _now(self) -> float:
+        """Not before the last event: a clock may be set back."""
+        return max(self._clock.now(), self._latest)
+
     def record(self, fact: Fact, ts: float | None = None) -> None:
-        """`ts`: when it happened, if that was elsewhere."""
-        if ts is None:
-            ts = self.now()
+        """`ts`: when it happened, if that was elsewhere. A clock there that is fast does not count."""
+        now = self.now()
+        ts = now if ts is None else max(self._latest, min(ts, now))
+        self._latest = max(self._latest, ts)
         evolve(self.tree, fact, ts)
         self.seq += 1
         entry = to_entry(fact, self.seq, ts, self._worker)

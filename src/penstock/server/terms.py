@@ -26,6 +26,25 @@ def needs_of(node: Node) -> frozenset[str]:
     return frozenset([*(task.kind for task in node.tasks), *labels])
 
 
+def sought(node: Node, executor: object) -> str:
+    """Whom work waited for, in words: the pool, and the labels that a step asks for."""
+    labels = sorted(needs_of(node) - {task.kind for task in node.tasks})
+    pool = f"a worker of pool `{pool_of(node, executor)}`"
+    tools = sorted({task.kind for task in node.tasks})
+    needed = [f"the label{'s' if len(labels) > 1 else ''} {_quoted(labels)}"] if labels else []
+    needed += [f"the tool{'s' if len(tools) > 1 else ''} {_quoted(tools)}"] if tools else []
+    return f"{pool} with {' and '.join(needed)}" if needed else pool
+
+
+def untaken(node: Node, executor: object) -> str:
+    """Why a step is out of time on which nobody has worked; follows the words that say so."""
+    return f": no worker has taken it, and it needs {sought(node, executor)}"
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
 def limits_of(node: Node) -> tuple[tuple[str, int], ...]:
     """`concurrency`: name -> how many leases with that name may be held at a time, in whatever run."""
     asked = node.spec.get("concurrency")

@@ -152,7 +152,7 @@ def listed(header: Header, status: str) -> JsonMap:
         "file": header.path,
         "started_at": iso(header.started_at),
         "ended_at": None if ended is None else iso(ended),
-        "duration_ms": None if ended is None else round((ended - header.started_at) * 1000, 3),
+        "duration_ms": None if ended is None else round(max(0.0, ended - header.started_at) * 1000, 3),
         "events": header.last_seq,
         "trace_id": header.trace_id,
     }

@@ -16,15 +16,15 @@ import msgspec
 from penstock.expr.template import ExpressionError, roots
 from penstock.kernel import progress
 from penstock.kernel.errors import PenstockError
-from penstock.kernel.facts import RunEnded, TaskEnded, TaskStarted
+from penstock.kernel.facts import RunEnded, TaskEnded, TaskStarted, event_type
 from penstock.kernel.net import Fan
 from penstock.kernel.places import Place
-from penstock.kernel.reducers import merged
+from penstock.kernel.reducers import fold_parts
 from penstock.kernel.state import PipelineState
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.collections import LARGEST_INLINE, elements
 from penstock.ports.leases import Caller, Lease
-from penstock.ports.ranges import Failed, RangeLease, RangeReport, RangeReports
+from penstock.ports.ranges import Failed, RangeLease, RangeReport, RangeReports, TaskTold
 from penstock.ports.results import encode, view
 from penstock.tools.base import Call, ToolFailure
 from penstock.worker.desk import Desk
@@ -36,6 +36,8 @@ HOLD_S = 20.0
 """A range that takes longer than this is given back after the element at hand: others may be free by then."""
 MOST_HELD = 4_096
 """Results that are more than a number are not held back for longer than so many elements."""
+MOST_TASKS = 512
+"""Nor are events of tasks, which may be large."""
 SMALL = (type(None), bool, int, float)
 _NONE = object()
 CEREMONIAL = {"_task", "_effect"}
@@ -44,9 +46,14 @@ EXPECTED = (ToolFailure, ExpressionError, PenstockError, TypeError, ValueError, 
 
 
 class ShardPipelines(PipelineRunner):
-    """Pipelines whose every step is known to themselves alone."""
+    """Pipelines whose every step is known to themselves alone, unless each element is told of by itself (`told`)."""
+
+    told: dict[str, list[tuple[str | None, TaskStarted | TaskEnded]]] | None = None
+    """What happened so far, by the place of the element."""
 
     def _record(self, pipeline: PipelineState, body: TaskStarted | TaskEnded, task_run_id: str | None) -> None:
+        if self.told is not None:
+            self.told.setdefault(pipeline.place.id, []).append((task_run_id, body))
         if isinstance(body, TaskStarted):
             progress.task_started(pipeline, body, task_run_id)
         else:
@@ -55,6 +62,8 @@ class ShardPipelines(PipelineRunner):
     def quick(self) -> list[Prepared]:
         """The tasks, where they only compute and have nothing to decide: then an element needs no ceremony. Else nothing."""
         found: list[Prepared] = []
+        if self.told is not None:
+            return found
         for cursor, task in enumerate(self.tasks):
             if task.rules is not None or task.on_ok or self._may_need_keys or roots(task.params) & CEREMONIAL:
                 return []
@@ -129,6 +138,7 @@ class _Stretch:
         self.failures: list[Failed] = []
         self.writes: list[Json] = []
         self.shared: JsonMap = {}
+        self.tasks: list[TaskTold] = []
         self.is_same = True
         self.is_small = True
 
@@ -205,6 +215,8 @@ class RangeRunner:
         lease = self.lease
         stand_in = Lease(lease.setting, lease.node, lease.run)
         self._pipelines = ShardPipelines(stand_in, self.desk, _Quiet(self.reports))
+        if lease.emits:
+            self._pipelines.told = {}
         lanes = min(lease.lanes, self._hi - self._next)
         if lanes <= 1:
             await self._lane()
@@ -283,6 +295,7 @@ class RangeRunner:
         return (
             bool(stretch.failures)
             or not index & 63
+            or len(stretch.tasks) >= MOST_TASKS
             or not stretch.is_small
             or (self._is_slow and self._now() - stretch.since > self.lease.report_s)
         )
@@ -290,16 +303,20 @@ class RangeRunner:
     def _add(self, stretch: _Stretch, index: int, pipeline: PipelineState) -> None:
         result: Json = None
         staged = pipeline.staged
+        writes = staged.as_writes()
         if pipeline.ended == "failed":
             key = str(index) if self._keys is None else self._keys[index - self._base]
             stretch.failures.append(Failed(index, key, pipeline.error))
+            writes.pop("shared", None)
         else:
             result = pipeline.prev
-            for name, parts in staged.shared.items():
-                for part in parts:
-                    merged(self.lease.reducers, stretch.shared, {name: part})
+            if not staged:  # Else it may still fail, when its writes are compared with those of others.
+                fold_parts(self.lease.reducers, stretch.shared, writes)
         if staged:
-            stretch.writes.append([index, {"ctx": dict(staged.ctx), "append": dict(staged.append)}])
+            stretch.writes.append([index, writes])
+        told = self._pipelines.told if self._pipelines is not None else None
+        for task, body in told.pop(pipeline.place.id, ()) if told is not None else ():
+            stretch.tasks.append(TaskTold(index, task, event_type(body), body))
         self._keep(stretch, index, result)
 
     def _keep(self, stretch: _Stretch, index: int, result: Json) -> None:
@@ -319,6 +336,7 @@ class RangeRunner:
             is_failing
             or now - stretch.since > self.lease.report_s
             or (not stretch.is_small and len(stretch.results) >= MOST_HELD)
+            or len(stretch.tasks) >= MOST_TASKS
         ):
             self._tell()
         if is_failing:
@@ -334,7 +352,8 @@ class RangeRunner:
         if stretch.hi == stretch.lo and stretch.hi < self._hi:
             return
         now, lo, hi = self._now(), stretch.lo - self._base, stretch.hi - self._base
-        keys = list(self._keys[lo:hi]) if self.lease.emits and self._keys is not None else None
+        is_named = self.lease.emits or bool(stretch.writes)
+        keys = list(self._keys[lo:hi]) if is_named and self._keys is not None else None
         report = RangeReport(
             stretch.lo,
             stretch.hi,
@@ -345,6 +364,7 @@ class RangeRunner:
             stretch.shared,
             round((now - stretch.since) * 1000, 3),
             keys,
+            stretch.tasks,
         )
         self.at = stretch.hi
         self._stretch = _Stretch(stretch.hi, now)
@@ -365,4 +385,5 @@ class RangeRunner:
         return view(self.desk.blobs.put([data], schema_hint=hint), self.desk.load)
 
     def _now(self) -> float:
-        return self.reports.now()
+        """By a clock that only goes on: nothing but spans of time is asked of it."""
+        return asyncio.get_running_loop().time()

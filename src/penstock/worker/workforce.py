@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from penstock.expr.template import ExpressionError
 from penstock.expr.writes import rendered
+from penstock.kernel.deadlines import out_of_time, time_left
 from penstock.kernel.decide import stopped
 from penstock.kernel.errors import Refused
 from penstock.kernel.facts import IterationEnded, RunEnded
@@ -160,15 +161,17 @@ class _LeaseRun:
 
     async def run(self) -> None:
         lease, node = self.lease, self.lease.node
-        limit, which = _time_left(lease, self.reports.now()) if self.desk.memory is None else (None, "")
+        left = None
+        if self.desk.memory is None:
+            left = time_left(node, lease.run, lease.setting.scope.resumed_at, self.reports.now())
         try:
-            async with asyncio.timeout(limit) as timer:
+            async with asyncio.timeout(left.seconds if left is not None else None) as timer:
                 body = await self._body()
                 self._recall_loss()
         except TimeoutError:
-            if not timer.expired():
+            if left is None or not timer.expired():
                 raise
-            body = self._given_up(_out_of_time(node, which))
+            body = self._given_up(out_of_time(node, left))
         except asyncio.CancelledError:
             if lease.stop_reason not in ("cancel", "abort"):
                 raise
@@ -240,20 +243,3 @@ def _ended(step: str, pipeline: PipelineState) -> RunEnded:
     if pipeline.ended == "failed":
         return RunEnded(step, "failed", None, pipeline.error, writes)
     return RunEnded(step, "done", pipeline.prev, None, writes)
-
-
-def _time_left(lease: Lease, now: float) -> tuple[float | None, str]:
-    """The tighter of the two limits: `timeout_s` counts from the start of this run, `deadline_s` from its scheduling."""
-    node, run = lease.node, lease.run
-    limits: list[tuple[float, str]] = []
-    if node.timeout_s is not None:
-        limits.append((node.timeout_s, "timeout"))
-    if node.deadline_s is not None:
-        limits.append((max(0.0, run.scheduled_at + node.deadline_s - now), "deadline"))
-    return min(limits) if limits else (None, "")
-
-
-def _out_of_time(node: Node, which: str) -> JsonMap:
-    limit = node.timeout_s if which == "timeout" else node.deadline_s
-    message = f"step `{node.name}` did not end within its `lifecycle.{which}_s` of {limit:g} s"
-    return {"kind": which, "message": message, "retryable": True}

@@ -35,6 +35,7 @@ from penstock.kernel.facts.fanouts import (
     ShardFailed,
     ShardsDone,
     ShardsEnqueued,
+    ShardsReported,
     ShardsReturned,
     ShardsStarted,
 )
@@ -89,6 +90,7 @@ __all__ = [
     "ShardFailed",
     "ShardsDone",
     "ShardsEnqueued",
+    "ShardsReported",
     "ShardsReturned",
     "ShardsStarted",
     "SubjobEnded",
@@ -124,6 +126,7 @@ Body: TypeAlias = (
     | FanoutStarted
     | ShardsEnqueued
     | ShardsStarted
+    | ShardsReported
     | ShardsDone
     | ShardFailed
     | ShardsReturned
@@ -167,6 +170,7 @@ FIXED_TYPES: dict[type[object], str] = {
     FanoutStarted: "loop.fanout.started",
     ShardsEnqueued: "loop.shard.enqueued",
     ShardsStarted: "loop.shard.started",
+    ShardsReported: "loop.shard.reported",
     ShardsDone: "loop.shard.done",
     ShardFailed: "loop.shard.failed",
     ShardsReturned: "loop.shard.returned",
@@ -220,6 +224,7 @@ WORKER_TYPES = frozenset(
         "loop.iteration.done",
         "loop.iteration.failed",
         "loop.shard.started",
+        "loop.shard.reported",
         "loop.shard.done",
         "loop.shard.failed",
         "loop.done",

@@ -45,13 +45,37 @@ class ShardsEnqueued:
 
 @frozen
 class ShardsStarted:
-    """Of a page: how far it goes, and where the next one begins; `is_end` when there is none."""
+    """A worker has begun with elements `lo` to `hi`. Of a page: where the next one begins; `is_end` when there is none."""
 
     loop_id: str
     range: int
     hi: int | None = None
     next: Json = None
     is_end: bool = False
+    lo: int | None = None
+
+
+@frozen
+class ShardsReported:
+    """A worker has reported elements `lo` to `hi` of its range, some of which wrote to ctx.
+
+    Whether their writes can stand beside those of earlier elements is decided at the fan-in: only then each is done, or has
+    failed. `failed` lists those that failed on the worker, and have had their ends.
+
+    `results`, `writes` and `shared` are as in `ShardsDone`; what a reducer gets of an element that wrote to ctx is among its
+    writes, and counts when the element is done.
+    """
+
+    loop_id: str
+    range: int
+    lo: int
+    hi: int
+    failed: list[int] = field(default_factory=list)
+    results: Json = None
+    writes: list[Json] = field(default_factory=list)
+    shared: JsonMap = field(default_factory=dict)
+    ms: float = 0.0
+    keys: list[str] | None = None
 
 
 @frozen
@@ -74,6 +98,8 @@ class ShardsDone:
     ms: float = 0.0
     iter_key: str | None = None
     """Where each element's end is told by itself: its key."""
+    at_fanin: bool = False
+    """Reported before; their writes to ctx could stand when all elements had come in."""
 
 
 @frozen
@@ -88,6 +114,10 @@ class ShardFailed:
     error: Json
     again: bool = False
     range: int = -1
+    at_fanin: bool = False
+    """Reported before; its writes to ctx could not stand when all elements had come in."""
+    up_to: int | None = None
+    """Where no other fact says it: its range has been reported as far as this."""
 
 
 @frozen

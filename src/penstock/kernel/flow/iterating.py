@@ -13,7 +13,7 @@ from penstock.kernel.flow.plan import OF_ITERATION
 from penstock.kernel.flow.scene import Scene
 from penstock.kernel.flow.state import ERROR, OK, ComponentState, ContainerState, IteratorState
 from penstock.kernel.net import Link, Node, On, Region
-from penstock.kernel.places import event_name
+from penstock.kernel.places import Path, event_name
 from penstock.kernel.values import Json, JsonMap
 
 if TYPE_CHECKING:
@@ -124,7 +124,9 @@ def _open(flow: Flow, component: ComponentState, index: int) -> None:
     assert container is not None
     spec = flow.net.containers[container]
     subjobs = sum(not flow.plan.is_handler(region) for region in spec.regions)
-    clock = (*component.place.clock, iterator.opened_at, index, (0,), flow.tree.flow.counters.get(scope, 0))
+    # Where the body has sub-jobs of its own, the first of them begins at (0,).
+    at: Path = (0,) if subjobs == 1 else ()
+    clock = (*component.place.clock, iterator.opened_at, index, at, flow.tree.flow.counters.get(scope, 0))
     item = _shown(iterator.items[index]) if iterator.items is not None else None
     body = facts.ElementStarted(component.name, index, item, subjobs)
     flow.record(Fact(scope, clock, body, event_name(component.place.id, iterator.opened_at)))
@@ -233,7 +235,8 @@ def _in_scope(flow: Flow, scene: Scene, body: facts.Body) -> None:
     container = scene.state
     region = container.regions.get(container.place.id)
     counter = region.counter if region is not None else container.counter
-    clock = (*container.place.clock, (0, _members(scene)), counter)
+    at: Path = (0, _members(scene)) if region is not None else (0, _members(scene), 0)
+    clock = (*container.place.clock, at, counter)
     flow.record(Fact(container.place.id, clock, body, event_name(container.place.id, counter - 1)))
 
 

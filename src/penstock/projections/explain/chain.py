@@ -110,7 +110,11 @@ def _went_on(run: StepRun, parent: StepRun | None, net: Net | None, book: Book, 
     execution = seen.executions[run.execution]
     where = book.where(execution, parent.step, arc=run.arc)
     ended = {"done": "was done", "failed": "failed"}.get(parent.status, "ended")
-    took = f" after {seconds(parent.ended_at - parent.started_at)}" if parent.ended_at and parent.started_at else ""
+    took = (
+        f" after {seconds(max(0.0, parent.ended_at - parent.started_at))}"
+        if parent.ended_at and parent.started_at
+        else ""
+    )
     text = f"`{parent.id}` {ended}{took}; {arcs.fired(edge, parent, saw)} → `{run.id}`"
     return Link(text, run.created_at, where, run.cause or "")
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.kernel.errors import Refused
-from penstock.kernel.fanout import SETTLED
 from penstock.kernel.values import Json
 from penstock.ports.collections import elements as elements_of
 from penstock.ports.log import Entry
 from penstock.ports.results import decode
 from penstock.projections.explain.explanation import Explanation, Inquiry
 from penstock.projections.explain.work import fan_line
-from penstock.projections.fanouts import FanoutSeen
+from penstock.projections.fanouts import FanoutSeen, is_late
 from penstock.projections.wording import counted, elements, error_line
 
 _SAID = {
@@ -22,6 +21,7 @@ _SAID = {
     "failed": "failed",
     "waiting": "waits for a worker",
     "running": "is being worked on",
+    "reported": "was run, and waits for the fan-in to compare what it wrote to ctx",
     "interrupted": "was handed out when the run stopped",
 }
 
@@ -62,6 +62,12 @@ class _Element:
                 self._enqueued(_Range(data["range"], data["lo"], data["hi"], data["attempt"]))
             case "loop.shard.started":
                 self._started(self.ranges[data["range"]], data, entry.worker)
+            case "loop.shard.reported":
+                self._reported(self.ranges[data["range"]], data, entry.worker)
+            case "loop.shard.done" if data.get("at_fanin"):
+                if data["lo"] <= self.index < data["hi"] and self.status == "reported":
+                    self.status = "done"
+                    self.lines.append("what it wrote to ctx could stand, when all elements had come in")
             case "loop.shard.done":
                 self._done(self.ranges[data["range"]], data, entry.worker)
             case "loop.shard.failed":
@@ -70,6 +76,8 @@ class _Element:
                 self._returned(self.ranges.pop(data["range"], None), data)
 
     def _enqueued(self, held: _Range) -> None:
+        if held.number in self.ranges:  # Told once for each of its elements.
+            return
         self.ranges[held.number] = held
         if held.has(self.index):
             again = f", for the {_nth(held.attempt + 1)} time" if held.attempt else ""
@@ -77,6 +85,8 @@ class _Element:
             self.status = "waiting"
 
     def _started(self, held: _Range, data: Any, worker: str | None) -> None:
+        if held.worker is not None and held.hi is not None:
+            return
         held.worker = worker
         is_new = held.hi is None
         if data["hi"] is not None:
@@ -93,11 +103,19 @@ class _Element:
         if data["hi"] >= (held.hi or 0):
             self.ranges.pop(held.number, None)
 
+    def _reported(self, held: _Range, data: Any, worker: str | None) -> None:
+        is_open = self.index not in data["failed"]
+        if is_open and data["lo"] <= self.index < data["hi"]:
+            self.status = "reported"
+            self.lines.append(f"it was run in {held.shown()}, on worker `{worker}`")
+        if data["hi"] >= (held.hi or 0):
+            self.ranges.pop(held.number, None)
+
     def _failed(self, data: Any) -> None:
         if data["iter_index"] != self.index:
             return
         self.key = data["iter_key"]
-        if data["range"] == SETTLED:
+        if is_late(data):
             self.lines.append("what it wrote to ctx could not stand beside what an earlier element wrote")
         elif data["again"]:
             self.lines.append(f"it failed, and is tried again: {error_line(data['error'])}")

@@ -39,7 +39,7 @@ def explain_step(ask: Inquiry) -> Explanation:
 def _headline(ask: Inquiry) -> str:
     run = ask.run
     visit = f", visit {run.visit}," if run.visit is not None and run.visit > 1 else ""
-    took = f" after {seconds(run.ended_at - run.started_at)}" if run.ended_at and run.started_at else ""
+    took = f" after {seconds(max(0.0, run.ended_at - run.started_at))}" if run.ended_at and run.started_at else ""
     said = {
         "done": f"is done{took}",
         "failed": f"failed{took}",
