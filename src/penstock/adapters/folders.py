@@ -7,22 +7,33 @@ import os
 from pathlib import Path
 
 from penstock.kernel.errors import Unavailable
+from penstock.ports.state_folder import make_state_folder
 
 SAFE = "nothing that was acknowledged is lost"
 FULL_CODES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 READ_ONLY_CODES = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
-def make_folder(folder: Path) -> None:
+def make_folder(folder: Path, mode: int = 0o777) -> None:
     """The folder, with its own entry on disk: a durable file in a folder that is not durable would be lost with it."""
     try:
         if folder.is_dir():
             return
         make_folder(folder.parent)
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(mode, exist_ok=True)
         sync_folder(folder.parent)
     except OSError as error:
         raise unavailable_file(error, folder) from error
+
+
+def make_home(home: Path) -> None:
+    """The state folder, private and durable."""
+    try:
+        make_folder(home.parent)
+        make_state_folder(home)
+        sync_folder(home.parent)
+    except OSError as error:
+        raise unavailable_file(error, home) from error
 
 
 def sync_folder(folder: Path) -> None:

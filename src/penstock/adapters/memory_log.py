@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import dropwhile, islice
+from itertools import dropwhile, islice, zip_longest
 
 from penstock.adapters.admission import Standing, refusal, unknown
 from penstock.kernel.errors import Bug, Refused
+from penstock.ports.checksums import checksum, seed, verified
 from penstock.ports.log import ENDED, Entry, Header, NotOwner, Request, Status, partition_of
 
 
@@ -21,6 +22,8 @@ class Execution:
     document: bytes
     standing: Standing
     entries: list[Entry] = field(default_factory=list)
+    checksums: list[int | None] = field(default_factory=list)
+    """One for each entry; fewer, if entries were put there by hand."""
     holder: MemoryLog | None = None
 
 
@@ -97,6 +100,10 @@ class MemoryLog:
         if reason is not None:
             self._refused[self._given] = self._broken[execution_id, epoch] = reason
         elif execution:
+            start = seed(execution_id)
+            unchecked = len(execution.entries) - len(execution.checksums)
+            execution.checksums += [None] * unchecked
+            execution.checksums += [checksum(start, entry) for entry in entries]
             execution.entries.extend(entries)
             execution.standing.last_seq += len(entries)
             if status is not None:
@@ -116,7 +123,9 @@ class MemoryLog:
 
     def read(self, execution_id: str, after: int = 0) -> Iterator[Entry]:
         execution = self._find(execution_id)
-        return islice(execution.entries, max(after, 0), execution.standing.last_seq)
+        rows = ((*entry, kept) for entry, kept in zip_longest(execution.entries, execution.checksums))
+        page = islice(rows, max(after, 0), execution.standing.last_seq)
+        return verified(execution_id, page, "memory")
 
     def header(self, execution_id: str) -> Header | None:
         execution = self._store.executions.get(execution_id)

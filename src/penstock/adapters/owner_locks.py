@@ -17,6 +17,7 @@ from pathlib import Path
 
 from penstock.adapters.folders import make_folder, unavailable_file
 from penstock.ports.log import NotOwner
+from penstock.ports.state_folder import PRIVATE_FOLDER, opener
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,119}")
 # How long a claim goes on while somebody merely looks whether there is an owner.
@@ -47,7 +48,7 @@ class OwnerLocks:
         if execution_id in self._held:
             raise self._refusal(execution_id)
         path = self._path(execution_id)
-        make_folder(self._folder)
+        make_folder(self._folder, PRIVATE_FOLDER)
         try:
             descriptor = self._lock(path)
             if descriptor is None:
@@ -90,7 +91,7 @@ class OwnerLocks:
         """A descriptor with the lock, or None when it is held for good."""
         deadline = time.monotonic() + GLANCE_SECONDS
         while True:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            descriptor = opener(str(path), os.O_RDWR | os.O_CREAT)
             if _try_lock(descriptor, fcntl.LOCK_EX):
                 if _is_named(descriptor, path):
                     return descriptor

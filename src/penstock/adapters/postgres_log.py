@@ -25,9 +25,10 @@ from penstock.adapters.postgres_errors import words_of
 from penstock.adapters.postgres_holder import Holder
 from penstock.adapters.postgres_ownership import Claim
 from penstock.adapters.postgres_retention import Months
-from penstock.adapters.postgres_rows import given, given_values, kept, kept_or_none, read_entry
+from penstock.adapters.postgres_rows import as_given, given, given_values, kept, kept_or_none
 from penstock.adapters.postgres_writer import PostgresWriter
 from penstock.kernel.errors import Refused, Unavailable
+from penstock.ports.checksums import verified
 from penstock.ports.log import Entry, Header, Request, Status
 
 T = TypeVar("T")
@@ -227,7 +228,7 @@ class PostgresLog:
                     f"`{execution_id}` has no entry {after + 1}, or one soon after it, though it has {last}",
                     f"it was forgotten while it was read, or {self._database.place} is damaged",
                 )
-            yield from map(read_entry, rows)
+            yield from verified(execution_id, map(as_given, rows), self._database.place)
             after += len(rows)
 
     async def _apart(self, call: Callable[[], T]) -> T:

@@ -6,6 +6,7 @@ Law: a refused append leaves no trace and breaks its execution for the rest of i
 from __future__ import annotations
 
 import sqlite3
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,10 +15,11 @@ from penstock.adapters.admission import Standing, refusal
 from penstock.adapters.log_queue import Append, Broken
 from penstock.adapters.sqlite_database import SQL
 from penstock.kernel.errors import Refused
+from penstock.ports.checksums import checksum, seed
 from penstock.ports.log import Entry, Status
 
 PLACE_BITS = 36
-COLUMNS = len(Entry._fields)
+COLUMNS = len(Entry._fields) + 1
 # One statement for many rows: SQLite lets go of the interpreter lock once per statement and may wait a switch interval
 # (5 ms) to have it again when the event loop is busy; once per row would stall the writer behind the loop.
 LARGE, SMALL = 512, 64
@@ -31,6 +33,7 @@ UNFIT = (
     UnicodeError,
     OverflowError,
     TypeError,
+    struct.error,
 )
 
 
@@ -56,10 +59,11 @@ def write_batch(connection: sqlite3.Connection, batch: Sequence[Append], broken:
         if reason is not None or place is None:
             refused[ticket] = broken[execution_id, epoch] = reason or Refused(f"there is no execution `{execution_id}`")
             continue
-        base = place.key << PLACE_BITS
+        base, start = place.key << PLACE_BITS, seed(execution_id)
         for entry in entries:
             values.append(base + entry[0])
             values += entry[1:]
+            values.append(checksum(start, entry))
         if entries:
             place.last_seq += len(entries)
             place.last_ts = entries[-1].ts

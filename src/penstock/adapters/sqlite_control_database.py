@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from penstock.adapters.folders import make_folder, unavailable_file
+from penstock.adapters.folders import make_home
 from penstock.adapters.sql_files import queries, schema_files, statements
 from penstock.adapters.sqlite_database import APPLICATION_ID, Database
 from penstock.kernel.errors import Unavailable
@@ -21,8 +20,7 @@ BUSY_SECONDS = 10.0
 
 class ControlDatabase(Database):
     def __init__(self, path: Path, busy_seconds: float = BUSY_SECONDS) -> None:
-        make_folder(path.parent)
-        _make_private(path)
+        make_home(path.parent)
         super().__init__(path, busy_seconds)
 
     @contextmanager
@@ -76,13 +74,3 @@ class ControlDatabase(Database):
                 "use that version, or choose another folder with `PENSTOCK_HOME`",
             )
         return version
-
-
-def _make_private(path: Path) -> None:
-    """There may be secrets in it. SQLite gives the files beside it the same rights."""
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        return
-    except OSError as error:
-        raise unavailable_file(error, path) from error

@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ from penstock.adapters.folders import make_folder
 from penstock.adapters.sql_files import queries, schema_files, statements
 from penstock.adapters.sqlite_errors import is_busy, unavailable
 from penstock.kernel.errors import Unavailable
+from penstock.ports.state_folder import make_private_file
 from penstock.ports.undoing import unless_done
 
 T = TypeVar("T")
@@ -54,6 +55,9 @@ class Database:
         self._idle: deque[sqlite3.Connection] = deque()
         self._closed = False
         make_folder(path.parent)
+        # SQLite gives the files beside it the same rights. Why it cannot be made, SQLite says better.
+        with suppress(OSError):
+            make_private_file(path)
         with self.guarding():
             connection = self._connect(busy_seconds)
             with unless_done(connection.close):

@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from penstock.kernel.errors import PenstockError, Refused, Unavailable
+from penstock.kernel.errors import Damaged, PenstockError, Refused, Unavailable
 from penstock.ports.results import encode
 
 CODES = {
@@ -83,6 +83,8 @@ def from_refusal(error: PenstockError, status: int = 409) -> ApiError:
             return ApiError(404, error.message, error.hint)
         case Refused():
             return ApiError(status, error.message, error.hint)
+        case Damaged():
+            return ApiError(500, error.message, error.hint, code="damaged")
         case Unavailable():
             return ApiError(503, error.message, error.hint, headers={"Retry-After": "1"})
     return ApiError(500, error.message, error.hint)

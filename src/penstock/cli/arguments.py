@@ -14,6 +14,7 @@ from penstock.cli.parsing import (
     Parser,
     as_json,
     count,
+    database,
     label,
     meant,
     one_run,
@@ -225,6 +226,10 @@ def _keychain(parser: Parser) -> None:
 
 
 def _doctor(parser: Parser) -> None:
+    parser.add_argument(
+        "--log", action="store_true", help="read every event and result of the store, and say what is damaged"
+    )
+    database(parser)
     store(parser)
     as_json(parser)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.output import BOLD, RED, has_colour, painted, put_json, safe, say
-from penstock.kernel.errors import Bug, PenstockError, Refused, Unavailable
+from penstock.kernel.errors import Bug, Damaged, PenstockError, Refused, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,6 +54,8 @@ def _sorted_out(error: Exception) -> tuple[str, int, str, str | None]:
             return "command_line", 2, error.message, error.hint
         case Refused():
             return "refused", 2, error.message, error.hint
+        case Damaged():
+            return "damaged", 4, error.message, error.hint
         case Unavailable():
             return "unavailable", 4, error.message, error.hint
         case Bug():

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock, SystemClock
+from penstock.ports.state_folder import make_state_folder
 
 PASSPHRASE = "PENSTOCK_KEY"
 
@@ -171,7 +172,7 @@ class LocalStore:
     def _locked(self) -> Iterator[None]:
         """One writer at a time, in any process. A lock that is never given up is reported, not waited for."""
         try:
-            self._home.mkdir(parents=True, exist_ok=True)
+            make_state_folder(self._home)
             handle = os.open(self._home / "keychain.lock", os.O_CREAT | os.O_RDWR, 0o600)
         except OSError as error:
             raise Unavailable(f"the folder `{self._home}` cannot be written to: {error.strerror}") from error

@@ -9,6 +9,7 @@ from typing import IO, TypeAlias
 
 from penstock.ports.ambient import Clock
 from penstock.ports.results import encode
+from penstock.ports.state_folder import PRIVATE_FOLDER, make_state_folder, opener
 
 LineObserver: TypeAlias = Callable[[str, "str | None", str], None]
 
@@ -38,8 +39,9 @@ class LineLog:
             return
         try:
             if self._file is None:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = self._path.open("ab", buffering=0)
+                make_state_folder(self._path.parent.parent)
+                self._path.parent.mkdir(PRIVATE_FOLDER, exist_ok=True)
+                self._file = open(self._path, "ab", buffering=0, opener=opener)  # noqa: SIM115 - closed with the log
             self._file.write(data)
         except OSError:  # A full disk must not fail a task because it printed; the event log will say what is wrong.
             self._is_lost = True

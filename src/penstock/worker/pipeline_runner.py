@@ -120,7 +120,7 @@ class PipelineRunner:
     async def _outcome(self, pipeline: PipelineState, task: Task, scope: TaskScope) -> Outcome:
         if self.desk.memory is not None:
             return await self._recalled(self.desk.memory, pipeline, scope)
-        started = self._now()
+        started = self._now(), asyncio.get_running_loop().time()
         helpers: dict[str, JsonMap] = {}
         try:
             prepared = self.preparation.task(pipeline.cursor)
@@ -155,13 +155,14 @@ class PipelineRunner:
             raise asyncio.CancelledError
         return outcome
 
-    def _meta(self, pipeline: PipelineState, started: float, scope: TaskScope) -> JsonMap:
-        ended = self._now()
+    def _meta(self, pipeline: PipelineState, started: tuple[float, float], scope: TaskScope) -> JsonMap:
+        """`started`: by the clock on the wall, which may be set meanwhile, and by one that only goes on."""
+        took = asyncio.get_running_loop().time() - started[1]
         meta: JsonMap = {
             "attempt": pipeline.attempt,
-            "started_at": started,
-            "ended_at": ended,
-            "duration_ms": round((ended - started) * 1000, 3),
+            "started_at": started[0],
+            "ended_at": started[0] + took,
+            "duration_ms": round(took * 1000, 3),
             "trace_id": self._trace_id,
         }
         around = scope.element

@@ -16,6 +16,7 @@ from penstock.kernel.errors import Unavailable
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore, ResultRef
 from penstock.ports.rows import Column, Engine, EngineSession, Relation, Schema
+from penstock.ports.state_folder import PRIVATE_FOLDER
 
 PARQUET = "application/vnd.apache.parquet"
 CHUNK = 1 << 20
@@ -66,7 +67,7 @@ class Plane:
         """Anew for this process, and then never again: files of components lie in it beside those of the engine."""
         if not self._is_made:
             shutil.rmtree(self.folder, ignore_errors=True)  # What a process that was killed has left.
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
             self._is_made = True
 
     @property

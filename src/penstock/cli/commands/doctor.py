@@ -32,6 +32,8 @@ class Finding:
 def main(options: Namespace) -> int:
     home = home_here(options.store)
     findings = [finding for check in CHECKS for finding in _found(check, home)]
+    if options.log:
+        findings += _log(home, options.database)
     code = 4 if any(one.state == "error" for one in findings) else 0
     if options.json:
         checks = [
@@ -136,6 +138,35 @@ def _database(home: Path) -> Iterator[Finding]:
         yield Finding("database", "ok", f"{path} ({path.stat().st_size / 1e6:.1f} MB, {runs:,} runs)")
     except PenstockError as error:
         yield Finding("database", "error", error.message, error.hint or "")
+
+
+def _log(home: Path, database: str | None) -> Iterator[Finding]:
+    """Everything that was kept, against the checksums it was kept with."""
+    import asyncio
+
+    from penstock.fleet_stores import Places, open_log, open_results
+    from penstock.log_damage import Scan
+
+    places = Places.said(home, database)
+    if places.database is None and not (places.home / "penstock.db").exists():
+        yield Finding("log", "ok", "none yet")
+        return
+    scan, is_whole = Scan(), True
+    try:
+        log, blobs = open_log(places, "doctor"), open_results(places)
+        try:
+            for damage in scan.damages(log, blobs):
+                is_whole = False
+                yield Finding("log", "error", damage.text, damage.hint or "")
+        finally:
+            blobs.close()
+            asyncio.run(log.close())
+    except PenstockError as error:
+        yield Finding("log", "error", error.message, error.hint or "")
+        return
+    if is_whole:
+        read = f"{scan.runs:,} runs, {scan.events:,} events and {scan.results:,} results are as they were written"
+        yield Finding("log", "ok", read)
 
 
 def _tools(home: Path) -> Iterator[Finding]:

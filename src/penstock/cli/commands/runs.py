@@ -49,5 +49,5 @@ def _row(header: Header, status: str) -> tuple[str, ...]:
 
 def _duration(header: Header, status: str) -> str:
     if header.ended_at is not None:
-        return seconds(header.ended_at - header.started_at)
-    return f"{seconds(time.time() - header.started_at)} so far" if status == "running" else ""
+        return seconds(max(0.0, header.ended_at - header.started_at))
+    return f"{seconds(max(0.0, time.time() - header.started_at))} so far" if status == "running" else ""

@@ -171,7 +171,7 @@ SELECT execution_id FROM moved UNION ALL SELECT NULL FROM mark;
 
 -- name: copy_entries
 -- The entries of a batch, in the binary form of COPY.
-COPY entry (born, execution_id, seq, ts, type, scope, task, clock, cause, source, worker, payload)
+COPY entry (born, execution_id, seq, ts, type, scope, task, clock, cause, source, worker, payload, checksum)
 FROM STDIN (FORMAT binary);
 
 -- name: standings
@@ -184,7 +184,7 @@ SELECT born, last_seq FROM execution WHERE execution_id = %(execution_id)s;
 
 -- name: read_page
 -- The next entries of an execution in order, up to the one that was the last when reading began, and not too many bytes.
-SELECT seq, ts, type, scope, task, clock, cause, source, worker, payload
+SELECT seq, ts, type, scope, task, clock, cause, source, worker, payload, checksum
 FROM (
   SELECT *, sum(octet_length(payload)) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) - octet_length(payload) AS bytes_before
   FROM entry

@@ -62,7 +62,7 @@ WHERE x.key = ?;
 
 -- name: insert_entries
 -- The head of a statement that inserts many entries at once; the rows are put behind it.
-INSERT INTO event (place, ts, type, scope, task, clock, cause, source, worker, payload) VALUES;
+INSERT INTO event (place, ts, type, scope, task, clock, cause, source, worker, payload, checksum) VALUES;
 
 -- name: change_status
 -- An execution's status, in the commit of the entries that say why.
@@ -70,7 +70,7 @@ UPDATE execution SET status = ?, ended_at = ? WHERE key = ?;
 
 -- name: read_page
 -- The next entries of an execution in order, up to the one that was the last when reading began.
-SELECT place - ?1, ts, type, scope, task, clock, cause, source, worker, payload
+SELECT place - ?1, ts, type, scope, task, clock, cause, source, worker, payload, checksum
 FROM event WHERE place > ?1 + ?2 AND place <= ?1 + ?3 ORDER BY place LIMIT ?4;
 
 -- name: header
