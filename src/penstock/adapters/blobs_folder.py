@@ -111,6 +111,7 @@ class BlobFolder:
         if not self._ready:
             if not self.folder.parent.exists():
                 make_home(self.folder.parent)
+            make_folder(self.folder, PRIVATE_FOLDER)
             make_folder(self._unfinished, PRIVATE_FOLDER)
             self.sweep_unfinished(time.time() - STALE_SECONDS)
             self._ready = True
