@@ -166,7 +166,7 @@ def test_a_skipped_component_fires_nothing_and_the_log_says_why(tmp_path: Path) 
     causes = {
         str(event["scope"]): str(event["cause"]) for event in run.events if event["event_type"] == "component.skipped"
     }
-    assert causes["c"].startswith("b:")
+    assert causes["c"].startswith("run-1/b:")
 
 
 @pytest.mark.clause("J2.9")

@@ -64,17 +64,14 @@ def canonical(entries: Iterable[Entry], execution_id: str) -> Iterator[JsonMap]:
             payload["after"].pop("DURATION_MS", None)
         elif entry.type == "loop.shard.failed":
             del payload["range"], payload["attempt"]
-            frames = 2 if "at_fanin" in payload else 1  # The first release had one, and no such field.
             payload.pop("at_fanin", None)
             payload.pop("up_to", None)
-            shown = (*clock[:-frames], 0)
+            shown = (*_of_element(clock), 0)
         elif entry.type == "iterator.started":
             payload.pop("spread", None)
         is_job = is_of_job(entry.type)
         if entry.type in MARKS:
-            shown = (*clock[:-2], _first(clock[-2]), marks[event_name(entry.scope, _last(clock))])
-        elif entry.type in ITERATION:
-            shown = (*clock[:-2], _of_iteration(clock[-2]), _last(clock))
+            shown = (*clock[:-1], marks[event_name(entry.scope, _last(clock))])
         yield {
             "clock": shown,
             "event_type": entry.type,
@@ -110,21 +107,25 @@ def _is_left_out(entry: Entry, resumed_at: dict[str, int], fanned_out: set[str])
 
 
 def _clock(entry: Entry) -> LogicalClock:
-    return to_clock(decode(entry.clock.encode()))
+    """As the first release had it, so that its runs have the timelines they had: there the end of an execution had the path of a
+    run that might follow, and an iteration those of the sub-jobs in its body."""
+    clock = to_clock(decode(entry.clock.encode()))
+    path: Any = clock[-2] if len(clock) > 1 else None
+    if entry.type in MARKS and isinstance(path, tuple):
+        return (*clock[:-2], path[:1], clock[-1])
+    if entry.type in ITERATION:
+        return (*clock[:-2], (path or (0,))[:2], clock[-1])
+    return clock
 
 
 def _by_clock(placed: Placed) -> LogicalClock:
     return placed[0]
 
 
-def _first(path: Any) -> Any:
-    """The path of an execution's end had one number in the first release."""
-    return path[:1] if isinstance(path, tuple) else path
-
-
-def _of_iteration(path: Any) -> Any:
-    """In the first release an iteration shared the paths of the sub-jobs in its body."""
-    return (path or (0,))[:2]
+def _of_element(clock: LogicalClock) -> LogicalClock:
+    """The clock of an element: what follows it says which try of it this is about."""
+    path = max(at for at, part in enumerate(clock) if isinstance(part, tuple))
+    return clock[: path + 3]
 
 
 def _last(clock: LogicalClock) -> int:
