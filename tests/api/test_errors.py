@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import socket
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from penstock.cli.remote import Client
+from penstock.kernel.errors import Damaged
 from tests.api.routes import Route, all_routes
 from tests.api.service import QUICK, Api, asking
 
@@ -169,3 +174,20 @@ def test_every_answer_wears_what_keeps_browsers_careful(api: Api) -> None:
         assert headers["cache-control"] == "no-store"
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "server" not in headers
+
+
+def test_a_damaged_log_is_told_as_such_and_not_as_a_mistake_of_the_server(tmp_path: Path) -> None:
+    with asking(tmp_path) as api:
+        run = api.done()
+        with closing(sqlite3.connect(tmp_path / "penstock.db")) as database, database:
+            find = "SELECT place, payload FROM event WHERE type = 'step.scheduled'"
+            place, payload = database.execute(find).fetchone()
+            database.execute("UPDATE event SET payload = ? WHERE place = ?", (payload.swapcase(), place))
+        error = check(api.get(f"/api/executions/{run}"), 500)
+        assert error["code"] == "damaged"
+        assert f"the log is damaged: event 3 of run `{run}`" in error["message"]
+        *_, last = api.get(f"/api/executions/{run}/events").text.splitlines()
+        assert json.loads(last)["error"] == error
+        client = Client(str(api.http.base_url), None)
+        with pytest.raises(Damaged, match="event 3"):
+            list(client.lines(f"/api/executions/{run}/events"))

@@ -518,3 +518,23 @@ def test_a_run_that_is_cancelled_before_it_has_begun_has_a_beginning_and_an_end(
         assert scene.entries(run)[0].type == "playbook.started"
 
     on_fleet(tmp_path, scenario)
+
+
+def test_a_run_whose_log_is_damaged_is_set_aside_and_the_others_go_on(tmp_path: Path) -> None:
+    async def scenario(scene: Fleet) -> None:
+        await scene.serve("s1")
+        file = filed(tmp_path, SLEEP)
+        hurt, whole = await scene.submit(file), await scene.submit(file)
+        await scene.until(lambda: all(scene.header(run).last_seq > 3 for run in (hurt, whole)))
+        await scene.kill_server("s1")
+        kept = scene.store.executions[hurt].entries
+        kept[1] = kept[1]._replace(payload=kept[1].payload.replace(b"start", b"tsart"))
+        server = await scene.serve("s2")
+        scene.work("w1")
+        await scene.until(lambda: scene.header(hurt).status == "interrupted", 120)
+        assert (await scene.ended(whole, 300)).status == "completed"
+        told = [str(error) for _, error in server.problems]
+        assert any(f"the log is damaged: event 2 of run `{hurt}`" in text for text in told), told
+        kept[1] = kept[1]._replace(payload=kept[1].payload.replace(b"tsart", b"start"))
+
+    on_fleet(tmp_path, scenario)

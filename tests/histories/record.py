@@ -10,6 +10,7 @@ from penstock import __version__
 from penstock.app import embedded
 from penstock.ports.results import encode
 from tests.engine import document, play, resume
+from tests.jobs import run_job
 
 HERE = Path(__file__).parent
 
@@ -50,6 +51,28 @@ workflow:
       - {name: look, kind: files, action: stat, path: "{{ workload.flag if iter.n == 1 else '/' }}"}
 """
 
+FANNED_OUT = """
+workload: {flag: ""}
+workflow:
+  - step: start
+    spec: {loop_mode: fanout, fanout: {range_size: 2, fail_fast: false, max_job_retries: 1, emit: per_item}, reducers: {c: count}}
+    loop: {in: {range: 40}, iterator: n, spec: {mode: parallel}}
+    tool:
+      - {name: look, kind: files, action: stat, path: "{{ workload.flag if iter.n == 5 else '/' }}"}
+      - {name: count, kind: noop, value: 0, set_shared: {c: 1}, set: {ctx.k: 0}}
+"""
+JOBLET = """
+kind: Joblet
+components:
+  - {name: a, type: noop}
+  - {name: b, type: noop}
+connections: {control: "a (subjob_ok) b"}
+"""
+JOBLETS = """
+components:
+  - {name: it, type: iterate_list, params: {items: [5, 6], body: "@work"}}
+"""
+
 
 def main() -> None:
     folder = HERE / __version__
@@ -60,14 +83,18 @@ def main() -> None:
         play(BRANCHES, home, execution_id="branches")
         flag = home / "flag"
         play(FAILING, home, {"flag": str(flag)}, execution_id="mended")
+        play(FANNED_OUT, home, {"flag": str(flag)}, execution_id="fanned_out")
         flag.touch()
-        resume(home, "mended")
+        for name in ("mended", "fanned_out"):
+            resume(home, name)
+        (home / "work.yaml").write_text(JOBLET)
+        run_job(JOBLETS, home, execution_id="joblets")
         asyncio.run(_write(home, folder))
 
 
 async def _write(home: Path, folder: Path) -> None:
     engine = embedded(home / ".penstock")
-    for name in ("branches", "mended"):
+    for name in ("branches", "mended", "fanned_out", "joblets"):
         lines = [
             encode([*entry[:-1], entry.payload.decode()]).replace(str(home).encode(), b"/home")
             for entry in engine.log.read(name)

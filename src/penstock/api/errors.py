@@ -104,7 +104,7 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(PenstockError)
     async def refused(request: Request, error: PenstockError) -> Response:
         found = from_refusal(error)
-        return (of_any(error) if found.status == 500 else found).response()
+        return (of_any(error) if found.code == CODES[500] else found).response()
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:

@@ -20,8 +20,9 @@ from functools import partial
 from itertools import islice
 
 from penstock.api.backend import Backend, apart
-from penstock.api.errors import ApiError
+from penstock.api.errors import ApiError, from_refusal
 from penstock.api.tail import Tail, Watcher
+from penstock.kernel.errors import Damaged
 from penstock.kernel.values import JsonMap
 from penstock.ports.log import Entry, Header
 from penstock.ports.results import encode
@@ -38,7 +39,16 @@ _PLACE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
 
 async def ndjson(backend: Backend, tail: Tail, header: Header, after: int, *, follow: bool) -> AsyncIterator[bytes]:
-    """One envelope a line; an empty line now and then while nothing happens. Ends when all is told and the run is over."""
+    """One envelope a line; an empty line now and then while nothing happens. Ends when all is told and the run is over, or with
+    an error when the log cannot be read any further: asking again would not help."""
+    try:
+        async for lines in _envelopes(backend, tail, header, after, follow=follow):
+            yield lines
+    except Damaged as error:
+        yield from_refusal(error).body() + b"\n"
+
+
+async def _envelopes(backend: Backend, tail: Tail, header: Header, after: int, *, follow: bool) -> AsyncIterator[bytes]:
     run = header.execution_id
     if not follow:
         async for page in _pages(backend, run, after):

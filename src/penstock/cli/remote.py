@@ -19,7 +19,7 @@ from urllib.parse import quote, urlsplit
 
 from penstock.cli.output import say
 from penstock.cli.parsing import CommandLineError
-from penstock.kernel.errors import PenstockError, Refused, Unavailable
+from penstock.kernel.errors import Damaged, PenstockError, Refused, Unavailable
 
 if TYPE_CHECKING:
     import ssl
@@ -31,6 +31,10 @@ CONNECT_S, READ_S = 5.0, 60.0
 PAUSES_S = (0.2, 0.5, 1.0)
 """Between tries."""
 START = "is it running? `penstock serve` or `penstock up` starts one"
+
+
+ENDED_BY = b'{"error":'
+"""So the last line begins of an answer that a server could not bring to its end."""
 
 
 def server_of(options: Namespace) -> str | None:
@@ -48,6 +52,8 @@ def error_of(status: int, body: Any, url: str) -> PenstockError:
     if not isinstance(error, dict):
         return Unavailable(f"`{url}` answers {status}, and not as a Penstock server does", "is it the right URL?")
     message, hint = str(error.get("message")), error.get("hint")
+    if error.get("code") == "damaged":
+        return Damaged(message, hint)
     if status >= 500:
         return Unavailable(message, hint)
     if error.get("code") == "document_invalid":
@@ -255,7 +261,11 @@ class Client:
             rest = b""
             for piece in pieces:
                 *whole, rest = (rest + piece).split(b"\n")
-                yield [line for line in whole if line]
+                lines = [line for line in whole if line]
+                if lines and lines[-1].startswith(ENDED_BY):
+                    yield lines[:-1]
+                    raise error_of(500, decoded(lines[-1]), self.url)
+                yield lines
             if rest:
                 raise Unavailable(f"the answer of `{self.url}` was cut off", "try again")
 
