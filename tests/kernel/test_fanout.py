@@ -91,27 +91,47 @@ class Loop(RuleBasedStateMachine):
         if hi == held.lo:  # A page without elements is over as soon as it was read.
             self.record(facts.ShardsDone(LOOP, held.number, held.lo, held.lo, 0, 0, {"same": None}))
 
-    @rule(number=st.integers(0, 50), share=st.floats(0, 1), bad=st.sets(st.integers(0, 11)))
-    def report(self, number: int, share: float, bad: set[int]) -> None:
+    @rule(number=st.integers(0, 50), share=st.floats(0, 1), bad=st.sets(st.integers(0, 11)), writes=st.booleans())
+    def report(self, number: int, share: float, bad: set[int], writes: bool = False) -> None:
+        """`writes`: the elements write to ctx, those with an odd index something else than the others."""
         held = self.pick(number)
         if held is None or held.hi is None:
             return
         lo, hi = held.lo, held.lo + max(1, round((held.hi - held.lo) * share))
         fanout.accept(self.state, held.number, lo)
         failed = [index for index in range(lo, hi) if index - lo in bad]
+        is_alone = len(failed) == hi - lo
         for index in range(lo, hi):
-            self.book[index] = "failed" if index in failed else "done"
+            self.book[index] = "failed" if index in failed else "reported" if writes else "done"
         for index in failed:
             again = fanout.comes_again(self.state, held.attempt)
             shard = facts.ShardFailed(
-                LOOP, f"{LOOP}[{index}]", index, str(index), held.attempt, ERROR, again, held.number
+                LOOP,
+                f"{LOOP}[{index}]",
+                index,
+                str(index),
+                held.attempt,
+                ERROR,
+                again,
+                held.number,
+                up_to=index + 1 if is_alone else None,
             )
             self.record(shard)
             if again:
                 self.book[index] = "waiting"
+        self.reported.append((held.number, lo))
+        if is_alone:
+            return
+        if writes:
+            pairs: list[Json] = [
+                [index, {"ctx": {"k": index % 2}, "shared": {"n": [1]}}]
+                for index in range(lo, hi)
+                if index not in failed
+            ]
+            self.record(facts.ShardsReported(LOOP, held.number, lo, hi, failed, None, pairs))
+            return
         done = hi - lo - len(failed)
         self.record(facts.ShardsDone(LOOP, held.number, lo, hi, done, len(failed), {"same": None}, [], {"n": done}))
-        self.reported.append((held.number, lo))
 
     @rule(at=st.integers(0, 200))
     @precondition(lambda self: self.reported)
@@ -147,7 +167,7 @@ class Loop(RuleBasedStateMachine):
     @invariant()
     def it_is_over_exactly_when_all_are_settled_or_it_was_stopped_and_nothing_is_out(self) -> None:
         if hasattr(self, "book"):
-            is_settled = all(is_at in ("done", "failed") for is_at in self.book)
+            is_settled = all(is_at in ("done", "failed", "reported") for is_at in self.book)
             knows_all = self.state.total == self.total
             assert self.state.is_over == (not self.state.out and (self.state.is_stopping or (is_settled and knows_all)))
             assert self.state.is_stopping == (self.policy.fail_fast and self.state.failed > 0)
@@ -166,6 +186,16 @@ class Loop(RuleBasedStateMachine):
             state = self.state
             assert len(state.out) + len(state.pieces) <= self.book.count("out") + self.book.count("waiting") + 1
 
+    def fan_in(self, *, per_item: bool) -> None:
+        """The first to write wins, whoever was heard first. A crash may come between any two ends: they are decided anew."""
+        writers = [index for index, is_at in enumerate(self.book) if is_at == "reported"]
+        while ends := fanin.ends(self.run_, per_item=per_item):
+            self.record(ends[0])
+        for index in writers:
+            self.book[index] = "done" if index % 2 == writers[0] % 2 else "failed"
+        self.record(fanin.completed(self.run_, None))
+        assert fanin.gathered(self.run_).get("ctx", {}).get("k") == (writers[0] % 2 if writers else None)  # type: ignore[union-attr]
+
     def teardown(self) -> None:
         """Let it go on to its end: it always comes to one, and its fan-in adds up."""
         if not hasattr(self, "book"):
@@ -177,6 +207,9 @@ class Loop(RuleBasedStateMachine):
                 if number in self.state.out:
                     self.report(sorted(self.state.out).index(number), 1.0, set())
         assert self.state.is_over
+        self.fan_in(per_item=self.total % 2 == 1)
+        self.every_element_is_counted_once()
+        self.the_fold_of_what_was_said_is_the_state()
         body = fanin.completed(self.run_, None)
         assert body.succeeded + body.failed + body.skipped == body.total
         if not self.state.is_stopping:
