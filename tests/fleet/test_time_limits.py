@@ -19,6 +19,7 @@ STEP = """
   tool: {{kind: noop}}
 """
 FAN = {"loop": "loop: {in: {range: 10}, iterator: n}", "more": ", loop_mode: fanout"}
+LOCAL = {"loop": "loop: {in: {range: 10}, iterator: n}", "more": ""}
 PLAIN = {"loop": "", "more": ""}
 
 
@@ -40,7 +41,7 @@ def seconds(scene: Fleet, run: str) -> float:
     return times["step.failed"] - times["step.scheduled"]
 
 
-@pytest.mark.parametrize("shape", [PLAIN, FAN], ids=["step", "fan-out"])
+@pytest.mark.parametrize("shape", [PLAIN, LOCAL, FAN], ids=["step", "loop", "fan-out"])
 @pytest.mark.parametrize("which", ["deadline", "timeout"])
 def test_a_step_that_nobody_takes_is_out_of_time_and_says_whom_it_waited_for(
     tmp_path: Path, shape: dict[str, str], which: str

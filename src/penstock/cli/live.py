@@ -87,7 +87,7 @@ class LiveTree(Screen[Progress]):
 
         text = Text(f"      {indent}{run.task}")
         if run.retry_at is not None and run.retry_at > now:
-            text.append(f"  attempt {run.attempt} failed, next try in {run.retry_at - now:.0f} s", "yellow")
+            text.append(f"  attempt {run.attempt} failed, next try in {max(0.0, run.retry_at - now):.0f} s", "yellow")
         elif run.attempt > 1:
             text.append(f"  attempt {run.attempt}", "yellow")
         return text

@@ -244,7 +244,8 @@ FIELDS: dict[type[object], dict[str, str]] = {
 }
 
 ENVELOPE: dict[str, str] = {
-    "event_id": "Unique, and the same again after a replay: the execution, the scope, and a number within the scope.",
+    "event_id": "Unique, and the same again after a replay: the execution, the scope, and a number within the scope; of events "
+    "of a shard also the range that it was in.",
     "event_type": "One of the types below.",
     "ts": "Wall-clock time, in UTC.",
     "execution_id": "The run.",
@@ -257,12 +258,13 @@ ENVELOPE: dict[str, str] = {
     "scope": "The scope the event belongs to: the execution, a step run, an iteration such as `fetch@2[5]`; a sub-job or "
     "component of a job.",
     "loop_id": "In a loop: the loop, which is called like its step run.",
-    "shard_id": "In an iteration or shard: its name, such as `fetch@2[5]`; of nested ones the innermost.",
+    "shard_id": "In an iteration or shard: its name, such as `fetch@2[5]`; of nested ones the innermost. An event of "
+    "several shards names them like a slice, `fetch@2[0:256]`.",
     "iter_index": "Its number, from 0.",
     "iter_key": "Its key: that of the collection where it has keys and the event tells it, else the index as text.",
     "trace_id": "The same for all events of a run.",
     "parent_id": "The scope that encloses the event's subject.",
-    "cause": "The event this one follows from.",
+    "cause": "The event this one follows from: its `event_id`.",
     "clock": "The logical clock: by it, equal runs have equal timelines.",
     "payload": "The fields of the event's type. Results over the payload limit are references: `{$ref: …}`.",
 }

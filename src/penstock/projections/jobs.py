@@ -234,7 +234,7 @@ def _time_to_resume(seen: JobSeen) -> float | None:
     resumed = [start for start in seen.starts if start.resumed and start.first_component_at is not None]
     if not resumed or resumed[-1].first_component_at is None:
         return None
-    return round((resumed[-1].first_component_at - resumed[-1].at) * 1000, 3)
+    return round(max(0.0, resumed[-1].first_component_at - resumed[-1].at) * 1000, 3)
 
 
 # ---- the whole, for programs

@@ -17,6 +17,7 @@ from penstock.kernel.errors import PenstockError
 
 LEAST_BYTES = 200 * 1024 * 1024
 SLOW_FSYNC_S = 0.05
+READABLE_BY_OTHERS = 0o044
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,9 @@ def _state_folder(home: Path) -> Iterator[Finding]:
         return
     there = "writable" if home.exists() else "will be made, its place is writable"
     yield Finding("state folder", "ok", f"{home}: {there}")
+    if home.exists() and home.stat().st_mode & READABLE_BY_OTHERS:
+        hint = f"`chmod 700 {home}`, or keep nothing else in it: then the next command does it"
+        yield Finding("state folder", "warning", f"others on this machine can list {home}", hint)
     slow = took > SLOW_FSYNC_S
     yield Finding(
         "fsync",
