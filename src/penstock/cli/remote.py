@@ -97,7 +97,7 @@ class Client:
             raise _no_url(url)
         self.note: Callable[[str], None] = say
         """How it is told that nobody is heard, and that somebody is again."""
-        self._patience_s = patience_s
+        self.patience_s = patience_s
         self._token = token if token is not None else os.environ.get(TOKEN)
         self._turn = 0
         self._was_there = False
@@ -120,12 +120,12 @@ class Client:
 
     def lost(self, error: PenstockError) -> bool:
         """Nobody answers: whether to go on trying."""
-        if not self._patience_s or not self._was_there:
+        if not self.patience_s or not self._was_there:
             return False
         if self._lost_at is None:
             self._lost_at = time.monotonic()
-            self.note(f"{error.message}; trying for {self._patience_s:g} s to hear of the run again")
-        return time.monotonic() - self._lost_at < self._patience_s
+            self.note(f"{error.message}; trying for {self.patience_s:g} s to hear of the run again")
+        return time.monotonic() - self._lost_at < self.patience_s
 
     def found(self) -> None:
         self._was_there = True
