@@ -21,8 +21,7 @@ from penstock.kernel.net import Net
 from penstock.ports.log import Header as RunHeader
 from penstock.ports.log import Status
 from penstock.ports.moments import moment_of
-from penstock.server.documents import Pinned
-from penstock.server.hosted_runs import inputs_of
+from penstock.server.documents import Pinned, inputs_of
 from penstock.server.hosting import Submission
 from penstock.server.views import listed
 
@@ -59,6 +58,7 @@ async def submit(
         key=None if key is None else f"{KEYS}{key}",
         context=asked.context,
         trace_id=uuid.uuid4().hex,
+        keep=tuple(asked.keep),
     )
     try:
         execution_id = await backend.hosting.submit(submission)

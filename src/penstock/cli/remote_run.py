@@ -5,35 +5,33 @@ from __future__ import annotations
 import os
 import time
 from argparse import Namespace
-from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from penstock.cli import inputs
 from penstock.cli.changed_files import tell_changes
 from penstock.cli.naming import next_command
 from penstock.cli.output import put, put_json, say
-from penstock.cli.remote import Client, at, problems_of
-from penstock.cli.remote_engine import RemoteEngine
 from penstock.cli.watched import Watched
 from penstock.kernel.errors import Refused, Unavailable
+from penstock.remote.client import Client, at, problems_of
+from penstock.remote.engine import RemoteEngine
+from penstock.remote.sending import as_seen_here
 from penstock.server.catalog import MARK
 from penstock.server.changes import Change, changes, text_on_disk
 from penstock.server.documents import Pinned
 
 if TYPE_CHECKING:
-    from penstock.cli.sending import Sent
-    from penstock.dialects.problems import Problem
+    from penstock.remote.sending import Sent
 
 POLL_S = 0.1
 
 
 def run(options: Namespace, url: str) -> int:
     from penstock.cli.context_names import require_known
-    from penstock.cli.documents import Library
-    from penstock.cli.sending import Sent
+    from penstock.library import Library
+    from penstock.remote.sending import Sent
 
-    client = Client(url, patience_s=options.patience)
+    client = _patient(url, options)
     payload = inputs.workload(options.payload, options.set)
     sent = Sent(Library(strict=False), options.file)
     if sent.net is not None:
@@ -57,7 +55,7 @@ def run(options: Namespace, url: str) -> int:
 
 
 def resume(options: Namespace, url: str) -> int:
-    client = Client(url, patience_s=options.patience)
+    client = _patient(url, options)
     header = RemoteEngine(client).log.header(options.run)
     found = _changes(client, header.execution_id)
     answer = client.post(at("executions", header.execution_id, "resume"))
@@ -100,6 +98,12 @@ def _changes(client: Client, run_id: str) -> list[Change]:
     return changes(document, text_now)
 
 
+def _patient(url: str, options: Namespace) -> Client:
+    client = Client(url, patience_s=options.patience)
+    client.note = say
+    return client
+
+
 def cancel(options: Namespace, url: str) -> int:
     client = Client(url)
     run_id = RemoteEngine(client).log.header(options.run).execution_id
@@ -126,22 +130,6 @@ def _until_ended(client: Client, run_id: str, patience_s: float) -> str:
             )
         time.sleep(POLL_S)
     return status
-
-
-def as_seen_here(error: Refused, sent: Sent) -> Refused:
-    """The problems of a document, with the name and the text that it has here."""
-    from penstock.server.documents import DocumentInvalid
-
-    if not isinstance(error, DocumentInvalid) or not sent.is_here:
-        return error
-    return DocumentInvalid(sent.given, seen_here(error.problems, sent), sent.text)
-
-
-def seen_here(problems: Iterable[Problem], sent: Sent) -> list[Problem]:
-    return [
-        replace(one, place=replace(one.place, file=sent.given)) if one.place.file == sent.file else one
-        for one in problems
-    ]
 
 
 def _check_strictly(client: Client, sent: Sent) -> None:

@@ -12,10 +12,10 @@ from contextlib import suppress
 from typing import Any
 
 from penstock.cli.following import Line
-from penstock.cli.remote import CONNECT_S, Client, decoded, error_of, tls_for
-from penstock.cli.remote_engine import RemoteLog, entry_of
 from penstock.kernel.errors import Unavailable
 from penstock.ports.log import Entry
+from penstock.remote.client import CONNECT_S, Client, decoded, error_of, tls_for
+from penstock.remote.engine import RemoteLog, entry_of
 
 SILENCE_S = 45.0
 """A server says every few seconds that it is still there; one that does not is gone."""

@@ -6,8 +6,8 @@ from argparse import Namespace
 
 from penstock import homes
 from penstock.cli.conducting import Conduct, places
-from penstock.cli.naming import find_run
 from penstock.cli.remote import server_of
+from penstock.server.finding import find_run
 
 ENDED_WELL = ("completed", "cancelled")
 """These are refused, unless iterations of them failed: then there is nothing to say about files."""

@@ -35,8 +35,8 @@ def main(options: Namespace) -> int:
 
 def _run_here(options: Namespace) -> int:
     from penstock.app import embedded
-    from penstock.cli.documents import Library
     from penstock.dialects.sniff import kind_of_file
+    from penstock.library import Library
     from penstock.server.documents import Documents
     from penstock.server.runs import context_group
 

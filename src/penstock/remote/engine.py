@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from penstock.cli.remote import Client, at
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef, key_of
 from penstock.ports.log import Entry, EventLog, Header, Status
 from penstock.ports.results import decode, encode
 from penstock.ports.wire import iso
+from penstock.remote.client import Client, at
 from penstock.server.documents import Documents
 from penstock.server.views import Views
 from penstock.tools.registry import Registry
