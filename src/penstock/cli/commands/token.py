@@ -59,5 +59,5 @@ def _revoke(door: Client, options: Namespace) -> int:
     if options.json:
         put_json({"id": meant[0]["id"], "status": "revoked", "exit_code": 0})
     else:
-        say(f"token `{meant[0]['name']}` ({meant[0]['id']}) is useless now")
+        say(f"token `{meant[0]['name']}` ({meant[0]['id']}) is revoked")
     return 0

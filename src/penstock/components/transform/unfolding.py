@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 class NormaliseParams(Parameters):
     column: Annotated[str, Meta(description="The column with several values: text to cut, or a list.")]
-    separator: Annotated[str, Meta(min_length=1, description="What stands between the values of a text.")] = ","
+    separator: Annotated[str, Meta(min_length=1, description="The delimiter between the values of a text.")] = ","
     trim: Annotated[bool, Meta(description="Cut blanks off both ends of each value.")] = True
     keep_empty: Annotated[
         bool, Meta(description="A row without any value stays, with nothing in the column; otherwise it goes.")
