@@ -139,10 +139,10 @@ def _values(params: NormaliseParams, column: str, schema: Schema) -> exp.Expr:
 
 class UnpivotParams(Parameters):
     columns: Annotated[
-        list[str] | None, Meta(description="The columns that become rows; all that are not in `keep` unless told.")
+        list[str] | None, Meta(description="The columns that become rows; all that are not in `keep` by default.")
     ] = None
     keep: Annotated[
-        list[str] | None, Meta(description="The columns that are repeated; all that are not in `columns` unless told.")
+        list[str] | None, Meta(description="The columns that are repeated; all that are not in `columns` by default.")
     ] = None
     name: Annotated[str, Meta(min_length=1, description="The new column for the old column names.")] = "name"
     value: Annotated[str, Meta(min_length=1, description="The new column for the values.")] = "value"
