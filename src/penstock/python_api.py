@@ -28,7 +28,20 @@ if TYPE_CHECKING:
     from penstock.server.runs import RunSummary, RunUnderWay
     from penstock.tools.base import Tool
 
-__all__ = ["Replay", "Report", "Run", "aresume", "arun", "component", "replay", "resume", "run", "tool", "validate"]
+__all__ = [
+    "Replay",
+    "Report",
+    "Run",
+    "aresume",
+    "arun",
+    "component",
+    "replay",
+    "resume",
+    "rows",
+    "run",
+    "tool",
+    "validate",
+]
 
 T = TypeVar("T")
 
@@ -146,19 +159,17 @@ class Folder:
         from penstock.link_rows import rows_of
 
         with self._opened(execution_id) as (log, blobs, header):
-            return rows_of(header, log.read(execution_id), blobs, name)
+            return rows_of(header, log.read(header.execution_id), blobs, name)
 
     @contextmanager
-    def _opened(self, execution_id: str) -> Iterator[tuple[EventLog, BlobStore, Header]]:
+    def _opened(self, run: str) -> Iterator[tuple[EventLog, BlobStore, Header]]:
         from penstock.adapters.file_blobs import FileBlobs
         from penstock.adapters.sqlite_log import SqliteLog
+        from penstock.server.finding import find_run
 
         log = SqliteLog(self._home)
         try:
-            header = log.header(execution_id)
-            if header is None:
-                raise Refused(f"there is no run `{execution_id}` in `{self._home}`")
-            yield log, FileBlobs(self._home), header
+            yield log, FileBlobs(self._home), find_run(log, run)
         finally:
             waited(lambda _: log.close())
 
@@ -224,6 +235,12 @@ def replay(run: Run | str = "@last", *, home: str | PathLike[str] | None = None)
             await engine.close()
 
     return waited(replayed)
+
+
+def rows(run: Run | str, name: str, *, home: str | PathLike[str] | None = None) -> Rows:
+    """The rows that came out of `COMPONENT[.PORT]` of a job, if they were kept: of any run in the state folder."""
+    folder = _home_of(run, home)
+    return Folder(folder).rows(name_of(run), name)
 
 
 def validate(path: str | PathLike[str], *, strict: bool = False) -> Report:

@@ -311,3 +311,15 @@ def test_kept_rows_that_were_pruned_are_told_of() -> None:
     shutil.rmtree(".penstock/blobs")
     with pytest.raises(penstock.Refused, match="were deleted"):
         run.rows("made").arrow()
+
+
+def test_rows_that_the_command_line_kept_are_read_in_python(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("loop.yaml").write_text(LOOP)
+    assert call(capsys, "run", "loop.yaml", "--keep", "made", "--name", "kept").code == 0
+    assert len(penstock.rows("kept", "made.main")) == 6
+    assert [row["n"] for row in penstock.rows("@last", "each[#0].made.main", home=".penstock")] == [10, 11]
+    with pytest.raises(penstock.Refused, match="there is no run"):
+        penstock.rows("nobody", "made")
+    refused = call(capsys, "run", "loop.yaml", "--keep", "mad")
+    assert (refused.code, "did you mean `made`" in refused.err) == (2, True)
+    assert len(call(capsys, "runs", "--json").json["runs"]) == 1

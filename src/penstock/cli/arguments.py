@@ -59,6 +59,13 @@ def _run(parser: Parser) -> None:
         "--name", metavar="LABEL", type=label, help="a label for this run, by which it can be called later"
     )
     parser.add_argument("--strict", action="store_true", help="warnings are errors")
+    parser.add_argument(
+        "--keep",
+        metavar="COMPONENT[.PORT]",
+        action="append",
+        default=[],
+        help="of a job: store the rows of this port, for `penstock.rows` in Python; may be repeated",
+    )
     _running(parser)
     parser.add_argument(
         "--detach", "-d", action="store_true", help="with a server: start the run, print its id and leave it"

@@ -39,6 +39,8 @@ def run(options: Namespace, url: str) -> int:
     if options.strict:
         _check_strictly(client, sent)
     body = {"document": sent.body, "payload": payload, "context": options.context, "label": options.name}
+    if options.keep:
+        body["keep"] = options.keep
     try:
         answer = client.post(at("executions"), body, key=os.urandom(16).hex())
     except Refused as error:

@@ -10,7 +10,7 @@ from typing import Any
 import penstock
 from penstock.docs.markdown import code, page
 
-FUNCTIONS = ("run", "arun", "resume", "aresume", "replay", "validate", "connect", "tool", "component")
+FUNCTIONS = ("run", "arun", "resume", "aresume", "replay", "rows", "validate", "connect", "tool", "component")
 CLASSES = ("Run", "Rows", "Report", "Replay", "Server")
 
 
