@@ -12,13 +12,16 @@ export PYTHONDONTWRITEBYTECODE :=
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-12s %s\n", $$1, $$2}'
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || (command -v uv >/dev/null && uv venv --quiet --seed --python $(PYTHON) $(VENV)) || $(PYTHON) -m venv $(VENV)
-	@if command -v uv >/dev/null; then uv pip install --quiet --python $(BIN)/python -e '.[dev]'; \
-	 else $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'; fi
+	@if command -v uv >/dev/null; then uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]'; \
+	 else $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'; fi
 	@touch $(READY)
 
 setup: $(READY) ## create the environment in .venv
+
+lock: ## resolve all dependencies anew and write constraints.txt
+	@$(PYTHON) .ci/lock.py
 
 demo: $(READY) ## run the main example and show its result
 	@$(BIN)/python examples/demo.py
@@ -30,7 +33,7 @@ conformance: $(READY) ## list every clause of the specification with its tests a
 	@JOBS=$(JOBS) $(BIN)/python -m tests.conformance
 
 bench: $(READY) ## measure speed against floors and peers, in one run
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]' || true
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]' || true
 	@$(BIN)/python -m benchmarks
 
 lint: $(READY) ## ruff, types and import layers
@@ -52,4 +55,4 @@ format: $(READY) ## put the code into its form
 clean: ## remove the environment and caches
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache .evidence.json
 
-.PHONY: help setup demo test conformance bench lint docs docs-check format clean
+.PHONY: help setup lock demo test conformance bench lint docs docs-check format clean

@@ -198,3 +198,12 @@ CASES: dict[str, Callable[[Bench], list[Row]]] = {
     "components": components,
     **fleet_cases.CASES,
 }
+
+JOBS = frozenset({"etl", "rows", "components"})
+
+
+def group_of(case: str) -> str:
+    """The part of docs/figures.md that a case is shown in."""
+    if case in fleet_cases.CASES:
+        return "fleet"
+    return "jobs" if case in JOBS else "playbooks"

@@ -15,7 +15,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from penstock.components.base import Action, Component, ComponentFailure, Iterator, Relational, Sink
     from penstock.kernel.errors import PenstockError, Refused, Unavailable
-    from penstock.python_api import Run, arun, component, run, tool
+    from penstock.link_rows import Rows
+    from penstock.python_api import (
+        Replay,
+        Report,
+        Run,
+        aresume,
+        arun,
+        component,
+        replay,
+        resume,
+        rows,
+        run,
+        tool,
+        validate,
+    )
+    from penstock.python_client import Server, connect
     from penstock.server.documents import DocumentInvalid
     from penstock.tools.base import Call, Success, Tool, ToolFailure
 
@@ -33,14 +48,24 @@ _WHERE = {
     "DocumentInvalid": "penstock.server.documents",
     "PenstockError": "penstock.kernel.errors",
     "Refused": "penstock.kernel.errors",
+    "Replay": "penstock.python_api",
+    "Report": "penstock.python_api",
+    "Rows": "penstock.link_rows",
     "Run": "penstock.python_api",
+    "Server": "penstock.python_client",
     "Success": "penstock.tools.base",
     "Tool": "penstock.tools.base",
     "ToolFailure": "penstock.tools.base",
     "Unavailable": "penstock.kernel.errors",
+    "aresume": "penstock.python_api",
     "arun": "penstock.python_api",
+    "connect": "penstock.python_client",
+    "replay": "penstock.python_api",
+    "resume": "penstock.python_api",
+    "rows": "penstock.python_api",
     "run": "penstock.python_api",
     "tool": "penstock.python_api",
+    "validate": "penstock.python_api",
 }
 
 __all__ = [
@@ -53,17 +78,27 @@ __all__ = [
     "PenstockError",
     "Refused",
     "Relational",
+    "Replay",
+    "Report",
+    "Rows",
     "Run",
+    "Server",
     "Sink",
     "Success",
     "Tool",
     "ToolFailure",
     "Unavailable",
     "__version__",
+    "aresume",
     "arun",
     "component",
+    "connect",
+    "replay",
+    "resume",
+    "rows",
     "run",
     "tool",
+    "validate",
 ]
 
 

@@ -1,32 +1,62 @@
-"""The face for Python: `run`, its async twin `arun`, the `Run` they give, and the decorators `tool` and `component`.
+"""Penstock from Python: `run`, `resume`, `replay`, `validate`, the `Run` they give, and the decorators `tool` and `component`.
 
-`run` works anywhere: in a script, and inside a running event loop such as a notebook's, where it runs in a thread of its own.
-A document that is not valid raises `DocumentInvalid`; a run that fails does not raise: look at `Run.status` and `Run.error`.
+All of them work anywhere: in a script, and inside a running event loop such as a notebook's, where they run in a thread of their
+own. `arun` and `aresume` are for code that is async itself. A document that is not valid raises `DocumentInvalid`; a run that
+fails does not raise: look at `Run.status` and `Run.error`. The same methods for a server are in `penstock.python_client`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from os import PathLike, urandom
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import Json, JsonMap
 
 if TYPE_CHECKING:
-    from penstock.server.runs import RunUnderWay
+    from penstock.dialects.problems import Problem
+    from penstock.link_rows import Rows
+    from penstock.ports.blobs import BlobStore
+    from penstock.ports.log import EventLog, Header
+    from penstock.server.changes import Change
+    from penstock.server.runs import RunSummary, RunUnderWay
     from penstock.tools.base import Tool
 
-__all__ = ["Run", "arun", "component", "run", "tool"]
+__all__ = [
+    "Replay",
+    "Report",
+    "Run",
+    "aresume",
+    "arun",
+    "component",
+    "replay",
+    "resume",
+    "rows",
+    "run",
+    "tool",
+    "validate",
+]
+
+T = TypeVar("T")
+
+
+class Store(Protocol):
+    """Where runs are kept: a state folder or a server."""
+
+    def events(self, execution_id: str) -> Iterator[JsonMap]: ...
+
+    def rows(self, execution_id: str, name: str) -> Rows: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a run came to. `status` is completed, failed, cancelled or interrupted."""
+    """What a run came to. `status` is completed, failed, cancelled or interrupted; at a server it may be running."""
 
     execution_id: str
     name: str
@@ -36,8 +66,14 @@ class Run:
     result: Json
     counts: JsonMap
     duration_ms: float
-    home: Path
+    home: Path | None
+    """The state folder; None for a run of a server."""
     kind: str = "playbook"
+    server: str | None = None
+    """The URL of the server that it ran at."""
+    changed: tuple[Change, ...] = ()
+    """Of a run that was resumed: files that have changed since it was started, each with a diff. The old text was used."""
+    store: Store | None = field(default=None, repr=False, compare=False)
 
     @property
     def globals(self) -> JsonMap:
@@ -50,21 +86,92 @@ class Run:
 
     def events(self) -> Iterator[JsonMap]:
         """The events of the run in the order they were recorded, read from the log."""
-        from penstock.adapters.sqlite_log import SqliteLog
-        from penstock.ports.wire import envelope
+        return self._store().events(self.execution_id)
 
-        log = SqliteLog(self.home)
-        try:
-            header = log.header(self.execution_id)
-            if header is None:
-                raise Refused(f"there is no run `{self.execution_id}` in `{self.home}`")
-            for entry in log.read(self.execution_id):
-                yield envelope(entry, header)
-        finally:
-            _finished(log.close())
+    def rows(self, name: str) -> Rows:
+        """The rows that came out of `COMPONENT[.PORT]` of a job, if they were kept: `run(…, keep=["COMPONENT.PORT"])`."""
+        return self._store().rows(self.execution_id, name)
+
+    def _store(self) -> Store:
+        if self.store is not None:
+            return self.store
+        if self.home is None:
+            raise Refused("this run names neither a state folder nor a server")
+        return Folder(self.home)
 
     def __repr__(self) -> str:
         return f"<Run {self.execution_id} of {self.name!r}: {self.status}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is wrong with a document: errors, warnings and notes. It can be run when `ok`. As text it is what `penstock lint`
+    prints."""
+
+    file: str
+    problems: tuple[Problem, ...]
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        return tuple(one for one in self.problems if one.severity.value == "error")
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        return tuple(one for one in self.problems if one.severity.value == "warning")
+
+    @property
+    def ok(self) -> bool:
+        return not self.errors
+
+    def __str__(self) -> str:
+        from penstock.dialects.report import render
+
+        return render(self.problems, self.sources, color=False).rstrip("\n") if self.problems else f"{self.file}: valid"
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A run decided again from its recorded outcomes. `difference` describes the first decision that was another one."""
+
+    execution_id: str
+    difference: str | None
+
+    @property
+    def ok(self) -> bool:
+        return self.difference is None
+
+
+class Folder:
+    """A state folder."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+
+    def events(self, execution_id: str) -> Iterator[JsonMap]:
+        from penstock.ports.wire import envelope
+
+        with self._opened(execution_id) as (log, _, header):
+            for entry in log.read(execution_id):
+                yield envelope(entry, header)
+
+    def rows(self, execution_id: str, name: str) -> Rows:
+        from penstock.link_rows import rows_of
+
+        with self._opened(execution_id) as (log, blobs, header):
+            return rows_of(header, log.read(header.execution_id), blobs, name)
+
+    @contextmanager
+    def _opened(self, run: str) -> Iterator[tuple[EventLog, BlobStore, Header]]:
+        from penstock.adapters.file_blobs import FileBlobs
+        from penstock.adapters.sqlite_log import SqliteLog
+        from penstock.server.finding import find_run
+
+        log = SqliteLog(self._home)
+        try:
+            yield log, FileBlobs(self._home), find_run(log, run)
+        finally:
+            waited(lambda _: log.close())
 
 
 async def arun(
@@ -75,13 +182,15 @@ async def arun(
     name: str | None = None,
     strict: bool = False,
     context: str | None = None,
+    keep: Sequence[str] = (),
 ) -> Run:
     """Run a playbook or a job on the event loop that is running. `inputs` go over the defaults of its workload or context;
-    `context` names a context group of a job, which lies between the two.
+    `context` names a context group of a job, which lies between the two. The rows of the ports in `keep`, `COMPONENT[.PORT]`
+    of a job, are stored: `Run.rows` reads them.
 
     Cancelling this leaves a run that can be resumed.
     """
-    return await _Conduct(path, inputs, home, name, strict, context).conducted()
+    return await _started(_Handle(), path, inputs, home, name, strict, context, keep)
 
 
 def run(
@@ -92,96 +201,205 @@ def run(
     name: str | None = None,
     strict: bool = False,
     context: str | None = None,
+    keep: Sequence[str] = (),
 ) -> Run:
     """Run a playbook or a job and wait for its end. `home` is the state folder: PENSTOCK_HOME, else `.penstock/` beside the
-    file."""
-    conduct = _Conduct(path, inputs, home, name, strict, context)
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(conduct.conducted())
-    return conduct.in_a_thread()
+    file. See `arun` for the others."""
+    return waited(lambda handle: _started(handle, path, inputs, home, name, strict, context, keep))
 
 
-class _Conduct:
-    def __init__(
-        self,
-        path: str | PathLike[str],
-        inputs: Mapping[str, Any] | None,
-        home: str | PathLike[str] | None,
-        name: str | None,
-        strict: bool,
-        context: str | None,
-    ) -> None:
-        from penstock.homes import home_for
+async def aresume(run: Run | str = "@last", *, home: str | PathLike[str] | None = None) -> Run:
+    """Go on with a run that failed, was interrupted or crashed, on the event loop that is running. `run` is one that `run` gave,
+    or an id, a unique beginning of one, a label or `@last`. It goes on with the text that it was started with."""
+    return await _resumed(_Handle(), run, home)
 
-        self.path = Path(path)
-        self.inputs = _jsonable(inputs or {})
-        self.home = home_for(self.path, None if home is None else str(home))
-        self.name = name
-        self.strict = strict
-        self.context = context
-        self._under_way: RunUnderWay | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def conducted(self) -> Run:
+def resume(run: Run | str = "@last", *, home: str | PathLike[str] | None = None) -> Run:
+    """Go on with a run and wait for its end. `home` is the state folder: that of the run, else PENSTOCK_HOME, else `.penstock/`
+    here. See `aresume`."""
+    return waited(lambda handle: _resumed(handle, run, home))
+
+
+def replay(run: Run | str = "@last", *, home: str | PathLike[str] | None = None) -> Replay:
+    """Decide a run again from its recorded outcomes, without calling a tool, and compare."""
+
+    async def replayed(_: _Handle) -> Replay:
         from penstock.app import embedded
-        from penstock.components.registry import ComponentRegistry
-        from penstock.server.documents import Documents
-        from penstock.tools.registry import Registry
+        from penstock.server.finding import find_run
 
-        self._loop = asyncio.get_running_loop()
-        documents = Documents(Registry(), ComponentRegistry(with_lineage=False), strict=self.strict)
-        document = documents.open(self.path, self.inputs, self.context)
-        engine = embedded(self.home, strict=self.strict)
+        engine = embedded(_home_of(run, home))
         try:
-            under_way = self._under_way = engine.run(urandom(6).hex())
-            under_way.world.documents = documents
-            summary = await under_way.start(
-                document, self.inputs, label=self.name, trace_id=urandom(16).hex(), context=self.context
-            )
+            execution_id = find_run(engine.log, name_of(run)).execution_id
+            return replay_of(execution_id, await engine.replay(execution_id))
         finally:
             await engine.close()
-        return Run(
-            summary.execution_id,
-            summary.name,
-            summary.status,
-            summary.error,
-            summary.ctx,
-            summary.result,
-            summary.counts,
-            summary.duration_ms,
-            self.home,
-            summary.kind,
-        )
 
-    def in_a_thread(self) -> Run:
-        answer: list[Run] = []
-        failure: list[BaseException] = []
+    return waited(replayed)
 
-        def work() -> None:
-            try:
-                answer.append(asyncio.run(self.conducted()))
-            except BaseException as error:  # Raised again where it was asked for.
-                failure.append(error)
 
-        thread = threading.Thread(target=work, name="penstock.run", daemon=True)
-        thread.start()
-        try:
-            thread.join()
-        except KeyboardInterrupt:
-            self._interrupt()
-            thread.join()
-        if failure:
-            raise failure[0]
-        return answer[0]
+def rows(run: Run | str, name: str, *, home: str | PathLike[str] | None = None) -> Rows:
+    """The rows that came out of `COMPONENT[.PORT]` of a job, if they were kept: of any run in the state folder."""
+    folder = _home_of(run, home)
+    return Folder(folder).rows(name_of(run), name)
 
-    def _interrupt(self) -> None:
+
+def validate(path: str | PathLike[str], *, strict: bool = False) -> Report:
+    """Check a playbook, job or joblet without running it. With `strict`, warnings are errors."""
+    from penstock.library import Library, sources_of
+
+    compiled = Library(strict=strict).compiled(Path(path))
+    return Report(str(path), tuple(compiled.problems), sources_of(compiled))
+
+
+# ---- running
+
+
+class _Handle:
+    """A run that this process works on, for whoever has to stop it."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._under_way: RunUnderWay | None = None
+
+    def takes(self, under_way: RunUnderWay) -> None:
+        self._loop, self._under_way = asyncio.get_running_loop(), under_way
+
+    def interrupt(self) -> None:
         if self._loop is not None and self._under_way is not None:
             self._loop.call_soon_threadsafe(self._under_way.interrupt, "KeyboardInterrupt")
 
 
-def _jsonable(inputs: Mapping[str, Any]) -> dict[str, Any]:
+async def _started(
+    handle: _Handle,
+    path: str | PathLike[str],
+    inputs: Mapping[str, Any] | None,
+    home: str | PathLike[str] | None,
+    name: str | None,
+    strict: bool,
+    context: str | None,
+    keep: Sequence[str],
+) -> Run:
+    from penstock.app import embedded
+    from penstock.components.registry import ComponentRegistry
+    from penstock.homes import home_for
+    from penstock.server.documents import Documents
+    from penstock.tools.registry import Registry
+
+    file, payload = Path(path), jsonable(inputs or {})
+    folder = home_for(file, None if home is None else str(home))
+    documents = Documents(Registry(), ComponentRegistry(with_lineage=False), strict=strict)
+    document = documents.open(file, payload, context)
+    engine = embedded(folder, strict=strict)
+    try:
+        under_way = engine.run(urandom(6).hex())
+        under_way.world.documents = documents
+        handle.takes(under_way)
+        summary = await under_way.start(
+            document, payload, label=name, trace_id=urandom(16).hex(), context=context, keep=names_in(keep)
+        )
+    finally:
+        await engine.close()
+    return _of(summary, folder)
+
+
+async def _resumed(handle: _Handle, run: Run | str, home: str | PathLike[str] | None) -> Run:
+    from penstock.app import embedded
+    from penstock.server.changes import changes, text_on_disk
+    from penstock.server.documents import Pinned
+    from penstock.server.finding import find_run
+
+    folder = _home_of(run, home)
+    engine = embedded(folder)
+    try:
+        execution_id = find_run(engine.log, name_of(run)).execution_id
+        found = changes(Pinned.from_bytes(engine.log.document(execution_id)), text_on_disk)
+        under_way = engine.run(execution_id)
+        handle.takes(under_way)
+        summary = await under_way.resume()
+    finally:
+        await engine.close()
+    return _of(summary, folder, tuple(found))
+
+
+def _of(summary: RunSummary, home: Path, changed: tuple[Change, ...] = ()) -> Run:
+    return Run(
+        summary.execution_id,
+        summary.name,
+        summary.status,
+        summary.error,
+        summary.ctx,
+        summary.result,
+        summary.counts,
+        summary.duration_ms,
+        home,
+        summary.kind,
+        changed=changed,
+    )
+
+
+def _home_of(run: Run | str, home: str | PathLike[str] | None) -> Path:
+    from penstock.homes import known_home
+
+    if home is None and isinstance(run, Run):
+        if run.home is None:
+            raise Refused(
+                f"run `{run.execution_id}` is one of the server `{run.server}`", "ask `penstock.connect(URL)`"
+            )
+        return run.home
+    return known_home(None if home is None else str(home))
+
+
+def name_of(run: Run | str) -> str:
+    return run.execution_id if isinstance(run, Run) else run
+
+
+def names_in(keep: Sequence[str]) -> tuple[str, ...]:
+    return (keep,) if isinstance(keep, str) else tuple(keep)
+
+
+def replay_of(execution_id: str, difference: Any) -> Replay:
+    return Replay(execution_id, None if difference is None else difference.describe())
+
+
+def _is_in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def waited(work: Callable[[_Handle], Awaitable[T]]) -> T:
+    """Do what is async from code that is not, which may stand inside a running event loop: then in a thread."""
+    handle = _Handle()
+
+    async def done() -> T:
+        return await work(handle)
+
+    if not _is_in_a_loop():
+        return asyncio.run(done())
+    answer: list[T] = []
+    failure: list[BaseException] = []
+
+    def in_a_thread() -> None:
+        try:
+            answer.append(asyncio.run(done()))
+        except BaseException as error:  # Raised again where it was asked for.
+            failure.append(error)
+
+    thread = threading.Thread(target=in_a_thread, name="penstock", daemon=True)
+    thread.start()
+    try:
+        thread.join()
+    except KeyboardInterrupt:
+        handle.interrupt()
+        thread.join()
+    if failure:
+        raise failure[0]
+    return answer[0]
+
+
+def jsonable(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Inputs become part of the log, so they are what JSON can say, and nobody can change them afterwards."""
     from penstock.ports.results import decode, encode
 
@@ -191,18 +409,6 @@ def _jsonable(inputs: Mapping[str, Any]) -> dict[str, Any]:
         raise Refused(f"the inputs cannot be written as JSON: {error}") from error
     assert isinstance(values, dict)
     return values
-
-
-def _finished(coroutine: Any) -> None:
-    """Run a coroutine to its end from code that may or may not stand inside an event loop."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        asyncio.run(coroutine)
-        return
-    thread = threading.Thread(target=asyncio.run, args=(coroutine,))
-    thread.start()
-    thread.join()
 
 
 def tool(kind: str, *, example: str = "") -> Callable[[Callable[..., Any]], type[Tool[Any]]]:

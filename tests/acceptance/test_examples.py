@@ -187,5 +187,25 @@ def test_the_demo_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
     assert _files() == before
 
 
+def test_the_python_example_says_what_it_does(tmp_path: Path) -> None:
+    environment = {"PYTHONPATH": str(PROJECT / "src"), "PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-B", EXAMPLES / "from_python.py"]
+    done = subprocess.run(
+        command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.split("\n") == [
+        "UNKNOWN_COLUMN: there is no column `litre` (in `per_pump`)",
+        "failed - missing_file",
+        "completed",
+        " pump litres",
+        "north    700",
+        "south    700",
+        "replay: the same",
+        "",
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
 def _files() -> list[Path]:
     return sorted(path for path in EXAMPLES.rglob("*") if "__pycache__" not in path.parts)

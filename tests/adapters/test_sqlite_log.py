@@ -6,12 +6,14 @@ import asyncio
 import shutil
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from penstock.adapters import sqlite_writer
-from penstock.adapters.sql_files import FOLDER, queries, schema_files
+from penstock.adapters.sql_files import FOLDER, filtered, queries, schema_files
+from penstock.adapters.sqlite_database import SQL
 from penstock.adapters.sqlite_log import SqliteLog
 from tests.contracts.entries import entries, entry, header
 
@@ -263,5 +265,19 @@ def test_every_query_has_a_sentence_and_is_used() -> None:
     for block in blocks:
         name, sentence = block.splitlines()[:2]
         assert sentence.startswith("-- "), name
-        assert f'SQL["{name}"]' in sources, name
+        query = name.partition(".")[0]  # What follows a dot is one of its conditions.
+        assert f'SQL["{query}"]' in sources or f'filtered(SQL, "{query}"' in sources, name
     assert len(queries("sqlite")) == len(blocks)
+
+
+@pytest.mark.parametrize(
+    "given", [{"status": "failed"}, {"name": "orders"}, {"since": 0.0}, {"status": "failed", "since": 0.0}]
+)
+def test_a_filtered_list_of_runs_is_served_by_an_index(tmp_path: Path, given: dict[str, object]) -> None:
+    values = {"limit": 20, **given}
+    asyncio.run(SqliteLog(tmp_path).close())
+    with closing(sqlite3.connect(tmp_path / "penstock.db")) as connection:
+        rows = connection.execute(f"EXPLAIN QUERY PLAN {filtered(SQL, 'headers', values)}", values).fetchall()
+    steps = [str(row[3]) for row in rows]
+    assert not any(step.startswith("SCAN") for step in steps), steps
+    assert any("INDEX execution_" in step for step in steps), steps

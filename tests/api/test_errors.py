@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from penstock.cli.remote import Client
+from penstock.remote.client import Client
 from penstock.kernel.errors import Damaged
 from tests.api.routes import Route, all_routes
 from tests.api.service import QUICK, Api, asking

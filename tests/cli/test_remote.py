@@ -140,7 +140,7 @@ def test_a_failed_run_is_resumed_at_the_server(capsys: pytest.CaptureFixture[str
 def test_a_detached_run_is_left_to_the_server(capsys: pytest.CaptureFixture[str], asks: Path) -> None:
     said = call(capsys, "run", write("p.yaml", WAITS.replace('"gate"', f'"{asks}/gate"')), "--detach")
     run = said.out.strip()
-    assert (said.code, f"penstock show {run}" in said.err) == (0, True)
+    assert (said.code, f"penstock watch {run}" in said.err) == (0, True)
     assert call(capsys, "show", run, "--json").json["status"] == "running"
     shown = call(capsys, "cancel", run, "--json")
     assert shown.json == {"execution_id": run, "status": "cancelled", "exit_code": 0}

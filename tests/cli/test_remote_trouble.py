@@ -157,7 +157,7 @@ def test_when_nobody_answers_any_more_it_says_how_to_look_again(folder: Path) ->
     said = ended(following)
     assert said.code == 4
     assert f"run {run} was not followed to its end" in said.err
-    assert f"hint: `penstock show {run} --server {url}` looks again" in said.err
+    assert f"hint: `penstock watch {run} --server {url}` looks again" in said.err
 
 
 def test_a_server_that_refuses_the_connection_is_passed_over(capsys: pytest.CaptureFixture[str], folder: Path) -> None:

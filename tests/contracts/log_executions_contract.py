@@ -189,6 +189,25 @@ class LogExecutionsContract(LogScenes):
 
         self.play(scene)
 
+    def test_headers_are_chosen_by_label_and_by_when_they_started(self) -> None:
+        async def scene(log: EventLog) -> None:
+            for number, started in enumerate((100.0, 50.0, 200.0, 150.0)):  # A clock that jumps.
+                label = "nightly" if number in (1, 3) else None
+                await log.create(header(f"run-{number}", started_at=started, label=label), b"")
+
+            def names(**wanted: Any) -> list[str]:
+                return [found.execution_id for found in log.headers(**wanted)]
+
+            assert names(name="nightly") == ["run-3", "run-1"]
+            assert names(since=100.0) == ["run-3", "run-2", "run-0"]
+            assert names(since=100.5) == ["run-3", "run-2"]
+            assert names(since=300.0) == []
+            assert names(since=100.0, name="nightly") == ["run-3"]
+            assert names(since=60.0, status="running", after="run-2", limit=1) == ["run-0"]
+            assert names(since=60.0, status="completed") == []
+
+        self.play(scene)
+
     def test_a_label_and_the_beginning_of_an_id_name_executions(self) -> None:
         async def scene(log: EventLog) -> None:
             await log.create(header("abc1"), b"")

@@ -28,12 +28,16 @@ from tests.docs.pages import DOCS, PROJECT, Block, blocks
 HOME = "/home/ada/jobs"
 """What pages show for the folder of a session."""
 SKIPPED = "…"
-PAGES = sorted(
-    path
-    for path in (DOCS / "how-to").glob("*.md")
-    if any(block.language == "console" and block.file is None for block in blocks(path, "console"))
-    and "kind: Job" in path.read_text(encoding="utf-8")
-)
+PAGES = [
+    PROJECT / "README.md",
+    DOCS / "how-to" / "first-playbook.md",
+    *sorted(
+        path
+        for path in (DOCS / "how-to").glob("*.md")
+        if any(block.language == "console" and block.file is None for block in blocks(path, "console"))
+        and "kind: Job" in path.read_text(encoding="utf-8")
+    ),
+]
 _UNSTEADY = (
     (re.compile(r"\b\d\d:\d\d:\d\d\b"), "TIME"),
     (re.compile(r"\b\d{4}-\d\d-\d\d[T ]TIME[\d.]*Z?"), "MOMENT"),

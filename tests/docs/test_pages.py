@@ -1,16 +1,23 @@
-"""What the written pages show is true: playbooks and jobs compile, Python code runs, the README's playbook gives what it says."""
+"""What the written pages show is true: playbooks and jobs compile, Python code runs, commands can be typed, figures are the measured
+ones. Pages whose commands are run from top to bottom are tested in `test_jobs`."""
 
 from __future__ import annotations
 
-import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from benchmarks.cases import group_of
+from benchmarks.report import cases, headlines, into_page
+from benchmarks.rows import Row
 
+from penstock.cli.arguments import COMMANDS, CommandLineError, parser_for
 from penstock.components.registry import ComponentRegistry
 from penstock.dialects.job import compile_text as compile_job
 from penstock.dialects.playbook import compile_text
@@ -72,51 +79,60 @@ def test_the_code_on_a_page_runs_from_top_to_bottom(name: str, tmp_path: Path) -
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_first_playbook_of_the_readme_gives_what_the_readme_says(tmp_path: Path) -> None:
-    readme = PROJECT / "README.md"
-    block = next(block for block in blocks(readme, "yaml") if block.file == "pumps.yaml")
-    (tmp_path / "pumps.yaml").write_text(block.text, encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT / "src"), "XDG_STATE_HOME": str(tmp_path / "xdg")}
-    command = [sys.executable, "-m", "penstock", "run", "pumps.yaml"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-    shown = next(
-        block.text for block in blocks(readme, "console") if block.text.startswith("$ penstock run pumps.yaml")
-    )
-    assert done.stdout.strip() == shown.splitlines()[-1]
-    assert [_bare(line) for line in done.stderr.splitlines()[1:-1]] == [
-        _bare(line) for line in shown.splitlines()[2:-2]
-    ]
-
-
-def _bare(line: str) -> str:
-    """Without the time of day, the durations and the folder."""
-    words = line.split()[1:]
-    return " ".join(words).partition(" in ")[0].partition(" (line")[0]
-
-
-def test_the_tutorial_gives_what_it_says(tmp_path: Path) -> None:
-    page = DOCS / "how-to" / "first-playbook.md"
-    (tmp_path / "stock.csv").write_text(next(blocks(page, "text")).text, encoding="utf-8")
-    first, second, policy = (block.text for block in blocks(page, "yaml"))
-    head, _, rest = second.partition("      - name: multiply\n")
-    third = head + textwrap.indent(policy, "      ") + rest[rest.index("    next:") :]
-    wanted = [
-        json.loads(block.text.splitlines()[-1]) for block in blocks(page, "console") if block.text.endswith("}\n")
-    ]
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT / "src"), "XDG_STATE_HOME": str(tmp_path / "xdg")}
-    answers = []
-    for text in (first, second, third):
-        (tmp_path / "stock.yaml").write_text(text, encoding="utf-8")
-        command = [sys.executable, "-m", "penstock", "run", "stock.yaml", "--json"]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-        answers.append(json.loads(done.stdout))
-    assert answers[0]["result"]["data"] == wanted[0]["data"]
-    assert (answers[1]["status"], answers[1]["error"]["iteration"]) == ("failed", 2)
-    assert {key: answers[2][key] for key in ("status", "ctx", "result", "counts")} == {
-        key: wanted[1][key] for key in ("status", "ctx", "result", "counts")
-    }
-
-
-def test_the_readme_has_a_place_for_the_figures() -> None:
+def test_the_readme_shows_five_figures_of_the_page_that_has_them_all() -> None:
     text = (PROJECT / "README.md").read_text(encoding="utf-8")
-    assert text.index("<!-- figures:start -->") < text.index("<!-- figures:end -->")
+    shown = text.partition("<!-- figures:start -->\n")[2].partition("\n<!-- figures:end -->")[0]
+    assert shown == headlines((DOCS / "figures.md").read_text(encoding="utf-8"))
+    assert len(shown.splitlines()) == 2 + 5
+
+
+def test_what_was_measured_replaces_its_own_case_on_the_page_of_figures_and_no_other(tmp_path: Path) -> None:
+    page = tmp_path / "figures.md"
+    page.write_text((DOCS / "figures.md").read_text(encoding="utf-8"), encoding="utf-8")
+    before = cases(page.read_text(encoding="utf-8"))
+    title = "`penstock --help`"
+    rows = [Row(title, 0.5, "s", 0.25), Row("  floor: `python -c pass`", 0.1, "s"), Row("a new case", 7.0, "ms")]
+    into_page(page, group_of("start"), {"cpu": "other"}, rows)
+    after = cases(page.read_text(encoding="utf-8"))
+    assert after.pop("a new case")[0][1] == "7 ms"
+    assert [line[1] for line in after.pop(title)] == ["0.5 s", "0.1 s"]
+    before.pop(title)
+    assert after == before
+    assert page.read_text(encoding="utf-8").count("Machine: cpu other.") == 1
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    """Every call of `penstock` in a block of commands on any page."""
+    for page in written_pages():
+        for block in blocks(page, "console", "sh"):
+            for line in block.text.splitlines():
+                given = line.removeprefix("$ ") if block.language == "sh" or line.startswith("$ ") else ""
+                for part in re.split(r"&&|\||;|\$\(", given.partition(" #")[0]):
+                    words = part.strip()
+                    if words.startswith("penstock "):
+                        yield block.name, words
+
+
+def test_every_command_on_a_page_is_one_that_can_be_typed() -> None:
+    wrong, seen = [], 0
+    for where, line in commands():
+        words = shlex.split(re.split(r"\s[<>&]|\s2>", line)[0].replace("…", "x").replace("\\", ""))[1:]
+        seen += 1
+        if words[0] in ("--help", "--version", "help", "COMMAND") or words[0].isupper():
+            continue
+        try:
+            parser_for(words[0], COMMANDS[words[0]]).parsed(words[1:])
+        except (KeyError, CommandLineError) as error:
+            wrong.append(f"{where}: {line}: {getattr(error, 'message', error)}")
+        except SystemExit:
+            continue  # `--help`
+    assert wrong == []
+    assert seen > 50
+
+
+def test_every_target_of_make_that_a_page_names_is_one() -> None:
+    makefile = (PROJECT / "Makefile").read_text(encoding="utf-8")
+    for page in written_pages():
+        for block in blocks(page, "console", "sh"):
+            for target in re.findall(r"^(?:\$ )?make ([\w-]+)", block.text, re.MULTILINE):
+                assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{block.name}: make {target}"

@@ -132,13 +132,25 @@ class MemoryLog:
         return replace(execution.header, last_seq=execution.standing.last_seq) if execution else None
 
     def headers(
-        self, limit: int = 100, *, after: str | None = None, status: Status | None = None, name: str | None = None
+        self,
+        limit: int = 100,
+        *,
+        after: str | None = None,
+        status: Status | None = None,
+        name: str | None = None,
+        since: float | None = None,
     ) -> list[Header]:
         newest = self._newest()
         if after is not None:
             older = dropwhile(lambda header: header.execution_id != after, newest)
             newest = islice(older, 1, None)
-        wanted = (one for one in newest if status in (None, one.status) and name in (None, one.name))
+        wanted = (
+            one
+            for one in newest
+            if status in (None, one.status)
+            and name in (None, one.name, one.label)
+            and (since is None or one.started_at >= since)
+        )
         return list(islice(wanted, max(limit, 0)))
 
     def named(self, name: str, limit: int = 10) -> list[Header]:

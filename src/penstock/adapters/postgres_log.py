@@ -27,6 +27,7 @@ from penstock.adapters.postgres_ownership import Claim
 from penstock.adapters.postgres_retention import Months
 from penstock.adapters.postgres_rows import as_given, given, given_values, kept, kept_or_none
 from penstock.adapters.postgres_writer import PostgresWriter
+from penstock.adapters.sql_files import filtered
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.checksums import verified
 from penstock.ports.log import Entry, Header, Request, Status
@@ -105,10 +106,17 @@ class PostgresLog:
         return _header(rows[0]) if rows else None
 
     def headers(
-        self, limit: int = 100, *, after: str | None = None, status: Status | None = None, name: str | None = None
+        self,
+        limit: int = 100,
+        *,
+        after: str | None = None,
+        status: Status | None = None,
+        name: str | None = None,
+        since: float | None = None,
     ) -> list[Header]:
-        values = {"after": kept_or_none(after), "status": status, "name": kept_or_none(name)}
-        return [_header(row) for row in self._rows(SQL["headers"], limit=max(limit, 0), **values)]
+        values = {"after": kept_or_none(after), "status": status, "name": kept_or_none(name), "since": since}
+        query = filtered(SQL, "headers", values)
+        return [_header(row) for row in self._rows(query, limit=max(limit, 0), **values)]
 
     def named(self, name: str, limit: int = 10) -> list[Header]:
         return [_header(row) for row in self._rows(SQL["named"], name=kept(name), limit=max(limit, 0))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from sqlite3 import complete_statement
 
@@ -18,6 +19,15 @@ def queries(dialect: str) -> dict[str, str]:
         elif line and not line.startswith("--"):
             lines.append(line)
     return {name: "\n".join(text).removesuffix(";") for name, text in found.items()}
+
+
+def filtered(known: Mapping[str, str], name: str, values: Mapping[str, object]) -> str:
+    """The query `name`, with `{filters}` replaced by its conditions `name.VALUE` for each value that is given.
+
+    A condition that is left out lets an index serve the others; `:x IS NULL OR …` makes the planner read the whole table.
+    """
+    given = [known[f"{name}.{one}"] for one, value in values.items() if value is not None and f"{name}.{one}" in known]
+    return known[name].replace("{filters}", "".join(f" AND {condition}" for condition in given))
 
 
 def schema_files(dialect: str) -> dict[int, Path]:

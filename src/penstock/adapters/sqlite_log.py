@@ -16,6 +16,7 @@ from pathlib import Path
 from penstock.adapters.admission import unknown
 from penstock.adapters.folders import make_home
 from penstock.adapters.owner_locks import OwnerLocks
+from penstock.adapters.sql_files import filtered
 from penstock.adapters.sqlite_batch import PLACE_BITS, find_place
 from penstock.adapters.sqlite_database import BUSY_SECONDS, SQL, Database
 from penstock.adapters.sqlite_writer import SqliteWriter
@@ -119,11 +120,17 @@ class SqliteLog:
         return Header(*row) if row else None
 
     def headers(
-        self, limit: int = 100, *, after: str | None = None, status: Status | None = None, name: str | None = None
+        self,
+        limit: int = 100,
+        *,
+        after: str | None = None,
+        status: Status | None = None,
+        name: str | None = None,
+        since: float | None = None,
     ) -> list[Header]:
-        values = {"limit": limit, "after": after, "status": status, "name": name}
+        values = {"limit": limit, "after": after, "status": status, "name": name, "since": since}
         with self._database.reading() as connection:
-            rows = connection.execute(SQL["headers"], values).fetchall()
+            rows = connection.execute(filtered(SQL, "headers", values), values).fetchall()
         return [Header(*row) for row in rows]
 
     def named(self, name: str, limit: int = 10) -> list[Header]:

@@ -101,9 +101,15 @@ class WatchedLog:
         return self.inner.header(execution_id)
 
     def headers(
-        self, limit: int = 100, *, after: str | None = None, status: Status | None = None, name: str | None = None
+        self,
+        limit: int = 100,
+        *,
+        after: str | None = None,
+        status: Status | None = None,
+        name: str | None = None,
+        since: float | None = None,
     ) -> list[Header]:
-        return self.inner.headers(limit, after=after, status=status, name=name)
+        return self.inner.headers(limit, after=after, status=status, name=name, since=since)
 
     def named(self, name: str, limit: int = 10) -> list[Header]:
         return self.inner.named(name, limit)

@@ -21,12 +21,11 @@ from penstock.ports.log import EventLog, Header
 from penstock.ports.meters import Histogram
 from penstock.ports.partitions import Partitions
 from penstock.server.catalog import CatalogDocuments
+from penstock.server.finding import AmbiguousRun, NoSuchRun, find_run
 from penstock.server.hosting import Hosting
 from penstock.server.views import Views
 
 T = TypeVar("T")
-
-LAST = "@last"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +94,12 @@ class Backend:
         return await apart(lambda: self._found(name))
 
     def _found(self, name: str) -> Header:
-        log = self.log
-        exact = log.headers(1) if name == LAST else [one] if (one := log.header(name)) else log.named(name)
-        labelled = [header for header in exact if header.label == name]
-        found = labelled[:1] or exact
-        if len(found) == 1:
-            return found[0]
-        if found:
-            some = ", ".join(f"`{header.execution_id}`" for header in found[:5])
-            raise ApiError(409, f"`{name}` could be several runs: {some}", "give more of the id", code="ambiguous")
-        raise ApiError(404, f"there is no run `{name}`", "`penstock runs`, or `GET /api/executions`, lists them")
+        try:
+            return find_run(self.log, name)
+        except AmbiguousRun as error:
+            raise ApiError(409, error.message, error.hint, code="ambiguous") from error
+        except NoSuchRun as error:
+            raise ApiError(404, error.message, "`penstock runs`, or `GET /api/executions`, lists them") from error
 
 
 # Threads of the API's own: however many ask, those who drive executions find theirs free. And what reads a whole log waits

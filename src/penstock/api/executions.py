@@ -20,8 +20,8 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.net import Net
 from penstock.ports.log import Header as RunHeader
 from penstock.ports.log import Status
-from penstock.server.documents import Pinned
-from penstock.server.hosted_runs import inputs_of
+from penstock.ports.moments import moment_of
+from penstock.server.documents import Pinned, inputs_of
 from penstock.server.hosting import Submission
 from penstock.server.views import listed
 
@@ -58,6 +58,7 @@ async def submit(
         key=None if key is None else f"{KEYS}{key}",
         context=asked.context,
         trace_id=uuid.uuid4().hex,
+        keep=tuple(asked.keep),
     )
     try:
         execution_id = await backend.hosting.submit(submission)
@@ -97,7 +98,13 @@ def _is_new(backend: Backend, execution_id: str, submission: Submission, net: Ne
 async def listing(
     request: Request,
     status: Annotated[Status | None, Query()] = None,
-    name: Annotated[str | None, Query(description="the name of the playbook or job", max_length=500)] = None,
+    name: Annotated[
+        str | None, Query(description="the name of the playbook or job, or the label of the run", max_length=500)
+    ] = None,
+    since: Annotated[
+        str | None,
+        Query(description="started then or later: an ISO 8601 date or time, or such as `2h`, `3d`", max_length=100),
+    ] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     after: Annotated[str | None, Query(description="the `next` of the page before", max_length=500)] = None,
 ) -> Response:
@@ -105,7 +112,10 @@ async def listing(
     log = backend.log
     if after is not None and await apart(lambda: log.header(after)) is None:
         raise ApiError(404, f"there is no run `{after}` to go on after", "begin again without `after`")
-    headers = await apart(lambda: log.headers(limit, after=after, status=status, name=name))
+    started = None if since is None else moment_of(since, backend.clock.now())
+    if since is not None and started is None:
+        raise ApiError(422, f"`since` is `{since}`, which is no time", "such as `2h`, `3d`, `2026-01-31T06:00:00Z`")
+    headers = await apart(lambda: log.headers(limit, after=after, status=status, name=name, since=started))
     last = headers[-1].execution_id if len(headers) == limit else None
     return answer({"runs": [listed(header, header.status) for header in headers], "next": last})
 

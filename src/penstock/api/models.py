@@ -99,6 +99,9 @@ class SubmitIn(In):
     payload: Payload = Field(default_factory=dict, description="goes over the defaults of the workload or context")
     context: Short | None = Field(None, description="of a job: a group of its context")
     label: Label | None = None
+    keep: list[Short] = Field(
+        default_factory=list, max_length=100, description="of a job: ports whose rows are kept, `COMPONENT[.PORT]`"
+    )
     idempotency_key: Short | None = Field(
         None, description="the same key again is the same run; the header `Idempotency-Key` does the same"
     )

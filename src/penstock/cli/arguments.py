@@ -20,10 +20,12 @@ from penstock.cli.parsing import (
     one_run,
     seconds,
     server,
+    since,
     store,
 )
 
 DOCUMENT = "a playbook or a job"
+STATUSES = ("running", "completed", "failed", "cancelled", "interrupted")
 
 
 def _running(parser: Parser) -> None:
@@ -58,6 +60,13 @@ def _run(parser: Parser) -> None:
         "--name", metavar="LABEL", type=label, help="a label for this run, by which it can be called later"
     )
     parser.add_argument("--strict", action="store_true", help="warnings are errors")
+    parser.add_argument(
+        "--keep",
+        metavar="COMPONENT[.PORT]",
+        action="append",
+        default=[],
+        help="of a job: store the rows of this port, for `penstock.rows` in Python; may be repeated",
+    )
     _running(parser)
     parser.add_argument(
         "--detach", "-d", action="store_true", help="with a server: start the run, print its id and leave it"
@@ -76,6 +85,13 @@ def _patience(parser: Parser) -> None:
         default=60.0,
         help="with a server: how long to look for one that answers, when none does while the run goes (default 60)",
     )
+
+
+def _watch(parser: Parser) -> None:
+    one_run(parser)
+    parser.add_argument("--quiet", "-q", action="store_true", help="no progress, only the result or the error")
+    _patience(parser)
+    as_json(parser)
 
 
 def _resume(parser: Parser) -> None:
@@ -108,7 +124,21 @@ def _graph(parser: Parser) -> None:
 
 
 def _runs(parser: Parser) -> None:
-    parser.add_argument("--limit", metavar="N", type=count, default=20, help="the newest N (default 20)")
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--status", choices=STATUSES, help="only runs with this status")
+    chosen.add_argument(
+        "--failed", action="store_const", const="failed", dest="status", help="the same as `--status failed`"
+    )
+    parser.add_argument(
+        "--name", metavar="NAME", help="only runs of the playbook or job of this name, or with this label"
+    )
+    parser.add_argument(
+        "--since",
+        metavar="TIME",
+        type=since,
+        help="only runs that started then or later: `2h`, `3d`, `2026-01-31`, `2026-01-31T06:00`",
+    )
+    parser.add_argument("--limit", metavar="N", type=count, default=20, help="the newest N of them (default 20)")
     store(parser)
     server(parser)
     as_json(parser, "print one JSON object with a list of runs")
@@ -248,6 +278,7 @@ COMMANDS: dict[str, Command] = {
     "events": Command("the events of a run", "events", _events),
     "logs": Command("what the tools and components of a run printed", "logs", _logs),
     "explain": Command("why a step or component ran, waits, was skipped, failed or was retried", "explain", _explain),
+    "watch": Command("show a run that another process or a server works on, until it ends", "watch", _watch),
     "resume": Command("go on after a crash, an interruption or a failure", "resume", _resume),
     "replay": Command("decide a run again from its recorded outcomes and compare", "replay", _show),
     "cancel": Command("stop a run for good", "cancel", _cancel),

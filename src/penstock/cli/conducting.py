@@ -12,6 +12,7 @@ from penstock.cli.naming import next_command
 from penstock.cli.output import put_json
 from penstock.kernel.errors import Bug, Unavailable
 from penstock.kernel.net import Net
+from penstock.kernel.values import JsonMap
 
 if TYPE_CHECKING:
     from penstock.app import Embedded
@@ -34,6 +35,8 @@ class Conduct:
     home: Path
     net: Net
     where: Where
+    changed: list[JsonMap] | None = None
+    """Of a run that is resumed: the files that have changed since it was started."""
 
     @property
     def is_silent(self) -> bool:
@@ -56,7 +59,7 @@ class Conduct:
             lambda: in_foreground(self.engine, self.run, self.begin, progress, watcher, self.options.grace), progress
         )
         if self.options.json:
-            put_json(summary.as_json())
+            self._put(summary.as_json())
         else:
             from penstock.cli.summary import tell
 
@@ -78,13 +81,17 @@ class Conduct:
         if self.options.json:
             from penstock.projections.jobs import job_json
 
-            put_json(job_json(header, standing, summary))
+            self._put(job_json(header, standing, summary))
         else:
             from penstock.cli.job_summary import tell_job
 
             run = self.run.execution_id
             tell_job(summary, standing, run, self.home, self.where, is_quiet=self.options.quiet)
         return summary.exit_code
+
+    def _put(self, view: JsonMap) -> None:
+        more: JsonMap = {} if self.changed is None else {"changed": list(self.changed)}
+        put_json({**view, **more})
 
     async def _begin_job(self) -> tuple[Header, RunSummary, JobStanding]:
         """What the job came to is read from the log while that is still open."""

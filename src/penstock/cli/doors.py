@@ -7,8 +7,9 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.remote import Client, decoded, error_of, server_of
+from penstock.cli.remote import server_of
 from penstock.kernel.errors import Refused
+from penstock.remote.client import Client, decoded, error_of
 
 if TYPE_CHECKING:
     from penstock.fleet_stores import Places

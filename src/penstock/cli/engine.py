@@ -8,14 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from penstock.cli.naming import find_run
-from penstock.cli.remote import Client, server_of
+from penstock.cli.remote import server_of
 from penstock.homes import known_home
+from penstock.remote.client import Client
+from penstock.server.finding import find_run
 
 if TYPE_CHECKING:
     from penstock.app import Embedded
-    from penstock.cli.remote_engine import RemoteEngine
     from penstock.ports.log import Header
+    from penstock.remote.engine import RemoteEngine
     from penstock.server.views import Views
 
     Engine: TypeAlias = Embedded | RemoteEngine
@@ -39,7 +40,7 @@ def looking(options: Namespace) -> Iterator[tuple[Engine, str]]:
     """The engine that a command is to look at, and where that is."""
     url = server_of(options)
     if url is not None:
-        from penstock.cli.remote_engine import RemoteEngine
+        from penstock.remote.engine import RemoteEngine
 
         yield RemoteEngine(Client(url)), url
         return

@@ -167,7 +167,7 @@ def _token(parser: Parser) -> None:
         parser,
         add=("make a token; its secret is printed once", add),
         list=("names, scopes and dates, never secrets", None),
-        revoke=("make a token useless", revoke),
+        revoke=("revoke a token", revoke),
     )
 
 

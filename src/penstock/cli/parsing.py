@@ -148,16 +148,28 @@ def results(parser: Parser) -> None:
     )
 
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-
-
 def duration(text: str) -> float:
     """Seconds, from such as `90s`, `12h`, `30d`."""
-    with suppress(ValueError, KeyError, IndexError):
-        number = float(text[:-1])
-        if 0 <= number < 1e9:
-            return number * _UNITS[text[-1]]
+    from penstock.ports.moments import seconds_in
+
+    found = seconds_in(text)
+    if found is not None:
+        return found
     raise argparse.ArgumentTypeError(f"`{text}` is not a time such as `45s`, `90m`, `12h`, `30d` or `8w`")
+
+
+def since(text: str) -> float:
+    """Seconds since the epoch, from how long ago or a date; a date without a time zone is one of this machine."""
+    import time
+
+    from penstock.ports.moments import moment_of
+
+    found = moment_of(text, time.time(), zone=None)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"`{text}` is not a time such as `90m`, `2h`, `3d`, `2026-01-31` or `2026-01-31T06:00`"
+        )
+    return found
 
 
 def meant(word: str, known: list[str]) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.cli.documents import Library
-from penstock.cli.remote import Client, decoded
-from penstock.cli.remote_run import as_seen_here
-from penstock.cli.sending import Sent
 from penstock.kernel.errors import Refused
+from penstock.library import Library
+from penstock.remote.client import Client, decoded
+from penstock.remote.sending import Sent, as_seen_here
 
 
 def planned(url: str, file: str) -> Any:

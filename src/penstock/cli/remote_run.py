@@ -1,40 +1,37 @@
-"""Runs at a server, in the foreground here: started, gone on with or cancelled there, and shown while they go.
-
-Law: the run is the server's. Whoever stops watching stops nothing: Ctrl-C leaves it running and says how to come back to it.
-"""
+"""Runs at a server, in the foreground here: started, resumed or cancelled there, and shown while they go."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from argparse import Namespace
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.cli import inputs
+from penstock.cli.changed_files import tell_changes
 from penstock.cli.naming import next_command
 from penstock.cli.output import put, put_json, say
-from penstock.cli.remote import Client, at, problems_of
-from penstock.cli.remote_engine import RemoteEngine
+from penstock.cli.watched import Watched
 from penstock.kernel.errors import Refused, Unavailable
+from penstock.remote.client import Client, at, problems_of
+from penstock.remote.engine import RemoteEngine
+from penstock.remote.sending import as_seen_here
+from penstock.server.catalog import MARK
+from penstock.server.changes import Change, changes, text_on_disk
+from penstock.server.documents import Pinned
 
 if TYPE_CHECKING:
-    from penstock.cli.sending import Sent
-    from penstock.dialects.problems import Problem
+    from penstock.remote.sending import Sent
 
 POLL_S = 0.1
-LEFT = 3
-"""The exit code of who leaves before the run is over."""
 
 
 def run(options: Namespace, url: str) -> int:
     from penstock.cli.context_names import require_known
-    from penstock.cli.documents import Library
-    from penstock.cli.sending import Sent
+    from penstock.library import Library
+    from penstock.remote.sending import Sent
 
-    client = Client(url, patience_s=options.patience)
+    client = _patient(url, options)
     payload = inputs.workload(options.payload, options.set)
     sent = Sent(Library(strict=False), options.file)
     if sent.net is not None:
@@ -42,6 +39,8 @@ def run(options: Namespace, url: str) -> int:
     if options.strict:
         _check_strictly(client, sent)
     body = {"document": sent.body, "payload": payload, "context": options.context, "label": options.name}
+    if options.keep:
+        body["keep"] = options.keep
     try:
         answer = client.post(at("executions"), body, key=os.urandom(16).hex())
     except Refused as error:
@@ -54,13 +53,57 @@ def run(options: Namespace, url: str) -> int:
         from penstock.dialects.report import summary
 
         say(f"{summary(sent.compiled.problems)} in {options.file}; `penstock lint {options.file}` shows them")
-    return _Watched(client, run_id, options, sent).told(0)
+    return watched_at(client, run_id, options, options.file, sent).followed()
 
 
 def resume(options: Namespace, url: str) -> int:
+    client = _patient(url, options)
+    header = RemoteEngine(client).log.header(options.run)
+    found = _changes(client, header.execution_id)
+    answer = client.post(at("executions", header.execution_id, "resume"))
+    if not options.json:
+        tell_changes(found)
+    run_id, seq = str(answer["execution_id"]), int(answer["seq"])
+    return watched_at(client, run_id, options, "resumed", after=seq, changed=found).followed()
+
+
+def watched_at(
+    client: Client,
+    run_id: str,
+    options: Namespace,
+    title: str,
+    sent: Sent | None = None,
+    *,
+    after: int = 0,
+    changed: list[Change] | None = None,
+) -> Watched:
+    """`after`: the last event before the part of the run that is to be shown."""
+    from penstock.cli.server_feed import ServerFeed
+
+    feed, compiled = ServerFeed(client, run_id, after), None if sent is None else sent.compiled
+    return Watched(RemoteEngine(client), feed, run_id, options, title, client.given, compiled, changed)
+
+
+def _changes(client: Client, run_id: str) -> list[Change]:
+    """Only what this machine or the catalog of the server has can be compared."""
+    document = Pinned.from_mapping(client.get(at("executions", run_id, "document")))
+
+    def text_now(file: str) -> str | None:
+        if not file.startswith(MARK):
+            return text_on_disk(file)
+        path = file.removeprefix(MARK).strip("/").rpartition("@")[0]
+        try:
+            return str(client.get(at("documents", *path.split("/")))["text"])
+        except (Refused, KeyError, TypeError):
+            return None
+
+    return changes(document, text_now)
+
+
+def _patient(url: str, options: Namespace) -> Client:
     client = Client(url, patience_s=options.patience)
-    answer = client.post(at("executions", options.run, "resume"))
-    return _Watched(client, str(answer["execution_id"]), options, None).told(int(answer["seq"]))
+    client.note = say
+    return client
 
 
 def cancel(options: Namespace, url: str) -> int:
@@ -91,22 +134,6 @@ def _until_ended(client: Client, run_id: str, patience_s: float) -> str:
     return status
 
 
-def as_seen_here(error: Refused, sent: Sent) -> Refused:
-    """The problems of a document, with the name and the text that it has here."""
-    from penstock.server.documents import DocumentInvalid
-
-    if not isinstance(error, DocumentInvalid) or not sent.is_here:
-        return error
-    return DocumentInvalid(sent.given, seen_here(error.problems, sent), sent.text)
-
-
-def seen_here(problems: Iterable[Problem], sent: Sent) -> list[Problem]:
-    return [
-        replace(one, place=replace(one.place, file=sent.given)) if one.place.file == sent.file else one
-        for one in problems
-    ]
-
-
 def _check_strictly(client: Client, sent: Sent) -> None:
     from penstock.server.documents import DocumentInvalid
 
@@ -120,115 +147,4 @@ def _left(run_id: str, url: str, *, as_json: bool) -> None:
         put_json({"execution_id": run_id, "status": "running", "exit_code": 0})
         return
     put(run_id)
-    say(f"the run goes on at the server; to see it: {next_command(f'show {run_id}', url)}")
-
-
-class _Watched:
-    """One run at a server, from here to its exit code."""
-
-    def __init__(self, client: Client, run_id: str, options: Namespace, sent: Sent | None) -> None:
-        self._client = client
-        self._run = run_id
-        self._options = options
-        self._sent = sent
-        self._engine = RemoteEngine(client)
-
-    @property
-    def _is_silent(self) -> bool:
-        return bool(self._options.json or self._options.quiet)
-
-    @property
-    def _title(self) -> str:
-        return f"{getattr(self._options, 'file', None) or 'resumed'}  run {self._run}"
-
-    def told(self, after: int) -> int:
-        """`after`: the last event that is not of this going."""
-        try:
-            header = self._engine.log.header(self._run)
-            return self._job(after) if header.kind == "job" else self._playbook(after)
-        except KeyboardInterrupt:  # Before it is followed, or after.
-            return self._leave()
-        except Unavailable as error:
-            raise Unavailable(
-                f"{error.message}; run {self._run} was not followed to its end, and may go on",
-                f"`{next_command(f'show {self._run}', self._client.given)}` looks again",
-            ) from error
-
-    def _playbook(self, after: int) -> int:
-        from penstock.cli.progress import Progress
-        from penstock.cli.running import watcher_for
-        from penstock.cli.summary import tell
-        from penstock.server.runs import RunSummary
-
-        progress = Progress()
-        watcher = watcher_for(self._title, is_silent=self._is_silent)
-        if not self._followed(progress, watcher, after):
-            return self._leave()
-        view = self._view()
-        if self._options.json:
-            put_json({name: view[name] for name in PLAYBOOK if name in view})
-            return int(view["exit_code"])
-        summary = RunSummary(
-            view["execution_id"],
-            view["kind"],
-            view["name"],
-            view["status"],
-            view["error"],
-            view["ctx"],
-            view["result"],
-            view["counts"],
-            view["duration_ms"],
-            view["exit_code"],
-        )
-        tell(summary, progress, self._client.given, self._where)
-        return int(view["exit_code"])
-
-    def _job(self, after: int) -> int:
-        from penstock.cli.job_progress import JobProgress
-        from penstock.cli.job_summary import tell_job
-        from penstock.cli.running import job_watcher_for
-        from penstock.server.views import job_shown
-
-        header = self._engine.log.header(self._run)
-        net = self._engine.views.book(header).root()[0]
-        progress = JobProgress(net)
-        watcher = job_watcher_for(self._title, is_silent=self._is_silent)
-        if not self._followed(progress, watcher, after):
-            return self._leave()
-        if self._options.json:
-            view = self._view()
-            put_json({name: value for name, value in view.items() if name not in ONLY_SHOWN})
-            return int(view["exit_code"])
-        header = self._engine.log.header(self._run)
-        standing = self._engine.views.job(header, with_iterations=False)
-        shown = job_shown(header.status, header, standing)
-        tell_job(shown, standing, self._run, self._client.given, self._where, is_quiet=self._options.quiet)
-        return shown.exit_code if shown.exit_code is not None else LEFT
-
-    def _followed(self, progress: Any, watcher: Any, after: int) -> bool:
-        from penstock.cli.remote_following import Following
-
-        return asyncio.run(Following(self._client, self._run, progress, watcher).to_the_end(after))
-
-    def _leave(self) -> int:
-        say(f"run {self._run} goes on at the server")
-        say(f"to see it:   {next_command(f'show {self._run}', self._client.given)}")
-        say(f"to stop it:  {next_command(f'cancel {self._run}', self._client.given)}")
-        return LEFT
-
-    def _view(self) -> Any:
-        return self._client.get(at("executions", self._run))
-
-    def _where(self, step: str, task: str | None) -> str:
-        """Where in the file a step is, if the file is here and can be compiled here."""
-        compiled = self._sent.compiled if self._sent is not None else None
-        if compiled is None or compiled.net is None:
-            return ""
-        found = compiled.places.tasks.get((step, task)) if task else None
-        place = found or compiled.places.steps.get(step)
-        return f"{place.file}:{place.line}" if place is not None and place.line else ""
-
-
-PLAYBOOK = ("execution_id", "kind", "name", "status", "exit_code", "error", "ctx", "result", "counts", "duration_ms")
-"""What `run --json` prints of a playbook."""
-ONLY_SHOWN = ("label", "crashed", "file")
+    say(f"the run goes on at the server; to see it: {next_command(f'watch {run_id}', url)}")

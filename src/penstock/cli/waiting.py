@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.output import safe
-from penstock.cli.remote import at
 from penstock.projections.wording import counted, seconds
+from penstock.remote.client import at
 
 if TYPE_CHECKING:
     from penstock.cli.engine import Engine

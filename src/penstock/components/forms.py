@@ -137,7 +137,11 @@ def _guess(call: Call, port: Port) -> Schema:
 
 
 def _frame(call: Call, relation: Relation, form: Form) -> Any:
-    stream = call.engine.arrow(_all(), {"input": relation})
+    return framed(call.engine.arrow(_all(), {"input": relation}), form)
+
+
+def framed(stream: Any, form: Form) -> Any:
+    """A stream of Arrow as a table of PyArrow, or a frame of Polars or pandas."""
     if form is Form.POLARS:
         return import_module("polars").DataFrame(stream)
     if form is Form.PANDAS:

@@ -15,6 +15,7 @@ from penstock.docs.job_page import job_page
 from penstock.docs.keychain_page import keychain_page
 from penstock.docs.markdown import page
 from penstock.docs.playbook_page import playbook_page
+from penstock.docs.python_page import python_page
 from penstock.docs.tool_pages import tool_pages
 
 TITLES = {
@@ -28,6 +29,7 @@ TITLES = {
     "command-line.md": "Command line",
     "exit-codes.md": "Exit codes",
     "api.md": "HTTP API",
+    "python.md": "Python",
     "diagnostics.md": "Diagnostics",
     "events.md": "Events",
 }
@@ -47,6 +49,7 @@ def reference() -> dict[str, str]:
         "command-line.md": command_line_page(),
         "exit-codes.md": exit_codes_page(),
         "api.md": api_page(),
+        "python.md": python_page(),
         "diagnostics.md": diagnostics_page(),
         "events.md": events_page(),
     }

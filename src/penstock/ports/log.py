@@ -130,9 +130,16 @@ class EventLog(Protocol):
     def header(self, execution_id: str) -> Header | None: ...
 
     def headers(
-        self, limit: int = 100, *, after: str | None = None, status: Status | None = None, name: str | None = None
+        self,
+        limit: int = 100,
+        *,
+        after: str | None = None,
+        status: Status | None = None,
+        name: str | None = None,
+        since: float | None = None,
     ) -> list[Header]:
-        """Newest first; of those that are older than the execution `after`, have this status and run what has this name."""
+        """Newest first. The filters: registered before the execution `after`; this status; this name of a document, or this
+        label; started at `since` or later. An index serves each of them."""
         ...
 
     def named(self, name: str, limit: int = 10) -> list[Header]:

@@ -78,6 +78,18 @@ class Pinned:
         return Path(self.file).parent
 
 
+def inputs_of(document: bytes) -> dict[str, Any]:
+    """What a run was given, as it was registered with its document."""
+    data = decode(document)
+    found = data.get("inputs") if isinstance(data, dict) else None
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def kept_of(inputs: Mapping[str, Any]) -> tuple[str, ...]:
+    """The ports, `COMPONENT.PORT`, whose rows a run is to keep."""
+    return tuple(str(name) for name in inputs.get("keep") or ())
+
+
 class Unlooked:
     """A catalog that does not look at files and tables. A run goes on with what it was checked against when it started,
     though its inputs may have been moved away since."""

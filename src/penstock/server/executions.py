@@ -103,12 +103,12 @@ class ExecutionHost:
         await root.begin()
         return root
 
-    async def take_up_root(self, document: Pinned) -> Driver:
+    async def take_up_root(self, document: Pinned, outputs: tuple[str, ...] = ()) -> Driver:
         """The root of an execution whose state was folded from the log."""
         net, _ = self.documents.compile(document)
         state = self.stream.tree.root
         keys = await self._unlock(net, state.workload, document)
-        return self._driver(document, net, state.workload, keys, state, None, 0)
+        return self._driver(document, net, state.workload, keys, state, None, 0, outputs)
 
     def _driver(
         self,

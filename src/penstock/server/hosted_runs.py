@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import merge_deeply
 from penstock.ports.log import NotOwner
-from penstock.ports.results import decode, loader
-from penstock.server.documents import Pinned
+from penstock.ports.results import loader
+from penstock.server.documents import Pinned, inputs_of, kept_of
 from penstock.server.fanout_results import gather_folded
 from penstock.server.fleet import FleetForce
 from penstock.server.runs import RunSummary, RunUnderWay, context_group
@@ -52,7 +52,7 @@ class HostedRun(RunUnderWay):
             if stream.seq == 0:
                 await self._begin(stream, document, inputs_of(registered))
             else:
-                await self._take_up(stream, document, is_resumed)
+                await self._take_up(stream, document, inputs_of(registered), is_resumed)
             is_ready()
             assert self._root is not None
             return await self._drive(self._root)
@@ -78,9 +78,9 @@ class HostedRun(RunUnderWay):
         host = self._host(stream, document, keys)
         assert self.force is not None
         self.force.host = host
-        self._root = await host.begin_root(document, workload, inputs.get("trace_id"))
+        self._root = await host.begin_root(document, workload, inputs.get("trace_id"), outputs=kept_of(inputs))
 
-    async def _take_up(self, stream: Stream, document: Pinned, is_resumed: bool) -> None:
+    async def _take_up(self, stream: Stream, document: Pinned, inputs: dict[str, Any], is_resumed: bool) -> None:
         world, state = self.world, stream.tree.root
         net, _ = world.documents.compile(document)
         keys = await world.unlock(net, state.workload, document)
@@ -88,7 +88,7 @@ class HostedRun(RunUnderWay):
         force = self.force
         assert force is not None
         force.host = host
-        self._root = root = await host.take_up_root(document)
+        self._root = root = await host.take_up_root(document, kept_of(inputs))
         # Who wrote its last event did not live to close it; or somebody else has resumed it meanwhile, and it is over.
         if state.status in FINAL and not (is_resumed and state.status == "failed"):
             stream.flush(FINAL[state.status])
@@ -122,10 +122,3 @@ class HostedRun(RunUnderWay):
             await log.durable(log.append(self.execution_id, epoch, [], "interrupted"))
         finally:
             await log.release(self.execution_id)
-
-
-def inputs_of(document: bytes) -> dict[str, Any]:
-    """What a submitted run was given, as it was registered with its document."""
-    data = decode(document)
-    found = data.get("inputs") if isinstance(data, dict) else None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

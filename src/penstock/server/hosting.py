@@ -21,6 +21,7 @@ from penstock.server.documents import Pinned
 from penstock.server.fleet import FleetForce
 from penstock.server.hosted_runs import HostedRun, NotFree
 from penstock.server.office import Office
+from penstock.server.played import ports_to_keep
 from penstock.server.reconciling import EVERY_S, Reconciling
 from penstock.server.runs import RunSummary, RunUnderWay, World, context_group
 
@@ -42,6 +43,8 @@ class Submission:
     key: str | None = None
     context: str | None = None
     trace_id: str | None = None
+    keep: tuple[str, ...] = ()
+    """Ports of a job whose rows are to be kept: `COMPONENT.PORT`."""
 
 
 @dataclass(slots=True)
@@ -159,12 +162,14 @@ class Hosting:
     async def submit(self, asked: Submission) -> str:
         """Register a run, for good; it starts at once when its partition is ours, and soon when it is another's."""
         world = self.world
-        net, _ = world.documents.compile(asked.document)
+        net, compiled = world.documents.compile(asked.document)
         context_group(net, asked.context)
+        kept = ports_to_keep(asked.keep, net, compiled)
         trace_id = asked.trace_id or self._new_id()
-        kept = asked.document.as_kept()
         inputs = {"payload": dict(asked.payload), "context": asked.context, "trace_id": trace_id}
-        document = encode({**kept.as_json(), "inputs": inputs})
+        document = encode(
+            {**asked.document.as_kept().as_json(), "inputs": {**inputs, **({"keep": kept} if kept else {})}}
+        )
         header = Header(
             self._id_of_ours(),
             net.kind,

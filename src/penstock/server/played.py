@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.kernel.net import Net
+from penstock.kernel.errors import Refused
+from penstock.kernel.net import Net, On
 from penstock.kernel.values import Json
 
 
@@ -18,6 +20,29 @@ class Played:
     error: Json = None
     kind: str = "playbook"
     exit_code: int | None = None
+
+
+def ports_to_keep(names: Sequence[str], net: Net, compiled: Any) -> list[str]:
+    """`COMPONENT.PORT` for each of these ports of a job, `COMPONENT[.PORT]` as people write them; of a joblet call, the port
+    inside it that makes the rows. Refused for what the job does not have."""
+    if not names:
+        return []
+    if net.kind != "job":
+        raise Refused("`keep` is for jobs: a playbook has no rows to keep")
+    from penstock.server.preview import component_and_port  # Only whoever keeps rows needs it.
+
+    found, gives_out = [], getattr(compiled, "gives_out", {})
+    for name in names:
+        component, port = component_and_port(name, net)
+        linked = [link.port for link in net.links if link.source == component and link.on is On.DATA]
+        port = port or ("main" if "main" in linked or not linked else linked[0])
+        while component in gives_out:
+            known = list(gives_out[component])
+            if port not in known:
+                raise Refused(f"`{component}` has no output `{port}`", f"its outputs are {', '.join(known)}")
+            component, port = gives_out[component][port]
+        found.append(f"{component}.{port}")
+    return found
 
 
 def asked_for(net: Net, outputs: tuple[str, ...]) -> frozenset[tuple[str, str]]:

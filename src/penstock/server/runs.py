@@ -19,13 +19,14 @@ from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Keys, Workforce
 from penstock.ports.log import EventLog, Header
-from penstock.ports.results import decode, loader, materialised
+from penstock.ports.results import decode, encode, loader, materialised
 from penstock.ports.undoing import unless_done_async
 from penstock.server.abandon import NobodyAsked, cancel, cancel_job
-from penstock.server.documents import Documents, Pinned
+from penstock.server.documents import Documents, Pinned, inputs_of, kept_of
 from penstock.server.driver import Driver
 from penstock.server.executions import ExecutionHost
 from penstock.server.fanout_results import gather_folded
+from penstock.server.played import ports_to_keep
 from penstock.server.stream import Observer, Stream
 
 POLL_S = 0.2
@@ -130,10 +131,13 @@ class RunUnderWay:
         context: str | None = None,
         outputs: tuple[str, ...] = (),
         sample: int | None = None,
+        keep: tuple[str, ...] = (),
     ) -> RunSummary:
-        """`context` names the context group of a job; its values lie between the defaults and the payload."""
+        """`context` names the context group of a job; its values lie between the defaults and the payload. The rows of the ports
+        in `keep` are stored; those in `outputs` are given back, the first `sample` of them."""
         world = self.world
-        net, _ = world.documents.compile(document)
+        net, compiled = world.documents.compile(document)
+        kept = ports_to_keep(keep, net, compiled)
         workload = merge_deeply(merge_deeply(net.workload, context_group(net, context)), payload)
         keys = await world.unlock(net, workload, document)  # A missing secret stops a run before there is one.
         header = Header(
@@ -147,11 +151,12 @@ class RunUnderWay:
             label=label,
             trace_id=trace_id,
         )
-        await world.log.create(header, document.as_kept().to_bytes())
+        pinned = document.as_kept().as_json()
+        await world.log.create(header, encode({**pinned, "inputs": {"keep": kept}} if kept else pinned))
         stream = await self._claim()
         try:
             host = self._host(stream, document, keys)
-            self._root = await host.begin_root(document, workload, trace_id, outputs=outputs, sample=sample)
+            self._root = await host.begin_root(document, workload, trace_id, outputs=(*outputs, *kept), sample=sample)
             return await self._drive(self._root)
         finally:
             await self._leave()
@@ -161,7 +166,8 @@ class RunUnderWay:
         header = world.log.header(self.execution_id)
         if header is None:
             raise Refused(f"there is no run `{self.execution_id}`")
-        document = Pinned.from_bytes(world.log.document(self.execution_id))
+        registered = world.log.document(self.execution_id)
+        document = Pinned.from_bytes(registered)
         stream = await self._claim()
         try:
             self.force = world.employ(self.execution_id, self.hide)
@@ -177,7 +183,7 @@ class RunUnderWay:
                 return summary_of(self.execution_id, state, stream.counts, stream.seq, world.clock.now())
             net, _ = world.documents.compile(document)
             keys = await world.unlock(net, state.workload, document)
-            self._root = await self._host(stream, document, keys).take_up_root(document)
+            self._root = await self._host(stream, document, keys).take_up_root(document, kept_of(inputs_of(registered)))
             await self._root.resume()
             return await self._drive(self._root)
         finally:

@@ -57,7 +57,7 @@ class FilesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = None
     encoding: Annotated[str, Meta(description="The encoding of text.")] = "utf-8"
-    delimiter: Annotated[str, Meta(description="What stands between the values of a CSV row.")] = ","
+    delimiter: Annotated[str, Meta(description="The delimiter between the values of a CSV row.")] = ","
     pattern: Annotated[str, Meta(description="Which names `list` gives: `*.csv`, `2024-*/*.json` …")] = "*"
     recursive: Annotated[
         bool, Meta(description="`list`: also in folders below. `delete`: a folder with all that is in it.")

@@ -35,7 +35,7 @@ class PythonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         dict[str, Any] | None,
         Meta(description="Variables of the code, and arguments of `main` where it asks for them."),
     ] = None
-    function: Annotated[str | None, Meta(description="The function to call, `main` unless told otherwise.")] = None
+    function: Annotated[str | None, Meta(description="The function to call, `main` by default.")] = None
     isolation: Annotated[
         Literal["thread", "process"] | None,
         Meta(

@@ -36,9 +36,9 @@ class ShellParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     timeout: Annotated[
         Positive | None, Meta(description="Seconds the command may take; `spec.timeout` holds as well.")
     ] = None
-    ok_codes: Annotated[
-        list[int], Meta(description="Exit codes that count as success; `[0]` unless told otherwise.")
-    ] = msgspec.field(default_factory=lambda: [0])
+    ok_codes: Annotated[list[int], Meta(description="Exit codes that count as success; `[0]` by default.")] = (
+        msgspec.field(default_factory=lambda: [0])
+    )
     output: Annotated[
         Literal["text", "json", "lines"], Meta(description="What `data` of the result is made of from the output.")
     ] = "text"

@@ -253,10 +253,11 @@ class ComponentRun:
         at = f"{self.component.place.id}:{port}"
         is_wanted = (self.node.name, port) in self.setting.outputs
         output: JsonMap = {"rows": rows.rows, "hash": rows.hash, "at": at}
+        is_asked_of_run = is_wanted and self.setting.sample is None and self.setting.depth == 0
         is_large = is_wanted and self.setting.sample is None and rows.rows > WANTED_ROWS
-        if must_last(self.flow, self.node.name, links) or is_large:
+        if must_last(self.flow, self.node.name, links) or is_large or is_asked_of_run:
             output.update(plane.store(rows))
-        if is_wanted:
+        if is_wanted and not is_asked_of_run:  # There is no caller that would read them as values.
             output["wanted"] = self._wanted(rows, output)
         if not links and not is_wanted:  # Only their number was asked for.
             plane.engine.drop(rows)

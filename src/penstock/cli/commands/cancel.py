@@ -7,11 +7,11 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from penstock.cli.naming import find_run
 from penstock.cli.output import put_json, say
 from penstock.cli.remote import server_of
 from penstock.homes import known_home
 from penstock.kernel.errors import Refused, Unavailable
+from penstock.server.finding import find_run
 
 if TYPE_CHECKING:
     from penstock.app import Embedded

@@ -9,8 +9,8 @@ from penstock.cli.arguments import CommandLineError
 from penstock.cli.doors import door_of
 from penstock.cli.layout import table
 from penstock.cli.output import put, put_json, say
-from penstock.cli.remote import Client, at
 from penstock.kernel.errors import Refused
+from penstock.remote.client import Client, at
 
 TITLES = ("PATH", "VERSION", "KIND", "KEPT", "BY")
 
@@ -21,9 +21,8 @@ def main(options: Namespace) -> int:
 
 
 def _put(door: Client, options: Namespace) -> int:
-    from penstock.cli.documents import Library
-    from penstock.cli.remote_run import as_seen_here
-    from penstock.cli.sending import Sent
+    from penstock.library import Library
+    from penstock.remote.sending import Sent, as_seen_here
 
     sent = Sent(Library(), options.file)
     if not sent.is_here:

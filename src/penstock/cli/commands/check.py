@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.cli.output import has_colour, put_json, say
-from penstock.cli.remote import Client, problems_of, server_of
+from penstock.cli.remote import server_of
+from penstock.remote.client import Client, problems_of
 
 if TYPE_CHECKING:
     from penstock.dialects.problems import Problem
@@ -30,9 +31,8 @@ class _Asked:
         self._strict = strict
 
     def examined(self, path: Path) -> Any:
-        from penstock.cli.documents import Library
-        from penstock.cli.remote_run import seen_here
-        from penstock.cli.sending import Sent
+        from penstock.library import Library
+        from penstock.remote.sending import Sent, seen_here
 
         sent = Sent(Library(), str(path))
         body = {"document": sent.body, "strict": self._strict}
@@ -50,9 +50,9 @@ def lint(options: Namespace) -> int:
 
 
 def _check(options: Namespace, *, everything: bool) -> int:
-    from penstock.cli.documents import Library, sources_of
     from penstock.dialects.problems import Severity
     from penstock.dialects.report import as_json, render, summary
+    from penstock.library import Library, sources_of
 
     url = server_of(options)
     examined = Library(strict=options.strict).compiled if url is None else _Asked(url, strict=options.strict).examined

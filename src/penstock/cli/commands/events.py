@@ -65,6 +65,7 @@ def _canonical(engine: Engine, execution_id: str, *, only_hash: bool) -> None:
 def followed(engine: Engine, execution_id: str) -> Iterator[Entry | None]:
     """Entries as they come, until the run is over or nobody works on it; None whenever there is nothing more for now."""
     from penstock.app import Embedded
+    from penstock.cli.local_feed import is_over
 
     if not isinstance(engine, Embedded):
         yield from engine.log.follow(execution_id)
@@ -72,13 +73,12 @@ def followed(engine: Engine, execution_id: str) -> Iterator[Entry | None]:
     seq = 0
     while True:
         # Asked first: what was written before the run was over is then read for certain.
-        header = engine.log.header(execution_id)
-        is_over = header is None or header.status != "running" or not engine.log.has_owner(execution_id)
+        over = is_over(engine, execution_id)
         for entry in engine.log.read(execution_id, seq):
             seq = entry.seq
             yield entry
         yield None
-        if is_over:
+        if over:
             return
         time.sleep(POLL_S)
 

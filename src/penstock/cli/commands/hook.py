@@ -11,7 +11,7 @@ from penstock.cli.arguments import CommandLineError
 from penstock.cli.doors import door_of
 from penstock.cli.layout import table
 from penstock.cli.output import put, put_json, say
-from penstock.cli.remote import Client, at
+from penstock.remote.client import Client, at
 
 SAID = ("path", "version", "payload", "is_on")
 

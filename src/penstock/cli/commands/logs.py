@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from penstock.kernel.net import Net
 
 POLL_S = 0.2
-CHUNK = 1 << 16
 
 
 def main(options: Namespace) -> int:
@@ -73,28 +72,21 @@ def _check_name(name: str, kind: str, net: Net | None) -> None:
 
 def _lines(engine: Engine, execution_id: str, *, follow: bool) -> Iterator[bytes]:
     from penstock.app import Embedded
+    from penstock.cli.local_feed import PrintedLines, is_over
 
     if not isinstance(engine, Embedded):
         yield from engine.lines(execution_id, follow=follow)
         return
-    path = engine.home / "logs" / f"{execution_id}.ndjson"
-    rest = b""
-    file = None
+    printed = PrintedLines(engine, execution_id)
     try:
         while True:
-            header = engine.log.header(execution_id)
-            is_over = header is None or header.status != "running" or not engine.log.has_owner(execution_id)
-            if file is None and path.exists():
-                file = path.open("rb")
-            while file is not None and (data := file.read(CHUNK)):
-                *whole, rest = (rest + data).split(b"\n")
-                yield from whole
+            over = is_over(engine, execution_id)
+            yield from printed.new()
             sys.stdout.flush()
-            if not follow or is_over:
+            if not follow or over:
                 break
             time.sleep(POLL_S)
-        if rest:
-            yield rest
+        if printed.rest:
+            yield printed.rest
     finally:
-        if file is not None:
-            file.close()
+        printed.close()

@@ -6,8 +6,8 @@ from argparse import Namespace
 
 from penstock.cli.doors import door_of
 from penstock.cli.output import put_json, say
-from penstock.cli.remote import at
 from penstock.projections.wording import counted
+from penstock.remote.client import at
 
 
 def main(options: Namespace) -> int:

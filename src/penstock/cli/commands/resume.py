@@ -6,8 +6,11 @@ from argparse import Namespace
 
 from penstock import homes
 from penstock.cli.conducting import Conduct, places
-from penstock.cli.naming import find_run
 from penstock.cli.remote import server_of
+from penstock.server.finding import find_run
+
+ENDED_WELL = ("completed", "cancelled")
+"""These are refused, unless iterations of them failed: then there is nothing to say about files."""
 
 
 def main(options: Namespace) -> int:
@@ -17,6 +20,8 @@ def main(options: Namespace) -> int:
 
         return resume(options, url)
     from penstock.app import embedded
+    from penstock.cli.changed_files import tell_changes
+    from penstock.server.changes import changes, text_on_disk
     from penstock.server.documents import Pinned
 
     home = homes.known_home(options.store)
@@ -27,4 +32,16 @@ def main(options: Namespace) -> int:
     document = Pinned.from_bytes(engine.log.document(header.execution_id))
     documents = run.world.documents
     net, _ = documents.compile(document)
-    return Conduct(engine, run, run.resume, options, home, net, places(documents, document)).conducted()
+    found = changes(document, text_on_disk)
+    if not options.json and header.status not in ENDED_WELL and not engine.log.has_owner(header.execution_id):
+        tell_changes(found)
+    return Conduct(
+        engine,
+        run,
+        run.resume,
+        options,
+        home,
+        net,
+        places(documents, document),
+        [change.as_json() for change in found],
+    ).conducted()

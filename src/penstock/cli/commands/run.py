@@ -35,9 +35,10 @@ def main(options: Namespace) -> int:
 
 def _run_here(options: Namespace) -> int:
     from penstock.app import embedded
-    from penstock.cli.documents import Library
     from penstock.dialects.sniff import kind_of_file
+    from penstock.library import Library
     from penstock.server.documents import Documents
+    from penstock.server.played import ports_to_keep
     from penstock.server.runs import context_group
 
     file = Path(options.file)
@@ -51,8 +52,9 @@ def _run_here(options: Namespace) -> int:
     library = Library()
     documents = Documents(library.tools, library.components_when_asked, strict=options.strict)
     document = documents.open(file, payload, options.context)
-    net, _ = documents.compile(document)
+    net, compiled = documents.compile(document)
     context_group(net, options.context)
+    ports_to_keep(options.keep, net, compiled)
     require_known(options.set, net)
     home = homes.home_for(file, options.store)
     engine = embedded(home, strict=options.strict)
@@ -63,7 +65,14 @@ def _run_here(options: Namespace) -> int:
         _warn(documents, document, options.file)
 
     async def begin() -> RunSummary:
-        return await run.start(document, payload, label=options.name, trace_id=new_trace(), context=options.context)
+        return await run.start(
+            document,
+            payload,
+            label=options.name,
+            trace_id=new_trace(),
+            context=options.context,
+            keep=tuple(options.keep),
+        )
 
     return Conduct(engine, run, begin, options, home, net, places(documents, document)).conducted()
 

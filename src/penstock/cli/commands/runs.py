@@ -13,24 +13,44 @@ from penstock.projections.wording import seconds
 from penstock.server.views import listed
 
 if TYPE_CHECKING:
-    from penstock.ports.log import Header
+    from penstock.cli.engine import Engine
+    from penstock.ports.log import Header, Status
 
+MOST_RUNNING = 100_000
 SHOWN = {"crashed": "interrupted (crashed)"}
 
 
 def main(options: Namespace) -> int:
     with looking(options) as (engine, place):
-        rows = [(header, status_of(header, engine)) for header in engine.log.headers(max(1, options.limit))]
+        rows = _chosen(engine, options)
     if options.json:
         put_json({"store": place, "runs": [listed(header, status) for header, status in rows]})
         return 0
     if not rows:
-        say(f"no runs yet in {place}")
+        is_filtered = any((options.status, options.name, options.since is not None))
+        say(f"no such runs in {place}" if is_filtered else f"no runs yet in {place}")
         return 0
     titles = ("RUN", "KIND", "NAME", "LABEL", "STATUS", "STARTED", "DURATION", "EVENTS")
     cells = (_row(header, status) for header, status in rows)
     put(table(titles, cells, spare=("EVENTS", "KIND", "DURATION", "LABEL"), cuttable="NAME"))
     return 0
+
+
+def _chosen(engine: Engine, options: Namespace) -> list[tuple[Header, str]]:
+    limit = options.limit
+
+    def found(status: Status | None, most: int = limit) -> list[tuple[Header, str]]:
+        headers = engine.log.headers(most, status=status, name=options.name, since=options.since)
+        return [(header, status_of(header, engine)) for header in headers]
+
+    if options.status not in ("running", "interrupted"):
+        return found(options.status)
+    # What the log calls running and nobody works on is shown as interrupted: it is chosen as such, too.
+    under_way = found("running", MOST_RUNNING)
+    if options.status == "running":
+        return [one for one in under_way if one[1] == "running"][:limit]
+    stopped = [*found("interrupted"), *(one for one in under_way if one[1] != "running")]
+    return sorted(stopped, key=lambda one: one[0].started_at, reverse=True)[:limit]
 
 
 def _row(header: Header, status: str) -> tuple[str, ...]:

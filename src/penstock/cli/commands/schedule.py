@@ -9,7 +9,7 @@ from penstock.cli import inputs
 from penstock.cli.doors import door_of
 from penstock.cli.layout import table
 from penstock.cli.output import put, put_json, say
-from penstock.cli.remote import Client, at
+from penstock.remote.client import Client, at
 
 SAID = ("cron", "path", "zone", "version", "payload", "context", "missed", "is_on")
 """What people have said about a schedule, as the API takes it."""

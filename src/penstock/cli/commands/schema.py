@@ -10,7 +10,7 @@ from penstock.cli.output import put
 def main(options: Namespace) -> int:
     import msgspec
 
-    from penstock.cli.documents import Library
+    from penstock.library import Library
     from penstock.ports.results import encode
 
     library = Library()

@@ -9,7 +9,7 @@ from penstock.cli.arguments import CommandLineError
 from penstock.cli.doors import door_of
 from penstock.cli.layout import table
 from penstock.cli.output import put, put_json, say
-from penstock.cli.remote import Client, at
+from penstock.remote.client import Client, at
 
 
 def main(options: Namespace) -> int:
@@ -59,5 +59,5 @@ def _revoke(door: Client, options: Namespace) -> int:
     if options.json:
         put_json({"id": meant[0]["id"], "status": "revoked", "exit_code": 0})
     else:
-        say(f"token `{meant[0]['name']}` ({meant[0]['id']}) is useless now")
+        say(f"token `{meant[0]['name']}` ({meant[0]['id']}) is revoked")
     return 0

@@ -8,8 +8,8 @@ from typing import Any
 from penstock.cli.doors import door_of
 from penstock.cli.layout import table
 from penstock.cli.output import put, put_json, say
-from penstock.cli.remote import at
 from penstock.projections.wording import seconds
+from penstock.remote.client import at
 
 
 def main(options: Namespace) -> int:

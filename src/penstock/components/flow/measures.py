@@ -52,9 +52,7 @@ def _components(call: Call) -> Iterator[tuple[str, Mapping[str, Any]]]:
 class LogCatcherParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     catch: Annotated[
         list[Literal["error", "die", "warning"]],
-        Meta(
-            description="Which of them: failures, what `die` said, what `warn` said; all three unless told otherwise."
-        ),
+        Meta(description="Which of them: failures, what `die` said, what `warn` said; all three by default."),
     ] = msgspec.field(default_factory=lambda: ["error", "die", "warning"])
 
 

@@ -55,9 +55,7 @@ class ReadCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     file_column: words.FileColumn = None
     sample: Annotated[
         int,
-        Meta(
-            ge=-1, description="Lines from which types are found out; -1 for all of them, which reads the file twice."
-        ),
+        Meta(ge=-1, description="Lines from which types are inferred; -1 for all of them, which reads the file twice."),
     ] = 20_480
     max_line_bytes: Annotated[int, Meta(ge=1, description="The longest line that is accepted.")] = 2_097_152
     on_error: words.OnError = "fail"

@@ -40,7 +40,7 @@ class ReadJsonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     date_format: words.DateFormat = None
     timestamp_format: words.TimestampFormat = None
     file_column: words.FileColumn = None
-    sample: Annotated[int, Meta(ge=-1, description="Objects from which keys and types are found out; -1 for all.")] = (
+    sample: Annotated[int, Meta(ge=-1, description="Objects from which keys and types are inferred; -1 for all.")] = (
         20_480
     )
     max_object_bytes: Annotated[int, Meta(ge=1, description="The largest object that is accepted.")] = 16_777_216

@@ -25,7 +25,7 @@ class PositionalColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True)
         words.AtLeastOne | None,
         Meta(description="Where it begins, the first character being 1; after the column before it if left out."),
     ] = None
-    type: Annotated[str | None, Meta(description="Its type; found out from all values when left out.")] = None
+    type: Annotated[str | None, Meta(description="Its type; inferred from all values when left out.")] = None
     format: Annotated[str | None, Meta(description="How its dates or timestamps are written, such as `%Y%m%d`.")] = None
 
 

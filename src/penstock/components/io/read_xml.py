@@ -27,7 +27,7 @@ class XmlColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One column: where its value is within the row's element, and what it is."""
 
     path: Annotated[str, Meta(min_length=1, description="Such as `customer/name`, `@id`, `price/@currency` or `.`.")]
-    type: Annotated[str | None, Meta(description="Its type; found out from all values when left out.")] = None
+    type: Annotated[str | None, Meta(description="Its type; inferred from all values when left out.")] = None
     format: Annotated[str | None, Meta(description="How its dates or timestamps are written, such as `%d.%m.%Y`.")] = (
         None
     )

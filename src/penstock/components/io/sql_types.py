@@ -9,7 +9,7 @@ from penstock.data.untyped import NOTHING
 from penstock.tools.sql.lexer import Dialect
 
 EXACT = "numeric"
-"""A number with as many digits as it needs: its type is found out from all values."""
+"""A number with as many digits as it needs: its type is inferred from all values."""
 
 _POSTGRES = {
     16: "BOOLEAN",

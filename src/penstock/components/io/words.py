@@ -35,7 +35,7 @@ Append = Annotated[
     ),
 ]
 Delimiter = Annotated[
-    str, Meta(min_length=1, max_length=4, description="What stands between two values; `tab` for a tabulator.")
+    str, Meta(min_length=1, max_length=4, description="The delimiter between two values; `tab` for a tab character.")
 ]
 Encoding = Annotated[
     str,
@@ -49,7 +49,7 @@ NullTexts = Annotated[
 Decimal = Annotated[
     str, Meta(min_length=1, max_length=1, description="What stands before the decimals of a number: `.` or `,`.")
 ]
-Thousands = Annotated[Character | None, Meta(description="What stands between the thousands of a number.")]
+Thousands = Annotated[Character | None, Meta(description="The separator of thousands in a number.")]
 DateFormat = Annotated[
     str | None, Meta(description="How dates are written, such as `%d/%m/%Y`; `2024-12-31` when left out.")
 ]
@@ -81,7 +81,7 @@ class NamedColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A column and its type."""
 
     name: Annotated[str, Meta(min_length=1, description="Its name.")]
-    type: Annotated[str | None, Meta(description="Its type, such as `integer`; found out when left out.")] = None
+    type: Annotated[str | None, Meta(description="Its type, such as `integer`; inferred when left out.")] = None
 
 
 Columns = list[str | NamedColumn]

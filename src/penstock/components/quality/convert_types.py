@@ -31,7 +31,7 @@ class Wanted(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         Meta(description="How a date or time is written, such as `%d/%m/%Y %H:%M`, in the text it is or becomes."),
     ] = None
     decimal: Annotated[str, Meta(min_length=1, max_length=1, description="What stands before the decimals.")] = "."
-    thousands: Annotated[Mark | None, Meta(description="What stands between the thousands.")] = None
+    thousands: Annotated[Mark | None, Meta(description="The separator of thousands.")] = None
     true_values: Annotated[list[str], Meta(description="Texts that mean true; then nothing else does.")] = (
         msgspec.field(default_factory=list)
     )

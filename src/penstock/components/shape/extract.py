@@ -228,7 +228,7 @@ connections:
 
 
 class ExtractDelimitedParams(ExtractParams, kw_only=True):
-    separator: Annotated[str, Meta(min_length=1, description="What stands between two pieces.")] = ","
+    separator: Annotated[str, Meta(min_length=1, description="The delimiter between two pieces.")] = ","
     into: Annotated[Names, Meta(description="The new columns in their order: names, or name -> type.")]
     trim: Annotated[bool, Meta(description="Take blanks off the ends of each piece.")] = True
     ragged: Annotated[

@@ -26,9 +26,7 @@ class Layout(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ] = None
     decimals: Annotated[Digits | None, Meta(description="For numbers: digits after the decimal mark.")] = None
     decimal: Annotated[str, Meta(min_length=1, max_length=1, description="The decimal mark.")] = "."
-    thousands: Annotated[str, Meta(max_length=1, description="What stands between thousands; nothing unless told.")] = (
-        ""
-    )
+    thousands: Annotated[str, Meta(max_length=1, description="The separator of thousands; none by default.")] = ""
     width: Annotated[Width | None, Meta(description="At least so many characters; filled on the left for numbers.")] = (
         None
     )

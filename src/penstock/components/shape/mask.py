@@ -53,7 +53,7 @@ class Mask(Transform[MaskParams]):
 
     A digest is the same for the same value and `salt`, so joins and counts still work; without a salt, short values such as
     telephone numbers can be found by trying all of them. Missing values stay missing, except with `redact`. `keep` shows the
-    first or last characters and one `text` (`*` unless told) for each of the others; a value so short that nothing would be
+    first or last characters and one `text` (`*` by default) for each of the others; a value so short that nothing would be
     hidden is hidden wholly. Masked columns are text.
     """
 

@@ -24,7 +24,7 @@ class SelectParams(Parameters):
         Chosen | None,
         Meta(
             description="The columns that go on, in this order: a list of names, or a mapping of new name to old name. In a "
-            "list, `{new: old}` renames one and `*` stands for all that are not named. All of them unless told."
+            "list, `{new: old}` renames one and `*` stands for all that are not named. All of them by default."
         ),
     ] = None
     exclude: Annotated[list[str], Meta(description="Columns to leave out.")] = []  # noqa: RUF012

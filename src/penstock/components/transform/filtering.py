@@ -104,7 +104,7 @@ def _split(condition: exp.Expr, text: str, schema: Schema) -> dict[str, exp.Quer
 
 
 class UniqueParams(Parameters):
-    by: Annotated[list[str] | None, Meta(description="The columns that make rows alike; all of them unless told.")] = (
+    by: Annotated[list[str] | None, Meta(description="The columns that make rows alike; all of them by default.")] = (
         None
     )
 
@@ -272,7 +272,7 @@ def _fewest(draw: exp.Expr, place: exp.Expr, count: int) -> exp.Expr:
 class TopParams(Parameters):
     n: Annotated[int, Meta(ge=0, description="How many rows, of each group if there are groups.")]
     by: Annotated[
-        list[By] | None, Meta(description="The order, as in `sort`; that of the input unless told: `[amount desc]`.")
+        list[By] | None, Meta(description="The order, as in `sort`; that of the input by default: `[amount desc]`.")
     ] = None
     per: Annotated[list[str], Meta(description="Columns whose values make groups.")] = []  # noqa: RUF012
 

@@ -106,7 +106,7 @@ class DenormaliseParams(Parameters):
     by: Annotated[list[str], Meta(min_length=1, description="The columns that make groups.")]
     column: Annotated[str | None, Meta(description="The column to gather.")] = None
     columns: Annotated[list[str] | None, Meta(description="The columns to gather, if there are several.")] = None
-    separator: Annotated[str, Meta(description="What stands between the values.")] = ","
+    separator: Annotated[str, Meta(description="The delimiter between the values.")] = ","
     as_list: Annotated[bool, Meta(description="Make a list of them instead of one text.")] = False
     distinct: Annotated[bool, Meta(description="Each value once.")] = False
 

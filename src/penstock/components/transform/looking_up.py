@@ -45,7 +45,7 @@ class LookupParams(Parameters):
     path: Annotated[str | None, Meta(description="A file that holds the lookup.")] = None
     format: Annotated[
         Literal["csv", "parquet", "json"] | None,
-        Meta(description="What the file is; its extension says so unless told."),
+        Meta(description="What the file is; its extension says so by default."),
     ] = None
     connection: Annotated[str | None, Meta(description="A database that holds the lookup, as in `read_sql`.")] = None
     auth: Annotated[str | None, Meta(description="A keychain entry for the database, as in `read_sql`.")] = None
@@ -57,7 +57,7 @@ class LookupParams(Parameters):
     columns: Annotated[
         list[str] | dict[str, str] | None,
         Meta(
-            description="Which columns to take from the lookup: names, or a mapping of new name to name. All unless told."
+            description="Which columns to take from the lookup: names, or a mapping of new name to name. All by default."
         ),
     ] = None
     how: Annotated[

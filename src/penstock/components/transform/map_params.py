@@ -52,7 +52,7 @@ class MapParams(Parameters):
         dict[str, str], Meta(description="Name to SQL expression, for use below as `name` or `var.name`.")
     ] = {}  # noqa: RUF012
     outputs: Annotated[
-        dict[str, OutputSpec], Meta(description="Output port -> what it gives; `main` with all columns unless told.")
+        dict[str, OutputSpec], Meta(description="Output port -> what it gives; `main` with all columns by default.")
     ] = {}  # noqa: RUF012
     suffix: Annotated[
         str, Meta(min_length=1, description="What is added to a column of a lookup whose name is taken.")

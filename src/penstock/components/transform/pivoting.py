@@ -32,7 +32,7 @@ class PivotParams(Parameters):
     column: Annotated[str, Meta(description="The column whose values become columns.")]
     value: Annotated[str, Meta(description="The column whose values go into them.")]
     by: Annotated[
-        list[str] | None, Meta(description="The columns that make groups, one row each; all others unless told.")
+        list[str] | None, Meta(description="The columns that make groups, one row each; all others by default.")
     ] = None
     aggregate: Annotated[Gathering, Meta(description="What is made of several values for one field.")] = "sum"
     values: Annotated[

@@ -31,7 +31,7 @@ class Sort(Transform[SortParams]):
     """Sort the rows.
 
     Rows that are equal in everything `by` names stay in the order in which they came. Missing values come last, in both
-    directions, unless told otherwise.
+    directions, by default.
     """
 
     type = "sort"

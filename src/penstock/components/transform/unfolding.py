@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 class NormaliseParams(Parameters):
     column: Annotated[str, Meta(description="The column with several values: text to cut, or a list.")]
-    separator: Annotated[str, Meta(min_length=1, description="What stands between the values of a text.")] = ","
+    separator: Annotated[str, Meta(min_length=1, description="The delimiter between the values of a text.")] = ","
     trim: Annotated[bool, Meta(description="Cut blanks off both ends of each value.")] = True
     keep_empty: Annotated[
         bool, Meta(description="A row without any value stays, with nothing in the column; otherwise it goes.")
@@ -139,10 +139,10 @@ def _values(params: NormaliseParams, column: str, schema: Schema) -> exp.Expr:
 
 class UnpivotParams(Parameters):
     columns: Annotated[
-        list[str] | None, Meta(description="The columns that become rows; all that are not in `keep` unless told.")
+        list[str] | None, Meta(description="The columns that become rows; all that are not in `keep` by default.")
     ] = None
     keep: Annotated[
-        list[str] | None, Meta(description="The columns that are repeated; all that are not in `columns` unless told.")
+        list[str] | None, Meta(description="The columns that are repeated; all that are not in `columns` by default.")
     ] = None
     name: Annotated[str, Meta(min_length=1, description="The new column for the old column names.")] = "name"
     value: Annotated[str, Meta(min_length=1, description="The new column for the values.")] = "value"

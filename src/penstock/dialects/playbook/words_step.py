@@ -65,7 +65,7 @@ STEP = {
             "admit": Word("May a token come in? Asked before the step is scheduled.", ref("admit")),
             "lifecycle": Word("Time limits of one run of the step.", ref("lifecycle")),
             "failure": Word(
-                "What a failed iteration means for the others; loops are `fail_fast` unless told otherwise.",
+                "What a failed iteration means for the others; loops are `fail_fast` by default.",
                 ref("failure"),
             ),
             "fanout": Word("The same as `step.spec.fanout`.", ref("fanout")),

@@ -201,14 +201,29 @@ SELECT execution_id, kind, name, path, digest, status, started_at, ended_at, las
 FROM execution WHERE execution_id = %(execution_id)s;
 
 -- name: headers
--- The newest executions first; of those that are older than one, and have a status and a name.
+-- The newest executions first. `{filters}` are the conditions below, of the values that are given.
 SELECT execution_id, kind, name, path, digest, status, started_at, ended_at, last_seq, label, trace_id
 FROM execution
-WHERE number < CASE WHEN %(after)s::text IS NULL THEN 9223372036854775807
-    ELSE (SELECT number FROM execution WHERE execution_id = %(after)s) END
-  AND (%(status)s::text IS NULL OR status = %(status)s)
-  AND (%(name)s::text IS NULL OR name = %(name)s)
+WHERE true{filters}
 ORDER BY number DESC LIMIT %(limit)s;
+
+-- name: headers.after
+-- Registered before this one.
+number < (SELECT number FROM execution WHERE execution_id = %(after)s);
+
+-- name: headers.status
+-- In this status.
+status = %(status)s;
+
+-- name: headers.name
+-- With this name or label.
+(name = %(name)s OR label = %(name)s);
+
+-- name: headers.since
+-- Started then or later. Clocks jump, so the number of the oldest bounds the search, and the time itself decides.
+-- OFFSET keeps the planner from walking all numbers in order until it meets the first.
+number >= (SELECT min(number) FROM (SELECT number FROM execution WHERE started_at >= %(since)s OFFSET 0) AS late)
+  AND started_at >= %(since)s;
 
 -- name: named
 -- The executions that a label or the beginning of an id can mean, the newest first.

@@ -85,7 +85,7 @@ FROM execution AS x
 WHERE x.id = ? AND NOT x.forgotten;
 
 -- name: headers
--- The newest executions first; of those that are older than one, and have a status and a name.
+-- The newest executions first. `{filters}` are the conditions below, of the values that are given.
 SELECT
   x.id, x.kind, x.name, x.path, x.digest, x.status, x.started_at, x.ended_at,
   coalesce((SELECT e.place - (x.key << 36) FROM event AS e
@@ -93,12 +93,26 @@ SELECT
     ORDER BY e.place DESC LIMIT 1), 0) AS last_seq,
   x.label, x.trace_id
 FROM execution AS x
-WHERE NOT x.forgotten
-  AND x.key < CASE WHEN :after IS NULL THEN 9223372036854775807 ELSE (SELECT o.key FROM execution AS o WHERE o.id = :after) END
-  AND (:status IS NULL OR x.status = :status)
-  AND (:name IS NULL OR x.name = :name)
+WHERE NOT x.forgotten{filters}
 ORDER BY x.key DESC
 LIMIT :limit;
+
+-- name: headers.after
+-- Registered before this one.
+x.key < (SELECT o.key FROM execution AS o WHERE o.id = :after);
+
+-- name: headers.status
+-- In this status.
+x.status = :status;
+
+-- name: headers.name
+-- With this name or label.
+(x.name = :name OR x.label = :name);
+
+-- name: headers.since
+-- Started then or later. Clocks jump, so the key of the oldest bounds the search, and the time itself decides.
+-- The plus keeps the planner from walking all keys in order until it meets the first.
+x.key >= (SELECT min(+o.key) FROM execution AS o WHERE o.started_at >= :since) AND x.started_at >= :since;
 
 -- name: named
 -- The executions that a label or the beginning of an id can mean, the newest first.

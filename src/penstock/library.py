@@ -1,4 +1,4 @@
-"""Documents as commands open them: a playbook by the playbooks' compiler, a job or joblet by the jobs'."""
+"""Documents as people open them: a playbook by the playbooks' compiler, a job or joblet by the jobs'."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.arguments import CommandLineError
 from penstock.dialects.sniff import kind_of, kind_of_file
+from penstock.kernel.errors import Refused
 
 if TYPE_CHECKING:
     from penstock.dialects.job import CompiledJob
@@ -79,9 +79,7 @@ class Library:
 
         found = self.valid(path)
         if not isinstance(found, CompiledJob):
-            raise CommandLineError(
-                f"`{path}` is a playbook, which has no {what}", "give a job: a file with `components`"
-            )
+            raise Refused(f"`{path}` is a playbook, which has no {what}", "give a job: a file with `components`")
         return found
 
 

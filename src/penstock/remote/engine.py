@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from penstock.cli.remote import Client, at
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef, key_of
-from penstock.ports.log import Entry, EventLog, Header
+from penstock.ports.log import Entry, EventLog, Header, Status
 from penstock.ports.results import decode, encode
+from penstock.ports.wire import iso
+from penstock.remote.client import Client, at
 from penstock.server.documents import Documents
 from penstock.server.views import Views
 from penstock.tools.registry import Registry
@@ -33,11 +34,14 @@ class RemoteLog:
         """By anything that names a run; the server refuses what names none, or several."""
         return header_of(self._client.get(at("executions", name, "header")))
 
-    def headers(self, limit: int = 100) -> list[Header]:
+    def headers(
+        self, limit: int = 100, *, status: Status | None = None, name: str | None = None, since: float | None = None
+    ) -> list[Header]:
         found: list[Header] = []
         after = None
+        wanted = {"status": status, "name": name, "since": None if since is None else iso(since)}
         while len(found) < limit:
-            page = self._client.get(at("executions"), limit=min(PAGE, limit - len(found)), after=after)
+            page = self._client.get(at("executions"), limit=min(PAGE, limit - len(found)), after=after, **wanted)
             found += [header_of(one) for one in page["runs"]]
             after = page["next"]
             if after is None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from os.path import normpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.parsing import CommandLineError
-from penstock.kernel.errors import PenstockError
+from penstock.kernel.errors import PenstockError, Refused
 
 if TYPE_CHECKING:
-    from penstock.cli.documents import Library
+    from penstock.dialects.problems import Problem
     from penstock.kernel.net import Net
+    from penstock.library import Library
 
 CALLS = {"playbook", "job", "run_job"}
 MOST = 200
@@ -61,9 +63,7 @@ def _gather(library: Library, net: Net, folder: Path, sources: dict[str, str]) -
             if str(file) in sources or not file.is_file():
                 continue
             if len(sources) >= MOST:
-                raise CommandLineError(
-                    f"the document calls more than {MOST} others", "keep them in the catalog instead"
-                )
+                raise Refused(f"the document calls more than {MOST} others", "keep them in the catalog instead")
             try:
                 found = library.compiled(file)
             except PenstockError:
@@ -79,3 +79,19 @@ def _called(net: Net) -> list[str]:
     tasks = [task for node in net.nodes.values() for task in node.tasks if task.kind in CALLS]
     paths = [task.params.get("path") for task in tasks]
     return [path for path in paths if isinstance(path, str) and "{{" not in path]
+
+
+def as_seen_here(error: Refused, sent: Sent) -> Refused:
+    """The problems of a document, with the name and the text that it has here."""
+    from penstock.server.documents import DocumentInvalid
+
+    if not isinstance(error, DocumentInvalid) or not sent.is_here:
+        return error
+    return DocumentInvalid(sent.given, seen_here(error.problems, sent), sent.text)
+
+
+def seen_here(problems: Iterable[Problem], sent: Sent) -> list[Problem]:
+    return [
+        replace(one, place=replace(one.place, file=sent.given)) if one.place.file == sent.file else one
+        for one in problems
+    ]

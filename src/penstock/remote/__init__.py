@@ -1,0 +1,1 @@
+"""A server seen from outside, over its HTTP API: for the command line and for Python."""

@@ -1,0 +1,328 @@
+"""Asking a server. What it refuses is refused here in the same words, and what cannot be reached is tried again for a while.
+
+Several servers of one fleet are as good as one: whichever answers is asked, and the next one when it does not.
+
+Law: nothing is done twice. A request that may have arrived is sent again only if that changes nothing: when it only reads, or
+carries a key by which the server knows it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+from penstock.kernel.errors import Damaged, PenstockError, Refused, Unavailable
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx2
+
+SERVER, TOKEN = "PENSTOCK_SERVER", "PENSTOCK_TOKEN"
+CONNECT_S, READ_S = 5.0, 60.0
+PAUSES_S = (0.2, 0.5, 1.0)
+"""Between tries."""
+START = "is it running? `penstock serve` or `penstock up` starts one"
+ENDED_BY = b'{"error":'
+"""So the last line begins of an answer that a server could not bring to its end."""
+
+
+def error_of(status: int, body: Any, url: str) -> PenstockError:
+    """What a server said instead of an answer."""
+    error = body.get("error") if isinstance(body, dict) else None
+    if not isinstance(error, dict):
+        return Unavailable(f"`{url}` answers {status}, and not as a Penstock server does", "is it the right URL?")
+    message, hint = str(error.get("message")), error.get("hint")
+    if error.get("code") == "damaged":
+        return Damaged(message, hint)
+    if status >= 500:
+        return Unavailable(message, hint)
+    if error.get("code") == "document_invalid":
+        return _invalid(error)
+    if status == 401 and not os.environ.get(TOKEN):
+        return Refused(message, f"set `{TOKEN}` to a token of the server; `penstock token add NAME` makes one there")
+    return Refused(message, hint)
+
+
+def problems_of(found: Any) -> list[Any]:
+    from penstock.dialects.problems import Place, Problem, Severity
+
+    return [
+        Problem(
+            str(one.get("code")),
+            Severity(one.get("severity", "error")),
+            str(one.get("message")),
+            Place(
+                str(one.get("file")), int(one["line"]), int(one["column"]), int(one.get("end_column") or one["column"])
+            ),
+            str(one.get("label") or ""),
+            str(one.get("hint") or ""),
+            str(one.get("rewrite") or ""),
+            str(one.get("path") or ""),
+        )
+        for one in found
+    ]
+
+
+def _invalid(error: Mapping[str, Any]) -> PenstockError:
+    from penstock.server.documents import DocumentInvalid
+
+    problems = problems_of(error.get("problems") or ())
+    return DocumentInvalid(problems[0].place.file if problems else "", problems, "")
+
+
+class Client:
+    def __init__(self, url: str, token: str | None = None, patience_s: float = 0.0) -> None:
+        """`url`: of a server, or of several of one fleet, with commas between them.
+
+        `patience_s`: so long at the least is tried again what may be, once a server was there: what was never there is not
+        waited for.
+        """
+        self.given = url
+        self.urls = [_checked(one.strip()) for one in url.split(",") if one.strip()]
+        if not self.urls:
+            raise _no_url(url)
+        self.note: Callable[[str], None] = lambda text: None
+        """Gets a line when no server answers any more, and when one does again."""
+        self.patience_s = patience_s
+        self._token = token if token is not None else os.environ.get(TOKEN)
+        self._turn = 0
+        self._was_there = False
+        self._lost_at: float | None = None
+
+    @property
+    def url(self) -> str:
+        """The server that is asked next."""
+        return self.urls[self._turn % len(self.urls)]
+
+    def turn(self) -> None:
+        """To the next server."""
+        self._turn += 1
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._token}"} if self._token else {}
+
+    # ---- whether anybody is heard
+
+    def lost(self, error: PenstockError) -> bool:
+        """Nobody answers: whether to go on trying."""
+        if not self.patience_s or not self._was_there:
+            return False
+        if self._lost_at is None:
+            self._lost_at = time.monotonic()
+            self.note(f"{error.message}; trying for {self.patience_s:g} s to hear of the run again")
+        return time.monotonic() - self._lost_at < self.patience_s
+
+    def found(self) -> None:
+        self._was_there = True
+        if self._lost_at is not None:
+            self._lost_at = None
+            self.note(f"following the run again at {self.url}")
+
+    # ---- one answer
+
+    def get(self, path: str, **params: Any) -> Any:
+        return self.ask("GET", path, params=params, is_safe=True)
+
+    def post(self, path: str, body: Any = None, *, key: str | None = None) -> Any:
+        """With a `key`, the server knows a request that comes again."""
+        headers = {"Idempotency-Key": key} if key is not None else {}
+        return self.ask("POST", path, body=body, headers=headers, is_safe=key is not None)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        is_safe: bool = False,
+    ) -> Any:
+        data = self.raw(method, path, params=params, body=body, headers=headers, is_safe=is_safe)
+        return decoded(data) if data else None
+
+    def raw(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        is_safe: bool = False,
+    ) -> bytes:
+        """`is_safe`: asking again changes nothing."""
+        from penstock.ports.results import encode
+
+        sent: dict[str, Any] = {"headers": {**self.headers, **(headers or {})}, "params": _given(params)}
+        if body is not None:
+            sent["content"] = encode(body)
+            sent["headers"]["Content-Type"] = "application/json"
+        for pause, is_enough in self._pauses():
+            try:
+                data = self._once(method, path, sent, is_safe=is_safe)
+            except _Again as again:
+                self.turn()
+                is_waited_for = pause > 0 and self.lost(again.error)
+                if is_enough and not is_waited_for:
+                    raise again.error from again
+                time.sleep(pause)
+            else:
+                self.found()
+                return data
+        raise AssertionError("there is always another pause")
+
+    def _pauses(self) -> Iterator[tuple[float, bool]]:
+        """One after each try, none between one server and the next; and whether so many tries are enough."""
+        pauses = iter(PAUSES_S)
+        while True:
+            yield from ((0.0, False) for _ in self.urls[1:])
+            pause = next(pauses, None)
+            yield (PAUSES_S[-1], True) if pause is None else (pause, False)
+
+    def _once(self, method: str, path: str, sent: Mapping[str, Any], *, is_safe: bool) -> bytes:
+        import httpx2
+
+        try:
+            with self._opened() as client:
+                response = client.request(method, path, **sent)
+        except httpx2.ConnectError as error:
+            raise _Again(self._unreachable(error)) from error
+        except httpx2.TransportError as error:
+            self._was_there = True  # It may have taken what it was asked.
+            failed = Unavailable(f"the server at `{self.url}` did not answer: {_said(error)}", START)
+            raise (_Again(failed) if is_safe else failed) from error
+        if response.is_success:
+            return bytes(response.content)
+        failed = error_of(response.status_code, decoded(response.content), self.url)  # type: ignore[assignment]
+        raise _Again(failed) if response.status_code == 503 and is_safe else failed
+
+    # ---- answers without end
+
+    @contextmanager
+    def streamed(self, path: str, **params: Any) -> Iterator[Iterator[bytes]]:
+        """The pieces of an answer as they come."""
+        import httpx2
+
+        with ExitStack() as stack:
+            response = self._begun(stack, path, params)
+            try:
+                if not response.is_success:
+                    raise error_of(response.status_code, decoded(response.read()), self.url)
+                yield response.iter_bytes()
+            except httpx2.TransportError as error:
+                raise Unavailable(f"the connection to `{self.url}` broke off: {_said(error)}", "try again") from error
+
+    def _begun(self, stack: ExitStack, path: str, params: Mapping[str, Any]) -> httpx2.Response:
+        """The beginning of an answer, of the first server that gives one."""
+        import httpx2
+
+        for left in reversed(range(len(self.urls))):
+            try:
+                client = stack.enter_context(self._opened())
+                asked = client.stream("GET", path, params=_given(params), headers=self.headers)
+                return stack.enter_context(asked)
+            except httpx2.TransportError as error:
+                failed = self._unreachable(error)
+                self.turn()
+                if not left:
+                    raise failed from error
+        raise AssertionError("there is a server at the least")
+
+    def lines(self, path: str, **params: Any) -> Iterator[bytes]:
+        """Lines of JSON."""
+        for page in self.pages(path, **params):
+            yield from page
+
+    def pages(self, path: str, **params: Any) -> Iterator[list[bytes]]:
+        """The same as they come; without the empty ones, which only say that the server is still there."""
+        with self.streamed(path, **params) as pieces:
+            rest = b""
+            for piece in pieces:
+                *whole, rest = (rest + piece).split(b"\n")
+                lines = [line for line in whole if line]
+                if lines and lines[-1].startswith(ENDED_BY):
+                    yield lines[:-1]
+                    raise error_of(500, decoded(lines[-1]), self.url)
+                yield lines
+            if rest:
+                raise Unavailable(f"the answer of `{self.url}` was cut off", "try again")
+
+    def _opened(self) -> httpx2.Client:
+        import httpx2
+
+        timeout = httpx2.Timeout(READ_S, connect=CONNECT_S)
+        return httpx2.Client(base_url=self.url, timeout=timeout, verify=tls_for(self.url))
+
+    def _unreachable(self, error: Exception) -> Unavailable:
+        return Unavailable(f"no server answers at `{self.url}`: {_said(error)}", START)
+
+
+def tls_for(url: str) -> ssl.SSLContext:
+    """To read all authorities that the machine trusts takes longer than to ask: it is done once, and where they are needed."""
+    import ssl
+
+    return _usual_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+@cache
+def _usual_context() -> ssl.SSLContext:
+    import httpx2
+
+    return httpx2.create_ssl_context()
+
+
+def _checked(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise _no_url(url)
+    return url.rstrip("/")
+
+
+def _no_url(text: str) -> Refused:
+    return Refused(f"`{text}` is not the URL of a server", f"such as `http://127.0.0.1:8470`; `--server` or `{SERVER}`")
+
+
+class _Again(Exception):
+    """It may go better the next time."""
+
+    def __init__(self, error: PenstockError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+def decoded(data: bytes) -> Any:
+    """None for what is no JSON: other programs answer, too."""
+    from msgspec import DecodeError
+
+    from penstock.ports.results import decode
+
+    try:
+        return decode(data)
+    except DecodeError:
+        return None
+
+
+def at(*parts: str) -> str:
+    """A path of the API, from names that may hold anything."""
+    return "/api/" + "/".join(quote(part, safe="@") for part in parts)
+
+
+def _given(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    shown = {True: "true", False: "false"}
+    return {
+        name: shown[value] if isinstance(value, bool) else value
+        for name, value in (params or {}).items()
+        if value is not None
+    }
+
+
+def _said(error: Exception) -> str:
+    return (str(error) or type(error).__name__).lower()
