@@ -30,9 +30,9 @@ def seed(execution_id: str) -> int:
 
 
 def checksum(start: int, entry: Sequence[Any]) -> int:
-    """Of an entry, or of a row that begins with the fields of one. 32 bits, unsigned."""
-    seq, ts, kind, scope, task, clock, cause, source, worker, payload = entry[:10]
-    texts = "\0".join((kind, scope, task or "", clock, cause or "", source, worker or ""))
+    """Of an entry: 32 bits, unsigned."""
+    seq, ts, kind, scope, task, clock, cause, source, worker, payload = entry
+    texts = f"{kind}\0{scope}\0{task or ''}\0{clock}\0{cause or ''}\0{source}\0{worker or ''}"
     return crc32(payload, crc32(texts.encode(), crc32(_numbers(seq, ts), start)))
 
 
@@ -40,19 +40,19 @@ def verified(execution_id: str, rows: Iterable[Sequence[Any]], where: object) ->
     """Entries from rows that have their checksum, or None, at the end. `where` they were read, for people."""
     start = seed(execution_id)
     for row in rows:
-        kept = row[10]
-        if kept is None:
-            _check_readable(execution_id, row, where)
-        elif kept != _computed(start, row):
-            raise damaged(execution_id, row[0], "its checksum is not the one it was written with", where)
-        yield _entry(row[:10])
+        kept, entry = row[10], _entry(row[:10])
+        try:
+            if kept is None:
+                _check_readable(execution_id, row, where)
+            elif kept != checksum(start, entry):
+                raise _not_as_written(execution_id, entry, where)
+        except (TypeError, ValueError, struct.error) as error:  # A field has become something that no field is.
+            raise _not_as_written(execution_id, entry, where) from error
+        yield entry
 
 
-def _computed(start: int, row: Sequence[Any]) -> int | None:
-    try:
-        return checksum(start, row)
-    except (TypeError, ValueError, struct.error):  # A field has become something that no field is.
-        return None
+def _not_as_written(execution_id: str, entry: Entry, where: object) -> Damaged:
+    return damaged(execution_id, entry.seq, "its checksum is not the one it was written with", where)
 
 
 def _check_readable(execution_id: str, row: Sequence[Any], where: object) -> None:

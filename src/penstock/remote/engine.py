@@ -168,7 +168,7 @@ def entry_of(data: Any) -> Entry:
         data["scope"],
         data["task_run_id"],
         encode(data["clock"]).decode(),
-        data["cause"],
+        data["cause"] and data["cause"].removeprefix(f"{data['execution_id']}/"),
         data["source"],
         data["worker_id"],
         encode(data["payload"]),

@@ -31,7 +31,7 @@ class Stream:
         self.seq = 0
         self.observers: list[Observer] = []
         self._log = log
-        self._clock = clock
+        self._clock = clock.now
         self._latest = 0.0
         """When the last event happened."""
         self.now = self._now
@@ -54,13 +54,18 @@ class Stream:
 
     def _now(self) -> float:
         """Not before the last event: a clock may be set back."""
-        return max(self._clock.now(), self._latest)
+        now = self._clock()
+        return now if now > self._latest else self._latest
 
     def record(self, fact: Fact, ts: float | None = None) -> None:
         """`ts`: when it happened, if that was elsewhere. A clock there that is fast does not count."""
         now = self.now()
-        ts = now if ts is None else max(self._latest, min(ts, now))
-        self._latest = max(self._latest, ts)
+        if ts is None or ts > now:
+            ts = now
+        elif ts < self._latest:
+            ts = self._latest
+        if ts > self._latest:
+            self._latest = ts
         evolve(self.tree, fact, ts)
         self.seq += 1
         entry = to_entry(fact, self.seq, ts, self._worker)

@@ -246,7 +246,7 @@ class HttpTool(Tool[HttpParams]):
         limits, retry = TimeLimits.of(call.spec), InnerRetry.of(call.spec)
         check_body(params)
         accepts(params.ok_status, 0)
-        started = asyncio.get_running_loop().time()  # One that nobody sets.
+        started = call.clock.now()
         async with within(limits.total, f"{params.method.upper()} request"):
             client = await self._client(params, call)
             for number in range(1, retry.attempts + 1):
@@ -315,7 +315,7 @@ class HttpTool(Tool[HttpParams]):
                     "status": response.status_code,
                     "headers": about["headers"],
                     "url": exchange.shown(response.request.url),
-                    "elapsed_ms": round((asyncio.get_running_loop().time() - started) * 1000),
+                    "elapsed_ms": max(0, round((call.clock.now() - started) * 1000)),
                 }
                 return Success(result, {"http": about})
 

@@ -5,7 +5,6 @@ Law: every wait ends. Time is the run's own clock; what is waited for is looked 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeVar
@@ -56,16 +55,15 @@ async def until(
     look: Callable[[], Awaitable[T | None]], call: Call, timeout: float | None, poll: float, what: str
 ) -> T:
     """Look again and again until there is an answer. `what` says what was not there when the time was up."""
-    clock = asyncio.get_running_loop().time  # One that nobody sets.
-    began = clock()
+    began = call.clock.now()
     while (answer := await look()) is None:
-        waited = clock() - began
+        waited = max(0.0, call.clock.now() - began)
         if timeout is not None and waited >= timeout:
             call.after["FOUND"] = False
             raise ComponentFailure("timeout", f"after {timeout:g} s {what}", retryable=True)
         await call.clock.sleep(poll if timeout is None else min(poll, timeout - waited))
     call.after["FOUND"] = True
-    call.after["WAITED"] = round(clock() - began, 3)
+    call.after["WAITED"] = round(max(0.0, call.clock.now() - began), 3)
     return answer
 
 
