@@ -51,15 +51,18 @@ def run(options: Namespace, url: str) -> int:
         _left(run_id, url, as_json=options.json)
         return 0
     if not options.json and sent.compiled is not None and sent.compiled.problems:
+        from penstock.cli.documents import sources_of
+        from penstock.cli.failures import tell_pressing
         from penstock.dialects.report import summary
 
+        tell_pressing(sent.compiled.problems, sources_of(sent.compiled))
         say(f"{summary(sent.compiled.problems)} in {options.file}; `penstock lint {options.file}` shows them")
     return _Watched(client, run_id, options, sent).told(0)
 
 
 def resume(options: Namespace, url: str) -> int:
     client = Client(url, patience_s=options.patience)
-    answer = client.post(at("executions", options.run, "resume"))
+    answer = client.post(at("executions", options.run, "resume"), {"failed": True} if options.failed else None)
     return _Watched(client, str(answer["execution_id"]), options, None).told(int(answer["seq"]))
 
 

@@ -37,6 +37,17 @@ EXECUTION = "EXECUTION"
 # Of a response, what says when it was given.
 CLOCK_HEADERS = frozenset({"date", "age"})
 
+# What later releases say as well. It follows from the rest, and what an earlier one recorded is the same without it.
+ADDED = {
+    "job.started": ("kept_components", "rules"),
+    "playbook.started": ("kept_components", "rules"),
+    **{
+        f"{kind}.{end}": ("failed_iterations",)
+        for kind in ("job", "playbook")
+        for end in ("completed", "failed", "cancelled")
+    },
+}
+
 Placed: TypeAlias = "tuple[LogicalClock, Entry]"
 
 _sorted_encoder = msgspec.json.Encoder(order="sorted")
@@ -62,6 +73,8 @@ def canonical(entries: Iterable[Entry], execution_id: str) -> Iterator[JsonMap]:
             del payload["range"], payload["attempt"]
         elif entry.type == "iterator.started":
             payload.pop("spread", None)
+        for added in ADDED.get(entry.type, ()):
+            payload.pop(added, None)
         is_job = is_of_job(entry.type)
         shown: Any = clock
         if entry.type in MARKS:

@@ -158,7 +158,8 @@ class ComponentRun:
         try:
             params = await self.params(kind)
             threads = PatientThreads(self.crew.desk.threads, cast(EngineSession, engine))
-            inputs = await threads.run(self.inputs) if self.component.rows_in else {}
+            goes_on = self.component.iterator is not None  # Over the elements of the first start; the rows may be gone.
+            inputs = await threads.run(self.inputs) if self.component.rows_in and not goes_on else {}
             call = self.call(engine, inputs)
             if isinstance(kind, Iterator):
                 elements = await self._elements(kind, params, call)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from functools import partial
 
 from penstock import homes
 from penstock.cli.conducting import Conduct, places
@@ -27,4 +28,5 @@ def main(options: Namespace) -> int:
     document = Pinned.from_bytes(engine.log.document(header.execution_id))
     documents = run.world.documents
     net, _ = documents.compile(document)
-    return Conduct(engine, run, run.resume, options, home, net, places(documents, document)).conducted()
+    begin = partial(run.resume, failed_only=options.failed)
+    return Conduct(engine, run, begin, options, home, net, places(documents, document)).conducted()

@@ -7,10 +7,11 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from penstock.cli.engine import looking, status_of
+from penstock.cli.job_summary import with_failed
 from penstock.cli.layout import table
 from penstock.cli.output import put, put_json, say
 from penstock.projections.wording import seconds
-from penstock.server.views import listed
+from penstock.server.views import listed, with_failures
 
 if TYPE_CHECKING:
     from penstock.ports.log import Header
@@ -20,7 +21,8 @@ SHOWN = {"crashed": "interrupted (crashed)"}
 
 def main(options: Namespace) -> int:
     with looking(options) as (engine, place):
-        rows = [(header, status_of(header, engine)) for header in engine.log.headers(max(1, options.limit))]
+        headers = [with_failures(engine.log, one) for one in engine.log.headers(max(1, options.limit))]
+        rows = [(header, status_of(header, engine)) for header in headers]
     if options.json:
         put_json({"store": place, "runs": [listed(header, status) for header, status in rows]})
         return 0
@@ -40,7 +42,7 @@ def _row(header: Header, status: str) -> tuple[str, ...]:
         header.kind,
         header.name,
         header.label or "",
-        SHOWN.get(status, status),
+        with_failed(SHOWN.get(status, status), header.failed_iterations or 0),
         started,
         _duration(header, status),
         f"{header.last_seq:,}",

@@ -115,9 +115,9 @@ class Flow:
         self._require_running()
         self.mark(facts.ExecutionInterrupted(reason, "job"))
 
-    def resume(self) -> None:
+    def resume(self, *, failed_only: bool = False) -> None:
         """Go on after a stop. What is kept is not run again; the rest starts over (D30)."""
-        resuming.resume(self)
+        resuming.resume(self, failed_only=failed_only)
         self.take_up()
 
     def hold(self) -> None:

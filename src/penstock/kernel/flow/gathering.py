@@ -4,7 +4,8 @@
     reset        an iteration starts without what earlier ones wrote; only what the last one wrote survives
     override     the later iteration wins
 
-Only iterations that ended OK count, and they count in the order of their index, whichever ended first.
+Iterations that ended OK count, and they count in the order of their index, whichever ended first. Of one that failed only what
+handled its end counts: what its body wrote is discarded, so the note that a handler took of it is not (D60).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from penstock.kernel.flow.state import ContainerState, IteratorState, RegionState
+from penstock.kernel.flow.state import KEPT_WRITES, ContainerState, IteratorState, RegionState
 from penstock.kernel.flow.views import View, Written
 from penstock.kernel.net import GlobalsMode
 from penstock.kernel.values import Json
@@ -21,6 +22,11 @@ from penstock.kernel.values import Json
 def writes_of(container: ContainerState) -> dict[str, Written]:
     """What the members of a closed iteration leave behind: for each key they wrote, its last value."""
     return _last_values(container.regions.values())
+
+
+def writes_of_handlers(container: ContainerState) -> dict[str, Written]:
+    """What the handlers of an iteration's end leave behind, its body apart."""
+    return _last_values([region for region in container.regions.values() if region.handles])
 
 
 def writes_in(region: RegionState) -> dict[str, Written]:
@@ -54,16 +60,42 @@ def gather(iterator: IteratorState, index: int, writes: dict[str, Written]) -> N
         iterator.gathered[index] = writes
     low = iterator.settled.low
     for ready in sorted(one for one in iterator.gathered if one < low):
-        _merge(iterator, iterator.gathered.pop(ready))
+        _merge_next(iterator, ready, iterator.gathered.pop(ready))
     iterator.merged_up_to = low
+
+
+def _merge_next(iterator: IteratorState, index: int, writes: dict[str, Written]) -> None:
+    """A resume runs failed iterations again, in their order among the others and without what their handlers wrote before."""
+    if iterator.sound is None and iterator.first_failed is not None and index >= iterator.first_failed:
+        iterator.sound = (dict(iterator.merged), set(iterator.sets))
+    if iterator.sound is not None and index not in iterator.not_ok:
+        iterator.later[index] = writes
+        if len(iterator.later) > KEPT_WRITES:
+            iterator.sound = _with(iterator, iterator.sound, iterator.later)
+            iterator.later = {}
+    _merge(iterator, writes)
+
+
+def _with(
+    iterator: IteratorState, before: tuple[dict[str, Json], set[str]], writes: dict[int, dict[str, Written]]
+) -> tuple[dict[str, Json], set[str]]:
+    rest = replace(iterator, merged=dict(before[0]), sets=set(before[1]))
+    for index in sorted(writes):
+        _merge(rest, writes[index])
+    return rest.merged, rest.sets
+
+
+def reopen(old: IteratorState, again: IteratorState) -> None:
+    """A resume goes on from what was merged before the first failure; what came after it is merged when its turn comes."""
+    again.merged, again.sets = old.sound if old.sound is not None else (old.merged, old.sets)
+    again.gathered = dict(old.later)
+    again.gathered.update((index, writes) for index, writes in old.gathered.items() if index not in old.not_ok)
 
 
 def finish(iterator: IteratorState) -> tuple[dict[str, Json], frozenset[str]]:
     """All that the iterations wrote, merged: what the iterator commits when it ends; and which of the keys are sets."""
-    rest = replace(iterator, merged=dict(iterator.merged), sets=set(iterator.sets))
-    for index in sorted(iterator.gathered):
-        _merge(rest, iterator.gathered[index])
-    return rest.merged, frozenset(rest.sets)
+    merged, sets = _with(iterator, (iterator.merged, iterator.sets), iterator.gathered)
+    return merged, frozenset(sets)
 
 
 def _merge(iterator: IteratorState, writes: dict[str, Written]) -> None:
