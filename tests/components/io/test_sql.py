@@ -15,6 +15,7 @@ import pytest
 
 from penstock.components.base import ComponentFailure
 from tests.components.harness import mistakes, run, schema
+from tests.jobs import run_job
 from tests.servers import MARIADBD, mariadb_server, mariadb_url, postgres_server, postgres_url
 
 __all__ = ["mariadb_server", "mariadb_url", "postgres_server", "postgres_url"]
@@ -430,3 +431,23 @@ def test_wrong_parameters_of_write_sql_are_mistakes(params: Any, path: Any, word
 def test_a_database_that_is_not_known_is_named() -> None:
     with pytest.raises(ComponentFailure, match="`oracle://` is not a database that is known here"):
         run("read_sql", {"connection": "oracle://x", "query": "SELECT 1"})
+
+
+ITERATIONS = 24
+PARALLEL = """
+components:
+  each: {type: iterate_range, params: {start: 1, stop: %d, parallel: 12}}
+  rows: {type: fixed_rows, params: {columns: [id, name], rows: [["{{ iteration.item }}", "n{{ iteration.item }}"]]}}
+  write: {type: write_sql, params: {connection: "%s", table: t, keys: [id], create: true, mode: %s}}
+connections:
+  data: rows.main -> write.input
+  control: each (iterate) rows
+"""
+
+
+@pytest.mark.parametrize("mode", ["insert", "upsert"])
+def test_iterations_that_run_side_by_side_may_all_make_the_table(database: Database, mode: str) -> None:
+    """Of several that make it at once the others find it made, and none is lost."""
+    ran = run_job(PARALLEL % (ITERATIONS + 1, database.url, mode), database.folder)
+    assert ran.status == "completed", ran.error
+    assert [row[0] for row in database.rows()] == list(range(1, ITERATIONS + 1))

@@ -38,6 +38,7 @@ class DuckdbTable:
         self.change = change
         self.connection = open_cursor()
         self._in_transaction = False
+        self._stop = stop
         self._forget = stop.on_stop(self.connection.interrupt)
 
     def failure(self, error: Exception) -> ToolFailure:
@@ -57,6 +58,9 @@ class DuckdbTable:
             self.connection.unregister("penstock_stream")
 
     def prepare(self) -> None:
+        duckdb_tool.while_made(self._prepare, self.abort, self._stop)
+
+    def _prepare(self) -> None:
         self._begin()
         for statement in self.change.preparation(Dialect.DUCKDB, "DELETE FROM"):
             self.connection.execute(statement)

@@ -192,7 +192,7 @@ class PostgresTable(PostgresWriter, Savepoints):
 
     def prepare(self) -> None:
         for statement in self.change.preparation(self.dialect, self.emptied):
-            self.execute(statement)
+            self.make(statement)
         # This looks at the table, and finds out which columns take JSON.
         self.start(Shape(self.change.sent, [Kind.TEXT] * len(self.change.sent), "sql"))
 
@@ -214,7 +214,7 @@ class MysqlTable(MysqlWriter, Savepoints):
     def prepare(self) -> None:
         # MySQL commits with every CREATE and DROP: what comes before the rows stays, whatever becomes of them.
         for statement in self.change.preparation(self.dialect, self.emptied):
-            self.execute(statement)
+            self.make(statement)
         self.execute(_look(self.change, self.dialect))
         self.begin()
         if self.change.mode == "truncate_insert":

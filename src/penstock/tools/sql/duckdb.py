@@ -32,6 +32,8 @@ MEMORY = ":memory:"
 LOCK_WAIT_S = 30.0
 """A file belongs to one process at a time: another worker, or another run, may be about to close it."""
 LOCK_POLL_S = 0.05
+MAKING_S = 600.0
+"""So long a transaction waits for another one that makes the same table."""
 _BATCH = 1000
 _ROWS_AT_ONCE = 5000
 ZONED = "TIMESTAMP WITH TIME ZONE"
@@ -110,6 +112,25 @@ def failure_of(error: Exception, place: Place | None) -> ToolFailure:
     if "No files found" in message or "No such file" in message:
         kind = "not_found"
     return failure(kind, message, place, {"duckdb": {"code": code}}, retryable=retryable)
+
+
+def while_made(work: Callable[[], None], undo: Callable[[], None], stop: Stop) -> None:
+    """Do `work`, which may make a table that another transaction is making: DuckDB ends whichever comes second, which begins
+    again, after `undo`, once the first is over. All transactions of a file are of this process, and none takes for ever."""
+    import duckdb
+
+    patient_until = time.monotonic() + MAKING_S
+    while True:
+        try:
+            work()
+        except duckdb.TransactionException as error:
+            if "conflict on create" not in str(error) or time.monotonic() > patient_until:
+                raise
+            undo()
+            stop.check()
+            time.sleep(LOCK_POLL_S)
+        else:
+            return
 
 
 def as_text(value: Any) -> str | None:
