@@ -73,6 +73,8 @@ def canonical(entries: Iterable[Entry], execution_id: str) -> Iterator[JsonMap]:
             del payload["range"], payload["attempt"]
         elif entry.type == "iterator.started":
             payload.pop("spread", None)
+        elif entry.type == "global.set" and not payload.get("deleted"):
+            payload.pop("deleted", None)
         for added in ADDED.get(entry.type, ()):
             payload.pop(added, None)
         is_job = is_of_job(entry.type)

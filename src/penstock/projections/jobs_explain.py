@@ -136,7 +136,8 @@ def _globals(component: ComponentSeen, execution: str, log: Log) -> list[str]:
         if entry.type == "global.set" and entry.scope == f"{execution}{component.name}":
             data: Any = decode(entry.payload)
             local = ", in its own sub-job only: another one made it and it is not exported" if data.get("local") else ""
-            lines.append(f"global `{data['key']}`: {shown(data.get('old'))} → {shown(data.get('new'))}{local}")
+            new = "deleted" if data.get("deleted") else shown(data.get("new"))
+            lines.append(f"global `{data['key']}`: {shown(data.get('old'))} → {new}{local}")
     return lines if len(lines) <= MOST else [f"… {len(lines) - MOST:,} earlier writes", *lines[-MOST:]]
 
 

@@ -286,4 +286,4 @@ def final_globals(state: ExecutionState) -> JsonMap:
     if state.flow is None:
         return {}
     view = joined(exported(region.out()) for region in state.flow.regions.values())
-    return {key: written.value for key, written in sorted(view.shared().items())}
+    return view.shared_values()

@@ -236,7 +236,7 @@ class ComponentRun:
             except (TypeError, ValueError, msgspec.MsgspecError, RecursionError) as error:
                 message = f"the global `{key}` cannot be written as JSON: {error}"
                 raise ComponentFailure("not_serialisable", message, key=key) from None
-        end.sets = frozenset(sets)
+        end.sets, end.deletes = frozenset(sets), self.globals.deleted()
 
     # ---- what it leaves
 

@@ -210,7 +210,7 @@ def _global_set(index: FlowIndex, fact: Fact, body: facts.GlobalSet, ts: float) 
     count(component, fact)
     before = component.view.get(body.key)
     past = before.past | {before.stamp} if before is not None else frozenset()
-    written = Written(body.new, (fact.clock, body.writer), body.creator, past, body.is_set)
+    written = Written(body.new, (fact.clock, body.writer), body.creator, past, body.is_set, body.deleted)
     component.view.write(body.key, written, local=body.local)
     if not body.local:
         component.written.append(body.key)

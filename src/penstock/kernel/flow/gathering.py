@@ -12,11 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from typing import Final, NamedTuple, cast
 
 from penstock.kernel.flow.state import KEPT_WRITES, ContainerState, IteratorState, RegionState
-from penstock.kernel.flow.views import View, Written
+from penstock.kernel.flow.views import Stamp, View, Written
 from penstock.kernel.net import GlobalsMode
 from penstock.kernel.values import Json
+
+DELETED: Final = cast(Json, object())
+"""Stands among merged values for a key that the last iteration to write it has deleted."""
 
 
 def writes_of(container: ContainerState) -> dict[str, Written]:
@@ -92,25 +96,39 @@ def reopen(old: IteratorState, again: IteratorState) -> None:
     again.gathered.update((index, writes) for index, writes in old.gathered.items() if index not in old.not_ok)
 
 
-def finish(iterator: IteratorState) -> tuple[dict[str, Json], frozenset[str]]:
-    """All that the iterations wrote, merged: what the iterator commits when it ends; and which of the keys are sets."""
+class Finished(NamedTuple):
+    """What an iterator commits when it ends: all that its iterations wrote, merged."""
+
+    writes: dict[str, Json]
+    sets: frozenset[str]
+    deletes: tuple[str, ...]
+
+
+def finish(iterator: IteratorState) -> Finished:
     merged, sets = _with(iterator, (iterator.merged, iterator.sets), iterator.gathered)
-    return merged, frozenset(sets)
+    gone = tuple(key for key, value in merged.items() if value is DELETED)
+    return Finished({key: value for key, value in merged.items() if value is not DELETED}, frozenset(sets), gone)
 
 
 def _merge(iterator: IteratorState, writes: dict[str, Written]) -> None:
     iterator.sets |= {key for key, written in writes.items() if written.is_set}
     if iterator.mode == GlobalsMode.RESET.value:
-        iterator.merged = {key: written.value for key, written in writes.items()}
+        iterator.merged = {key: _value(written) for key, written in writes.items()}
         return
     for key, written in writes.items():
         if iterator.mode == GlobalsMode.OVERRIDE.value:
-            iterator.merged[key] = written.value
+            iterator.merged[key] = _value(written)
         else:
             iterator.merged[key] = _accumulated(iterator, key, written)
 
 
+def _value(written: Written) -> Json:
+    return DELETED if written.deleted else written.value
+
+
 def _accumulated(iterator: IteratorState, key: str, written: Written) -> Json:
+    if written.deleted:
+        return DELETED
     value = written.value
     before = iterator.base.get(key)
     base = before.value if before is not None else None
@@ -126,7 +144,7 @@ def _accumulated(iterator: IteratorState, key: str, written: Written) -> Json:
     return old + value
 
 
-def seen_by_next(iterator: IteratorState, creator: str, opened: tuple[tuple[object, ...], str]) -> View:
+def seen_by_next(iterator: IteratorState, creator: str, opened: Stamp) -> View:
     """What the next iteration sees: with one at a time also what the earlier ones wrote, unless each starts afresh."""
     if iterator.parallel > 1 or iterator.mode == GlobalsMode.RESET.value or not iterator.merged:
         return iterator.base
@@ -135,5 +153,11 @@ def seen_by_next(iterator: IteratorState, creator: str, opened: tuple[tuple[obje
         before = iterator.base.get(key)
         past = before.past | {before.stamp} if before is not None else frozenset()
         made_by = before.creator if before is not None else creator
-        view.write(key, Written(value, opened, made_by, past))  # type: ignore[arg-type]
+        view.write(key, merged_value(value, opened, made_by, past))
     return view
+
+
+def merged_value(value: Json, stamp: Stamp, creator: str, past: frozenset[Stamp] = frozenset()) -> Written:
+    """A merged value as whoever comes next sees it."""
+    deleted = value is DELETED
+    return Written(None if deleted else value, stamp, creator, past, deleted=deleted)

@@ -263,13 +263,14 @@ def complete(flow: Flow, component: ComponentState) -> None:
     error = _error(flow, component, iterator, node.iterates)
     dies = iterator.death is not None or (isinstance(error, dict) and error.get("kind") == LIMIT)
     after: JsonMap = {"NB_ITERATION": ended, "NB_ITERATION_OK": iterator.ok, "NB_ITERATION_ERROR": iterator.failed}
-    writes, sets = finish(iterator)
+    finished = finish(iterator)
     end = Ended(
         ERROR if error is not None else OK,
         after=after,
         error=error,
-        writes=writes,
-        sets=sets,
+        writes=finished.writes,
+        sets=finished.sets,
+        deletes=finished.deletes,
         exports_all=True,
         exit_code=iterator.death[1] if iterator.death is not None else None,
         dies=dies,

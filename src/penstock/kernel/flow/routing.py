@@ -286,10 +286,10 @@ def checkpoint(context: Json, state: RegionState, status: str) -> CheckpointSave
         if hashes:
             outputs[component.name] = hashes
     if state.container.index is not None:
-        values: JsonMap = {key: written.value for key, written in writes_in(state).items()}
+        values: JsonMap = {key: one.value for key, one in writes_in(state).items() if not one.deleted}
         context = None
     else:
-        values = {key: written.value for key, written in sorted(state.out().shared().items())}
+        values = state.out().shared_values()
     size = len(json.dumps([values, outputs, context], default=str))
     return CheckpointSaved(state.name, size, status.lower(), values, outputs, context)
 
