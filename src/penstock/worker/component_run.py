@@ -204,9 +204,13 @@ class ComponentRun:
         if kept is not None:  # A resume goes on over the elements of the first start.
             return kept.total, cast(Json, kept.items), parallel, mode
         assert self.node.iterates is not None
+        if self.setting.sample is not None and self.node.iterates.while_:
+            return 1, None, 1, mode
         if self.node.iterates.while_:
             return None, None, 1, mode
         items = await running.elements(kind, params, call)
+        if self.setting.sample is not None:  # A preview looks at the first element, and no further.
+            items = items[:1]
         kept_items = await self.crew.desk.threads.run(self.crew.normaliser.result, items)
         return len(items), kept_items, parallel, mode
 

@@ -130,7 +130,7 @@ class _Check:
         meant = _OTHER_WORDS.get(name)
         if len(use.path) > 1 and not use.guarded and name not in self.level.members:
             # Something is read from it, and it is so near to one of the few names that have something in them.
-            near = meant or closest(name, sorted(NAMESPACES))
+            near = meant or closest(name, [one for one in sorted(NAMESPACES) if abs(len(one) - len(name)) < 2])
             if near is not None:
                 place = self._span(use)
                 self.reading.report("UNKNOWN_NAME", f"nothing defines `{name}`", place, label=f"did you mean `{near}`?")

@@ -55,7 +55,7 @@ def read_document(
 
 
 def _take_as_meant(reading: Reading, root: SourceNode, scope: str) -> None:
-    """A section whose name is misspelt has been reported; what stands in it is read all the same, so that is all there is to say."""
+    """A section whose name is misspelt has been reported; what stands in it is read all the same, and there is no more to say."""
     for key in list(root.entries):
         meant = None if key in reading.language.scopes[scope].words else reading.meant_word(key, scope)
         if meant is not None and meant not in root.entries:

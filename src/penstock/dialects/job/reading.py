@@ -127,4 +127,6 @@ def _hint_of_type(type_: str, types: list[str]) -> str:
     if meant in types:
         return f"what you look for may be `{meant}`"
     near = nearest(type_, types, NEAREST)
-    return f"the nearest are {listed(near)}; `penstock components` lists all {len(types)}, and a joblet is written `@name`"
+    return (
+        f"the nearest are {listed(near)}; `penstock components` lists all {len(types)}, and a joblet is written `@name`"
+    )
