@@ -221,6 +221,8 @@ class ComponentRun:
             if value is not None:
                 said[key] = self.setting.keychain.hide_tree(value)
         said["component"] = self.component.name
+        if error.detail.get("raised_at"):  # The author's own file: `penstock logs` names it as well.
+            self.crew.desk.say(self.component.place.id, None, f"error: {said['message']}")
         dies = error.kind == "die"
         end = Ended(ERROR, error=said, exit_code=error.exit_code if dies else None, dies=dies)
         try:
