@@ -451,3 +451,25 @@ def test_iterations_that_run_side_by_side_may_all_make_the_table(database: Datab
     ran = run_job(PARALLEL % (ITERATIONS + 1, database.url, mode), database.folder)
     assert ran.status == "completed", ran.error
     assert [row[0] for row in database.rows()] == list(range(1, ITERATIONS + 1))
+
+
+def test_statements_before_and_after_count_together_with_the_rows(database: Database) -> None:
+    database.write([{"id": 1, "name": "old"}, {"id": 2, "name": "stays"}], create=True, keys=["id"])
+    database.write(
+        [{"id": 5, "name": "new"}],
+        before="DELETE FROM t WHERE name = :gone",
+        after=["INSERT INTO t (id, name) VALUES (9, :who)", "UPDATE t SET name = 'last' WHERE id = 9"],
+        params={"gone": "old", "who": "after"},
+    )
+    assert database.rows() == [(2, "stays"), (5, "new"), (9, "last")]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [{"before": "DELETE FROM t; DELETE FROM nowhere"}, {"before": "DELETE FROM t", "after": "DELETE FROM nowhere"}],
+)
+def test_a_statement_that_fails_takes_the_rows_back_with_it(database: Database, broken: dict[str, str]) -> None:
+    database.write(TWO, create=True, keys=["id"])
+    with pytest.raises(ComponentFailure, match=r"(?i)nowhere"):
+        database.write([{"id": 5, "name": "new"}], **broken)
+    assert database.rows() == [(1, "ada"), (2, "bob")]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from penstock.components.io.sql_targets import Change
+    from penstock.tools.sql.binding import Bound
     from penstock.tools.sql.blocking import Stop
 
 _ROWS = "penstock_rows"
@@ -66,6 +67,10 @@ class DuckdbTable:
             self.connection.execute(statement)
         names = quote_all(self.change.names, Dialect.DUCKDB)
         self.connection.execute(f"SELECT {names or '*'} FROM {self._table} WHERE false")
+
+    def run(self, statement: Bound) -> None:
+        self._begin()
+        self.connection.execute(statement.text, statement.args)
 
     def write(self, batch: range) -> int:
         """Of the rows with these numbers, counted from 1."""
