@@ -202,6 +202,14 @@ def test_sub_job_links_inside_stay_inside(tmp_path: Path) -> None:
 
 
 @pytest.mark.clause("J11.4")
+def test_a_joblet_that_is_the_body_of_an_iterator_fails_the_iteration_likewise(tmp_path: Path) -> None:
+    joblet(tmp_path, "work", job("bad (subjob_error) mend", bad=FAILS))
+    each = {"type": "iterate_list", "params": {"items": [1], "body": "@work"}}
+    run = run_job(job("it (ok) next", it=each), tmp_path)
+    assert (run.states()["it"], run.states()["next"], run.status) == ("ERROR", "SKIPPED", "failed")
+
+
+@pytest.mark.clause("J11.4")
 def test_a_joblet_that_failed_is_resumed_with_what_its_failure_led_to_inside(tmp_path: Path) -> None:
     """D64: had `bad` ended OK the first time, `mend` would not have run."""
     flag = tmp_path / "flag"

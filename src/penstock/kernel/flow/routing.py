@@ -250,7 +250,7 @@ def with_component(component: ComponentState) -> JsonMap:
 def failures(scene: Scene) -> list[RegionState]:
     """The sub-jobs of a scope that ended in ERROR and whose subjob_error led to no handler that ended OK (D37). In a joblet that
     link is confined to its inside, and does not keep the call from failing (D64)."""
-    is_confined = scene.spec.opening is Opening.JOBLET and rules_of(scene.state) >= 1
+    is_confined = _is_joblet(scene) and rules_of(scene.state) >= 1
     return [
         state
         for region in scene.spec.regions
@@ -258,6 +258,13 @@ def failures(scene: Scene) -> list[RegionState]:
         and state.status == ERROR
         and (is_confined or not _is_taken(scene, region))
     ]
+
+
+def _is_joblet(scene: Scene) -> bool:
+    """A call, or an iteration whose body is a joblet: there its members are named after the iterator."""
+    if scene.spec.opening is Opening.BODY:
+        return any(name.startswith(f"{scene.spec.key}.__") for name in scene.spec.regions[0].members)
+    return scene.spec.opening is Opening.JOBLET
 
 
 def _is_taken(scene: Scene, region: Region) -> bool:
