@@ -59,6 +59,13 @@ def test_the_rows_of_the_last_statement_leave_by_a_port_of_their_own(database: D
     assert [row["rows"] for row in ran.main] == [1, 1]
 
 
+def test_a_port_that_is_read_needs_a_query_at_the_end(database: Database) -> None:
+    with pytest.raises(ComponentFailure, match=r"the last statement gives no rows; hint: end with a SELECT"):
+        sql(database, TABLE, connected=("main", "rows"))
+    empty = sql(database, "SELECT id, name FROM t", connected=("main", "rows"))
+    assert empty.outputs["rows"] == []
+
+
 def test_a_failure_leaves_nothing_of_its_transaction(database: Database) -> None:
     sql(database, TABLE, "INSERT INTO t VALUES (1, 'ada')")
     with pytest.raises(ComponentFailure, match=r"(?i)nowhere"):

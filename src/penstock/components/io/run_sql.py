@@ -71,8 +71,9 @@ class RunSql(Action[RunSqlParams]):
     such as `CREATE TABLE`. A file that SQLite or DuckDB keeps is made when it is missing.
 
     `main` has a row for each statement: `statement` (from 1), `verb`, `rows` (those it gave, or changed) and `error`. `rows`
-    has what the last statement gave. The result is `{statements, rows}`, `rows` being a list of the counts. After-variables:
-    `NB_STATEMENT`, `NB_LINE_AFFECTED` (all of them together), `NB_LINE_<n>` of the n-th statement, `NB_STATEMENT_ERROR`.
+    has what the last statement gave, which must be a query where that port is read. The result is `{statements, rows}`, `rows`
+    being a list of the counts. After-variables: `NB_STATEMENT`, `NB_LINE_AFFECTED` (all of them together), `NB_LINE_<n>` of
+    the n-th statement, `NB_STATEMENT_ERROR`.
     """
 
     type: ClassVar[str] = "run_sql"
@@ -94,6 +95,7 @@ components:
       sql: |
         CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, day TEXT, amount REAL);
         DELETE FROM orders WHERE day = :day;
+        SELECT count(*) AS left_over FROM orders;
       params: {day: "2026-01-31"}
   - name: counts
     type: log_rows
@@ -226,12 +228,15 @@ def _verb(text: str, place: Where) -> str:
 
 
 def _last_rows(told: _Told, call: Call) -> Any:
-    declared = call.declared.get("rows")
     if told.last:
-        rows = call.engine.load_mappings([[_mapping(row, told.columns) for row in told.last]])
-    else:
-        rows = call.engine.empty(declared or tuple(Column(name, "VARCHAR") for name in told.columns))
-    return rows
+        return call.engine.load_mappings([[_mapping(row, told.columns) for row in told.last]])
+    declared = call.declared.get("rows")
+    if not told.columns and declared is None:
+        hint = "end with a SELECT, or with RETURNING"
+        raise ComponentFailure(
+            "no_rows", f"the port `rows` is read, and the last statement gives no rows; hint: {hint}"
+        )
+    return call.engine.empty(declared or tuple(Column(name, "VARCHAR") for name in told.columns))
 
 
 def _mapping(row: Json, columns: list[str]) -> dict[str, Any]:
