@@ -100,11 +100,11 @@ def run_job(
     return Ran(_with_engine(home, execution_id, body, virtual, environ), standing[0])
 
 
-def resume_job(home: Path, execution_id: str = "run-1", *, virtual: bool = False) -> Ran:
+def resume_job(home: Path, execution_id: str = "run-1", *, virtual: bool = False, failed_only: bool = False) -> Ran:
     standing: list[Any] = []
 
     async def body(engine: Embedded) -> RunSummary:
-        summary = await engine.run(execution_id).resume()
+        summary = await engine.run(execution_id).resume(failed_only=failed_only)
         standing.append(_standing(engine, Documents(engine.tools, engine.components), execution_id))
         return summary
 

@@ -13,6 +13,9 @@ from penstock.adapters.memory_log import MemoryLog
 from penstock.kernel.errors import Refused
 from penstock.kernel.net import Node
 from penstock.kernel.values import Json
+from penstock.ports.log import EventLog
+from penstock.ports.results import decode
+from penstock.projections.jobs_names import node_of
 from penstock.server.documents import Documents
 from penstock.server.preview import Make, PreviewFailed, component_and_port, cut_off, previewed
 from penstock.server.runs import context_group
@@ -66,10 +69,22 @@ async def preview(
     if summary.status != "completed":
         raise _failed(summary.error, summary.status, compiled.places)
     outputs = cast("dict[str, Any]", run.job_result()["outputs"])
-    found = outputs.get(made_by)
+    found = outputs.get(made_by) or _in_iteration(alone.log, *end)
+    if found is None and any(node.iterates is not None for node in part.nodes.values()):
+        raise Refused(f"`{component}` did not run: an iterator that it lies in has no elements")
     if found is None:
         raise Refused(f"`{component}` put nothing on its port `{port}`", "it has rows only in some runs")
     return Preview(component, port, made_by, found["columns"], found["rows"], found["row_count"])
+
+
+def _in_iteration(log: EventLog, name: str, port: str) -> dict[str, Any] | None:
+    """What a component of a body put out in its iteration, which nothing but the log remembers."""
+    for entry in log.read("preview"):
+        if entry.type == "component.ok" and "[#" in entry.scope and node_of(entry.scope) == name:
+            data: Any = decode(entry.payload)
+            output = data["outputs"].get(port)
+            return output.get("wanted") if isinstance(output, dict) else None
+    return None
 
 
 def _make(engine: Any, node: Node) -> Make:
@@ -81,7 +96,7 @@ def _make(engine: Any, node: Node) -> Make:
 def _failed(error: Json, status: str, places: SourceMap) -> PreviewFailed:
     known = error if isinstance(error, dict) else {}
     component = str(known.get("component") or "")
-    place = places.steps.get(component)
+    place = places.steps.get(node_of(component))
     return PreviewFailed(
         component,
         str(known.get("kind") or "error"),

@@ -68,14 +68,25 @@ async def replay(
     again = await _decide_again(desk, Documents(tools, components), execution_id, document)
     if not _has_ended(entries):
         again = _as_far_as(entries, again)
-    return first_difference(_decided(entries, execution_id), _decided(again, execution_id))
+    is_resumed = any(entry.type == "job.started" and b'"resumed":true' in entry.payload for entry in entries)
+    return first_difference(
+        _decided(entries, execution_id, is_resumed=is_resumed), _decided(again, execution_id, is_resumed=is_resumed)
+    )
 
 
-def _decided(entries: list[Entry], execution_id: str) -> Iterator[JsonMap]:
+def _decided(entries: list[Entry], execution_id: str, *, is_resumed: bool) -> Iterator[JsonMap]:
     """That something was skipped is a decision; in which words it is told why, and by which of several links, is not."""
     for event in canonical(entries, execution_id):
         payload = event["payload"]
-        if event["event_type"] == "component.skipped" and isinstance(payload, dict):
+        if (
+            is_resumed
+            and event["event_type"] == "global.set"
+            and isinstance(payload, dict)
+            and "[#" in str(event["scope"])
+        ):
+            # An iteration that ran before another one did so again found less than it would have found after it.
+            yield {**event, "payload": {key: payload[key] for key in payload if key != "old"}}
+        elif event["event_type"] == "component.skipped" and isinstance(payload, dict):
             told = {key: payload[key] for key in payload if key not in _WORDS}
             yield {**event, "cause": None, "payload": told}
         else:

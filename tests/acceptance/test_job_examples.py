@@ -343,7 +343,12 @@ def test_a_resume_sends_only_the_invoices_that_were_not_sent(tmp_path: Path) -> 
     assert (failed.subjobs["invoices"], failed.subjobs["give_up"]) == ("ERROR", "ERROR")
     assert failed.fired("each_invoice", "subjob_error", "give_up") == 1
     problems = table(here.folder / "out" / "problems.csv")
-    assert [row["component"] for row in problems] == ["fetch_prices", "each_invoice", "give_up"]
+    assert [row["component"] for row in problems] == [
+        "fetch_prices",
+        "each_invoice",
+        "each_invoice[#2].send",
+        "give_up",
+    ]
     sent = ["invoices written", "sent invoice 1 over 32.4", "sent invoice 2 over 128"]
     assert lines(here.folder / "out" / "journal.txt") == sent
 

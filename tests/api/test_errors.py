@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from penstock.remote.client import Client
 from penstock.kernel.errors import Damaged
+from penstock.remote.client import Client
 from tests.api.routes import Route, all_routes
 from tests.api.service import QUICK, Api, asking
 

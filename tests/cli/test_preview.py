@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cli.jobs import LOOP, write_job
+from tests.cli.jobs import write_job
 from tests.cli.support import call, process
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -103,9 +104,59 @@ def test_a_preview_of_what_is_not_there_is_refused_with_what_there_is(
     assert (told.code, said in told.err) == (2, True), told.err
 
 
-def test_a_preview_inside_an_iteration_is_refused(capsys: Capture) -> None:
-    told = call(capsys, "preview", write_job("loop.yaml", LOOP), "work")
+BODIES = """
+context: {n: 3}
+components:
+  - {name: src, type: fixed_rows, params: {columns: [id, name], rows: [[1, a], [2, b]]}}
+  - {name: other, type: fixed_rows, params: {columns: [id, more], rows: [[1, x], [2, y]]}}
+  - {name: it, type: iterate_rows}
+  - {name: begin, type: generate_rows, params: {count: "{{ context.n }}", columns: {k: "i * {{ iteration.item.id }}"}}}
+  - {name: deep, type: iterate_list, params: {items: [p, q]}}
+  - {name: rows, type: fixed_rows, params: {columns: [v], rows: [["{{ iteration.item }}-{{ iteration.parent.item.name }}"]]}}
+  - {name: kept, type: filter, params: {where: "v is not null"}}
+  - {name: joined, type: join, params: {on: [id]}}
+  - {name: written, type: write_csv, params: {path: never.csv}}
+  - {name: none, type: iterate_list, params: {items: []}}
+  - {name: nothing, type: fixed_rows, params: {columns: [v], rows: [[1]]}}
+connections:
+  data: |
+    src -> it
+    it.item -> joined.main
+    other -> joined.lookup
+    joined.main -> written
+    rows -> kept
+  control: |
+    it (iterate) begin
+    it (iterate) deep
+    deep (iterate) rows
+    none (iterate) nothing
+"""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "rows"),
+    [
+        ("begin", [{"k": 0}, {"k": 1}, {"k": 2}]),
+        ("kept", [{"v": "p-a"}]),
+        ("joined", [{"id": 1, "name": "a", "more": "x"}]),
+        ("written", [{"id": 1, "name": "a", "more": "x"}]),
+    ],
+)
+def test_a_component_of_a_body_is_previewed_with_the_first_element(
+    capsys: Capture, wanted: str, rows: list[Any]
+) -> None:
+    told = call(capsys, "preview", write_job("bodies.yaml", BODIES), wanted, "--json")
+    assert told.code == 0, told.err
+    assert told.json["rows"] == rows
+    assert not Path("never.csv").exists()
+
+
+def test_an_iterator_has_no_rows_and_a_body_none_without_elements(capsys: Capture) -> None:
+    file = write_job("bodies.yaml", BODIES)
+    told = call(capsys, "preview", file, "it")
     assert (told.code, "has no rows of its own outside its iterations" in told.err) == (2, True)
+    empty = call(capsys, "preview", file, "nothing")
+    assert (empty.code, "has no elements" in empty.err) == (2, True)
 
 
 def test_a_preview_that_fails_names_the_component_and_its_place_and_is_a_failed_run(capsys: Capture, job: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import time
@@ -289,3 +290,29 @@ def _length(head: bytes) -> int:
         if line.lower().startswith(b"content-length:"):
             return int(line.split(b":")[1])
     return 0
+
+
+def test_failed_iterations_are_run_again_at_the_server(capsys: pytest.CaptureFixture[str], asks: Path) -> None:
+    flag = asks / "flag"
+    code = f"import pathlib\nif iteration['item'] % 2 and not pathlib.Path({str(flag)!r}).exists(): raise ValueError('odd')"
+    parts = {"it": {"type": "iterate_list", "params": {"items": [0, 1, 2, 3], "parallel": 2}}}
+    parts["x"] = {"type": "python", "params": {"code": code}}
+    links = {"control": ["it (iterate) x"]}
+    (asks / "each.yaml").write_text(
+        json.dumps({"job_config": {"fail_strategy": "continue"}, "components": parts, "connections": links})
+    )
+    first = call(capsys, "run", "each.yaml")
+    assert (first.code, "completed, 2 iterations failed" in first.err, "resume --failed" in first.err) == (
+        0,
+        True,
+        True,
+    )
+    assert "completed, 2 iterations failed" in call(capsys, "runs").out
+    refused = call(capsys, "resume", "@last")
+    assert (refused.code, "2 iterations of it failed" in refused.err) == (2, True)
+    flag.touch()
+    again = call(capsys, "resume", "--failed", "@last")
+    assert (again.code, "4 of 4 iterations" in again.err) == (0, True)
+    assert call(capsys, "show", "@last", "--json").json["failed_iterations"] == 0
+    assert call(capsys, "replay", "@last").code == 0
+    assert call(capsys, "resume", "--failed", "@last").code == 2

@@ -158,3 +158,54 @@ def test_an_iteration_that_takes_its_workers_with_it_fails_the_job_in_the_end(tm
         assert b"worker_lost" in failed.payload
 
     on_fleet(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_failed_iterations_of_a_job_that_completed_are_run_again_with_deaths(tmp_path: Path, parallel: int) -> None:
+    """D60, on a fleet: also when the server dies while they run."""
+    flag, ran = tmp_path / "flag", tmp_path / "ran"
+    code = (
+        f"import pathlib\\nwith open({str(ran)!r}, 'a') as file: file.write(str(iteration['item']))\\n"
+        f"if iteration['item'] % 2 and not pathlib.Path({str(flag)!r}).exists(): raise ValueError('odd')"
+    )
+    file = tmp_path / "odd.yaml"
+    file.write_text(
+        f"""
+job_config: {{fail_strategy: continue}}
+components:
+  first: {{type: python, params: {{code: "with open({str(ran)!r}, 'a') as file: file.write('f')"}}}}
+  each: {{type: iterate_list, params: {{items: [0, 1, 2, 3, 4], parallel: {parallel}}}}}
+  wait: {{type: sleep, params: {{seconds: 5}}}}
+  odd: {{type: python, params: {{code: "{code}"}}}}
+  after: {{type: python, params: {{code: "with open({str(ran)!r}, 'a') as file: file.write('a')"}}}}
+connections:
+  control:
+  - first (ok) each
+  - each (iterate) wait
+  - wait (ok) odd
+  - each (iterator_complete) after
+""",
+        encoding="utf-8",
+    )
+
+    async def scenario(scene: Fleet) -> None:
+        await scene.serve("s1")
+        scene.work("w1", slots=4)
+        run = await scene.submit(file)
+        assert (await scene.ended(run)).status == "completed"
+        assert sorted(ran.read_text()) == sorted("f01234a")
+        before = scene.header(run).last_seq
+        flag.touch()
+        ran.unlink()
+        await scene.servers["s1"].hosting.ask(run, "resume", {"failed": True, "seq": before})
+        await scene.until(lambda: scene.header(run).status == "running", 60)
+        await asyncio.sleep(2)
+        await scene.kill_server("s1")
+        await scene.serve("s2")
+        assert (await scene.ended(run)).status == "completed"
+        assert sorted(ran.read_text()) == sorted("13a")
+        kept = [entry for entry in scene.entries(run) if entry.seq > before and entry.type == "component.started"]
+        assert "first" not in {entry.scope for entry in kept}
+        await scene.check_replay(run)
+
+    on_fleet(tmp_path, scenario)

@@ -207,8 +207,8 @@ class Play:
         self.flow.begin()
         return self.go_on(stop_after)
 
-    def resume(self) -> Play:
-        self.flow.resume()
+    def resume(self, *, failed_only: bool = False) -> Play:
+        self.flow.resume(failed_only=failed_only)
         return self.go_on()
 
     def go_on(self, stop_after: int | None = None) -> Play:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -162,3 +163,39 @@ def test_a_failed_job_that_is_mended_and_resumed_completes(seed: int) -> None:
     mended = {key: value for key, value in outcomes.items() if not getattr(value, "error", None)}
     again = Play(net, mended, judge=JUDGE, log=play.facts).resume()
     assert again.status == "completed"
+
+
+def without_old(events: list[Any]) -> list[Any]:
+    """An iteration that runs again may find other globals than the first time: what later ones have left by then."""
+    return [
+        {**one, "payload": {key: value for key, value in one["payload"].items() if key != "old"}}
+        if one["event_type"] == "global.set"
+        else one
+        for one in events
+    ]
+
+
+@pytest.mark.parametrize("seed", range(times(150)))
+def test_failed_iterations_that_run_again_and_fail_again_change_nothing(seed: int) -> None:
+    """D60: only they run again, with what follows from them, and the job ends as it did."""
+    net, outcomes = random_job(seed)
+    outcomes = {key: (1, value[1]) if key.startswith("how of") else value for key, value in outcomes.items()}
+    goes_on = {
+        name: replace(node, iterates=replace(node.iterates, halts=False)) if node.iterates is not None else node
+        for name, node in net.nodes.items()
+    }
+    net = replace(net, nodes=goes_on)
+    play = Play(net, outcomes, judge=JUDGE).run()
+    failed = [
+        f"{one.name}[#{index}]."
+        for one in play.flow.root.components.values()
+        if one.iterator is not None
+        for index in one.iterator.failures
+    ]
+    if play.status != "completed" or not failed:
+        return
+    again = Play(net, outcomes, judge=JUDGE, log=play.facts).resume(failed_only=True)
+    assert again.status == "completed"
+    assert again.tree.root.failed_iterations == play.tree.root.failed_iterations
+    assert all(any(name.startswith(stem) for stem in failed) for name in again.ran if "[#" in name)
+    assert without_old(timeline(again)) == without_old(timeline(play))

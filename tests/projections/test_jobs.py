@@ -364,7 +364,7 @@ def test_the_json_has_the_keys_of_a_run_and_the_inside_of_a_job() -> None:
     shown = job_json(header, found, Summary())
     assert list(shown) == [
         "execution_id", "kind", "name", "status", "exit_code", "error", "globals", "components", "subjobs", "edges",
-        "iterations", "metrics", "result", "counts", "duration_ms",
+        "iterations", "metrics", "failed_iterations", "result", "counts", "duration_ms",
     ]  # fmt: skip
     assert (shown["kind"], shown["name"]) == ("job", "orders")
     assert shown["counts"] == {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.jobs import Ran, problems, run_job
+from tests.jobs import Ran, problems, resume_job, run_job
 from tests.spec_jobs.support import FAILS, OK, job, python, rows, sets, sleeps
 
 
@@ -187,18 +187,39 @@ def test_an_inner_error_that_was_handled_inside_leaves_the_call_ok(tmp_path: Pat
 
 @pytest.mark.clause("J11.4")
 def test_sub_job_links_inside_stay_inside(tmp_path: Path) -> None:
-    """The inner `subjob_error` has taken the failure, so the parent's does not fire."""
+    """The inner `subjob_error` leads to its handler and does no more: the failure was not handled by an inner error link (D64)."""
     joblet(tmp_path, "work", job("bad (subjob_error) mend", "bad (subjob_ok) never", bad=FAILS))
     run = run_job(job("j (ok) next", "j (subjob_error) told", j={"type": "@work"}), tmp_path)
-    assert run.fired("subjob_error") == ["j.__bad (subjob_error) j.__mend"]
+    assert run.fired("subjob_error") == ["j.__bad (subjob_error) j.__mend", "j (subjob_error) told"]
     assert run.states() == {
-        "j": "OK",
+        "j": "ERROR",
         "j.__bad": "ERROR",
         "j.__mend": "OK",
         "j.__never": "SKIPPED",
-        "next": "OK",
-        "told": "SKIPPED",
+        "next": "SKIPPED",
+        "told": "OK",
     }
+
+
+@pytest.mark.clause("J11.4")
+def test_a_joblet_that_is_the_body_of_an_iterator_fails_the_iteration_likewise(tmp_path: Path) -> None:
+    joblet(tmp_path, "work", job("bad (subjob_error) mend", bad=FAILS))
+    each = {"type": "iterate_list", "params": {"items": [1], "body": "@work"}}
+    run = run_job(job("it (ok) next", it=each), tmp_path)
+    assert (run.states()["it"], run.states()["next"], run.status) == ("ERROR", "SKIPPED", "failed")
+
+
+@pytest.mark.clause("J11.4")
+def test_a_joblet_that_failed_is_resumed_with_what_its_failure_led_to_inside(tmp_path: Path) -> None:
+    """D64: had `bad` ended OK the first time, `mend` would not have run."""
+    flag = tmp_path / "flag"
+    bad = python(f"import pathlib\nif not pathlib.Path({str(flag)!r}).exists(): raise ValueError('not yet')")
+    joblet(tmp_path, "work", job("bad (subjob_error) mend", "bad (subjob_ok) on", bad=bad))
+    assert run_job(job("j (ok) next", j={"type": "@work"}), tmp_path).status == "failed"
+    flag.touch()
+    run = resume_job(tmp_path)
+    assert run.status == "completed"
+    assert run.states() == {"j": "OK", "j.__bad": "OK", "j.__mend": "SKIPPED", "j.__on": "OK", "next": "OK"}
 
 
 @pytest.mark.clause("J11.5")

@@ -236,6 +236,12 @@ def test_a_file_that_another_process_has_open_is_waited_for(
         monkeypatch.setattr(duckdb_tool, "LOCK_WAIT_S", 0.0)
         refused = failed(do, query="SELECT 1 AS one")
         assert (refused.kind, refused.retryable) == ("connect", True)
+        assert f"is locked by PID {other.pid}" in refused.message
         monkeypatch.setattr(duckdb_tool, "LOCK_WAIT_S", 60.0)
         monkeypatch.setattr(duckdb_tool.time, "sleep", lambda seconds: other.communicate("\n"))
+        said: list[str] = []
+        duckdb_tool.connect(str(tmp_path / "test.duckdb"), say=said.append).close()
+        path = tmp_path / "test.duckdb"
+        holder = Path(sys.executable).resolve().name
+        assert said == [f"database `{path}` is locked by PID {other.pid} ({holder}), trying again for 60 s"]
         assert do(query="SELECT 1 AS one")["rows"] == [{"one": 1}]

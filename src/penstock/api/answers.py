@@ -73,6 +73,7 @@ class RunOut(Out):
     label: str | None
     status: str
     crashed: bool
+    failed_iterations: int = Field(description="of a job that completed: iterations that failed and were gone on from")
     file: str
     started_at: str
     ended_at: str | None

@@ -18,12 +18,14 @@ from penstock.api.errors import ApiError, from_refusal
 from penstock.api.routing import answer, errors, router
 from penstock.kernel.errors import Refused
 from penstock.kernel.net import Net
+from penstock.kernel.values import JsonMap
 from penstock.ports.log import Header as RunHeader
 from penstock.ports.log import Status
 from penstock.ports.moments import moment_of
+from penstock.projections.wording import counted
 from penstock.server.documents import Pinned, inputs_of
 from penstock.server.hosting import Submission
-from penstock.server.views import listed
+from penstock.server.views import listed, with_failures
 
 routes = router("executions", "/api/executions")
 
@@ -115,7 +117,12 @@ async def listing(
     started = None if since is None else moment_of(since, backend.clock.now())
     if since is not None and started is None:
         raise ApiError(422, f"`since` is `{since}`, which is no time", "such as `2h`, `3d`, `2026-01-31T06:00:00Z`")
-    headers = await apart(lambda: log.headers(limit, after=after, status=status, name=name, since=started))
+
+    def found() -> list[RunHeader]:
+        headers = log.headers(limit, after=after, status=status, name=name, since=started)
+        return [with_failures(log, one) for one in headers]
+
+    headers = await apart(found)
     last = headers[-1].execution_id if len(headers) == limit else None
     return answer({"runs": [listed(header, header.status) for header in headers], "next": last})
 
@@ -142,7 +149,9 @@ async def show(request: Request, run: str) -> Response:
     dependencies=[READ],
 )
 async def header(request: Request, run: str) -> Response:
-    found = await backend_of(request).found(run)
+    backend = backend_of(request)
+    found = await backend.found(run)
+    found = await apart(lambda: with_failures(backend.log, found))
     return answer(listed(found, found.status))
 
 
@@ -183,19 +192,29 @@ async def cancel(request: Request, run: str, asked: models.CancelIn | None = Non
     "/{run}/resume",
     status_code=202,
     response_model=answers.AskedOut,
-    responses=errors(404, 409),
+    responses=errors(404, 409, 415),
     summary="Go on with a run that failed or was interrupted",
-    description="`seq` is the last event before: what comes after it belongs to the resumed run.",
+    description="`seq` is the last event before: what comes after it belongs to the resumed run. With `failed` also a job that "
+    "completed is resumed, to run its failed iterations again.",
     dependencies=[RUN],
 )
-async def resume(request: Request, run: str) -> Response:
+async def resume(request: Request, run: str, asked: models.ResumeIn | None = None) -> Response:
     backend = backend_of(request)
     header = await backend.found(run)
-    if header.status in ("completed", "cancelled"):
+    header = await apart(lambda: with_failures(backend.log, header))
+    is_failed_only = asked is not None and asked.failed
+    if header.status == "completed" and header.failed_iterations and not is_failed_only:
+        raise ApiError(
+            409,
+            f"run `{header.execution_id}` is completed, and {counted(header.failed_iterations, 'iteration')} of it failed",
+            "with `failed` (`penstock resume --failed`) only these are run again",
+        )
+    if header.status == "cancelled" or (header.status == "completed" and not header.failed_iterations):
         raise ApiError(409, f"run `{header.execution_id}` is {header.status}; there is nothing to resume")
     if header.status == "running":
         raise ApiError(409, f"run `{header.execution_id}` is running", "it goes on by itself")
-    await backend.hosting.ask(header.execution_id, "resume", {})
+    wanted: JsonMap = {"failed": True, "seq": header.last_seq} if is_failed_only else {}
+    await backend.hosting.ask(header.execution_id, "resume", wanted)
     now = await _moved_on(backend, header)
     return answer({"execution_id": now.execution_id, "status": now.status, "seq": header.last_seq}, 202)
 

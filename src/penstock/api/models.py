@@ -111,6 +111,10 @@ class CancelIn(In):
     reason: Annotated[str, StringConstraints(min_length=1, max_length=2000)] = "cancelled on request"
 
 
+class ResumeIn(In):
+    failed: bool = Field(False, description="of a job that completed: run its failed iterations again")
+
+
 # ---- triggers
 
 

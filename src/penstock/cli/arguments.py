@@ -96,6 +96,11 @@ def _watch(parser: Parser) -> None:
 
 def _resume(parser: Parser) -> None:
     one_run(parser)
+    parser.add_argument(
+        "--failed",
+        action="store_true",
+        help="of a job that completed with failed iterations: run these again, and what follows from them",
+    )
     _running(parser)
     _patience(parser)
     as_json(parser)

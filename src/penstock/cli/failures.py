@@ -70,6 +70,18 @@ def _sorted_out(error: Exception) -> tuple[str, int, str, str | None]:
     return "bug", 4, f"{type(error).__name__}: {error}", REPORT
 
 
+PRESSING = frozenset({"J0314"})
+"""Warnings of what changes which data a job reads: they are shown in full wherever a document is looked at or run."""
+
+
+def tell_pressing(problems: Sequence[Problem], sources: Mapping[str, str]) -> None:
+    from penstock.dialects.report import render
+
+    pressing = [problem for problem in problems if problem.code in PRESSING]
+    if pressing:
+        say(render(pressing, sources, color=has_colour(sys.stderr)).rstrip("\n"))
+
+
 def tell_problems(problems: Sequence[Problem], sources: Mapping[str, str], *, as_json: bool) -> int:
     """The problems of a document that cannot run."""
     from penstock.dialects.report import as_json as flat

@@ -23,7 +23,8 @@ def job_detail(kind: str, data: Any) -> str:
             return f"{data['from']} ({data['on']}{order}) {data['to']}"
         case "global.set":
             local = " (in its sub-job only)" if data.get("local") else ""
-            return f"{data['key']}: {shown(data.get('old'), 40)} → {shown(data.get('new'), 60)}{local}"
+            new = "deleted" if data.get("deleted") else shown(data.get("new"), 60)
+            return f"{data['key']}: {shown(data.get('old'), 40)} → {new}{local}"
         case "checkpoint.saved":
             return f"{data['bytes']:,} bytes"
         case "iterator.started":

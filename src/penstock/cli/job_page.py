@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from penstock.cli.job_summary import components_table, figures, iteration_lines, subjob_lines
+from penstock.cli.job_summary import components_table, figures, iteration_lines, subjob_lines, with_failed
 from penstock.cli.layout import wrapped
 from penstock.cli.output import BOLD, GREEN, RED, YELLOW, one_line, painted, put, safe
 from penstock.cli.summary import bounded
@@ -26,7 +26,9 @@ def show_job(views: Views, header: Header) -> int:
 
 def _page(header: Header, standing: JobStanding, shown: Shown, *, crashed: bool) -> str:
     paint = {"completed": GREEN, "failed": RED}.get(shown.status, YELLOW)
-    status = painted(shown.status + (" (crashed)" if crashed else ""), BOLD + paint, sys.stdout)
+    failed = standing.seen.failed_iterations if shown.status == "completed" else 0
+    shown_status = with_failed(shown.status, failed) + (" (crashed)" if crashed else "")
+    status = painted(shown_status, BOLD + (YELLOW if failed else paint), sys.stdout)
     label = f"  label {header.label}" if header.label else ""
     events = counted(standing.seen.events, "event")
     lines = [

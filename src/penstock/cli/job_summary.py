@@ -34,7 +34,7 @@ def tell_job(
     _headline(summary, standing, execution_id)
     if summary.status == "failed":
         _failure(summary, where)
-    _next(summary, execution_id, home)
+    _next(summary, execution_id, home, standing.seen.failed_iterations)
 
 
 def figures(standing: JobStanding) -> str:
@@ -51,8 +51,14 @@ def figures(standing: JobStanding) -> str:
 def _headline(summary: JobSummary, standing: JobStanding, execution_id: str) -> None:
     paint = {"completed": GREEN, "failed": RED}.get(summary.status, YELLOW)
     took = seconds(summary.duration_ms / 1000)
-    status = painted(summary.status, BOLD + paint)
+    failed = standing.seen.failed_iterations if summary.status == "completed" else 0
+    status = painted(with_failed(summary.status, failed), BOLD + (YELLOW if failed else paint))
     say(wrapped(f"{status} after {took}: {figures(standing)}  (run {execution_id})", sys.stderr))
+
+
+def with_failed(status: str, failed: int) -> str:
+    """A job that completed although iterations of it failed says so (D60)."""
+    return f"{status}, {counted(failed, 'iteration')} failed" if failed else status
 
 
 def components_table(standing: JobStanding, stream: IO[str]) -> str:
@@ -143,13 +149,16 @@ def _failure(summary: JobSummary, where: Any) -> None:
         say(f"  and {counted(int(str(error['others'])), 'more failed sub-job')}")
 
 
-def _next(summary: JobSummary, execution_id: str, home: Path | str) -> None:
+def _next(summary: JobSummary, execution_id: str, home: Path | str, failed: int) -> None:
     import shlex
 
     error = summary.error if isinstance(summary.error, dict) else {}
     if summary.status == "interrupted":
         say()
         say(f"to go on where it stopped: {next_command(f'resume {execution_id}', home)}")
+    elif summary.status == "completed" and failed:
+        say()
+        say(f"to run the failed iterations again: {next_command(f'resume --failed {execution_id}', home)}")
     elif summary.status == "failed":
         say()
         component = error.get("component")

@@ -50,8 +50,11 @@ def run(options: Namespace, url: str) -> int:
         _left(run_id, url, as_json=options.json)
         return 0
     if not options.json and sent.compiled is not None and sent.compiled.problems:
+        from penstock.cli.failures import tell_pressing
         from penstock.dialects.report import summary
+        from penstock.library import sources_of
 
+        tell_pressing(sent.compiled.problems, sources_of(sent.compiled))
         say(f"{summary(sent.compiled.problems)} in {options.file}; `penstock lint {options.file}` shows them")
     return watched_at(client, run_id, options, options.file, sent).followed()
 
@@ -60,7 +63,7 @@ def resume(options: Namespace, url: str) -> int:
     client = _patient(url, options)
     header = RemoteEngine(client).log.header(options.run)
     found = _changes(client, header.execution_id)
-    answer = client.post(at("executions", header.execution_id, "resume"))
+    answer = client.post(at("executions", header.execution_id, "resume"), {"failed": True} if options.failed else None)
     if not options.json:
         tell_changes(found)
     run_id, seq = str(answer["execution_id"]), int(answer["seq"])

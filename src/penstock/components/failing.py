@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
+import os
+import sys
 import traceback
+from collections.abc import Sequence
 from typing import Any
 
 from penstock.components.base import Call, Component, ComponentFailure
@@ -14,6 +17,7 @@ from penstock.tools.base import ToolFailure
 
 MAX_MESSAGE = 2_000
 MAX_FRAMES = 8
+_PENSTOCK = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 _DISK_IS_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _OF_FILES: tuple[tuple[type[OSError], str, str], ...] = (
@@ -43,7 +47,7 @@ def failure_of(error: Exception, component: Component[Any], params: Any, call: C
             return ComponentFailure("memory", "the component ran out of memory")
         case OSError():
             return _of_the_system(error)
-    return _of_sql(error) or _of_code(error)
+    return _of_sql(error) or _of_code(error, component)
 
 
 def _with(failure: ComponentFailure, detail: JsonMap) -> ComponentFailure:
@@ -84,13 +88,46 @@ def _of_the_system(error: OSError) -> ComponentFailure:
     return ComponentFailure("system", f"{where}{error.strerror or error}")
 
 
-def _of_code(error: Exception) -> ComponentFailure:
+def _of_code(error: Exception, component: Component[Any]) -> ComponentFailure:
     # A thread cannot hand on SystemExit or StopIteration as they are: it wraps them, and the cause is what the code raised.
     cause = error.__cause__
     shown: BaseException = cause if cause is not None and not isinstance(cause, Exception) else error
     if isinstance(cause, (StopIteration, StopAsyncIteration)):
         shown = cause
     message = f"{type(shown).__name__}: {shown}".rstrip(": ")[:MAX_MESSAGE]
-    frames = traceback.extract_tb(shown.__traceback__)[-MAX_FRAMES:]
-    lines = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames]
-    return ComponentFailure("exception", message, exception=type(shown).__name__, traceback=list(lines))
+    frames = traceback.extract_tb(shown.__traceback__)
+    mine = _own_frames(frames, component)
+    # From the first of the author's own frames on: how we came to call it is of no interest.
+    told = frames[frames.index(mine[0]) :] if mine else frames
+    lines = [_named(frame) for frame in told[-MAX_FRAMES:]]
+    detail: JsonMap = {"exception": type(shown).__name__, "traceback": [*lines]}
+    if mine:
+        detail["raised_at"] = _named(mine[-1])
+        message = f"{message} (raised at {detail['raised_at']})"
+    return _with(ComponentFailure("exception", message), detail)
+
+
+def _named(frame: traceback.FrameSummary) -> str:
+    return f"{frame.filename}:{frame.lineno} in {frame.name}"
+
+
+def _own_frames(frames: Sequence[traceback.FrameSummary], component: Component[Any]) -> list[traceback.FrameSummary]:
+    """The frames in the code of whoever wrote the component: not in a library that it calls, and not in ours."""
+    own = _file_of(component)
+    if own is None or own.startswith(_PENSTOCK):
+        return []
+    folder = os.path.dirname(own)
+    beside = "" if _is_library(folder) else folder + os.sep
+    return [one for one in frames if one.filename == own or (beside and one.filename.startswith(beside))]
+
+
+def _file_of(component: Component[Any]) -> str | None:
+    """Where the component was written: of a function, the function's file."""
+    made_of = getattr(component, "function", None) or type(component)
+    module = sys.modules.get(getattr(made_of, "__module__", ""))
+    code = getattr(made_of, "__code__", None)
+    return code.co_filename if code is not None else getattr(module, "__file__", None)
+
+
+def _is_library(folder: str) -> bool:
+    return "site-packages" in folder or "dist-packages" in folder

@@ -21,6 +21,7 @@ TABLE: dict[str, str] = {
     "write_xml": f"{_HERE}.write_xml:WriteXml",
     "read_sql": f"{_HERE}.read_sql:ReadSql",
     "write_sql": f"{_HERE}.write_sql:WriteSql",
+    "run_sql": f"{_HERE}.run_sql:RunSql",
     "http_rows": f"{_HERE}.http_rows:HttpRows",
     "fixed_rows": f"{_HERE}.fixed_rows:FixedRows",
     "generate_rows": f"{_HERE}.generate_rows:GenerateRows",

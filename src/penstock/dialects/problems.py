@@ -160,6 +160,19 @@ class Findings:
 _LONGEST_NAME = 64
 
 
+def nearest(word: str, candidates: Iterable[str], most: int) -> list[str]:
+    """The candidates that are least unlike `word`, the nearest first. Whatever they are like, there are so many of them."""
+    from difflib import SequenceMatcher
+
+    bare = _bare(word)[:_LONGEST_NAME]
+
+    def likeness(candidate: str) -> tuple[float, str]:
+        parts = [_bare(part) for part in candidate.split("_")]
+        return -SequenceMatcher(None, bare, _bare(candidate)).ratio() - (0.5 if bare in parts else 0.0), candidate
+
+    return sorted(candidates, key=likeness)[:most]
+
+
 def closest(word: str, candidates: Iterable[str]) -> str | None:
     """The candidate that `word` was probably meant to be, or None: `rety` → `retry`, `maxInFlight` → `max_in_flight`."""
     bare = _bare(word)

@@ -6,7 +6,7 @@ what is wrong with it. Nothing below the first level is built: the YAML parser i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +15,9 @@ Kind = Literal["playbook", "job", "joblet"]
 LARGEST = 64 * 1024 * 1024
 _BY_NAME: dict[str, Kind] = {"Job": "job", "Joblet": "joblet", "Playbook": "playbook"}
 _BOM = "\ufeff"
+_OF_JOBS = frozenset({"components", "connections", "job_config"})
+_OF_PLAYBOOKS = frozenset({"workflow", "workload", "workbook", "executor"})
+"""Words that only one of the languages has at its top."""
 
 
 def kind_of(text: str) -> Kind:
@@ -24,9 +27,20 @@ def kind_of(text: str) -> Kind:
         keys[key] = value
         if key == "kind" and value in _BY_NAME:
             return _BY_NAME[value]
-    if "components" not in keys or "workflow" in keys:
+    if "workflow" in keys or ("components" not in keys and not _is_meant_as_job(keys)):
         return "playbook"
     return "joblet" if {"inputs", "outputs"} & keys.keys() else "job"
+
+
+def _is_meant_as_job(keys: Collection[str]) -> bool:
+    """`components` is not there, perhaps because it is misspelt: are the other words those of a job?"""
+    if not _OF_PLAYBOOKS.isdisjoint(keys):
+        return False
+    if not _OF_JOBS.isdisjoint(keys):
+        return True
+    from penstock.dialects.problems import closest
+
+    return any(closest(key, sorted(_OF_JOBS)) is not None for key in keys)
 
 
 def kind_of_file(path: Path) -> Kind:

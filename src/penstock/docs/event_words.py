@@ -64,6 +64,8 @@ FIELDS: dict[type[object], dict[str, str]] = {
         "resumed": "A job goes on after a stop.",
         "kept": "The sub-jobs of a job that goes on which stay as they ended and are not run again.",
         "lost": "The sub-job that starts over because whoever held it was lost.",
+        "kept_components": "Of sub-jobs that start over for the sake of failed iterations, the components that stay as they are.",
+        "rules": "The release of the rules that a job is decided by; 0 in logs of 0.1.",
     },
     facts.ExecutionInterrupted: {"reason": "Why, such as the name of the signal.", "kind": "`playbook` or `job`."},
     facts.ExecutionResumed: {
@@ -76,6 +78,7 @@ FIELDS: dict[type[object], dict[str, str]] = {
         "error": "The first failure, by place.",
         "kind": "`playbook` or `job`.",
         "exit_code": "The exit code that a job asks for itself, with `die`.",
+        "failed_iterations": "Of a job: iterations that failed and whose iterator went on.",
     },
     facts.TokenCreated: {
         "step": "Where it goes.",

@@ -97,6 +97,7 @@ JOB_FIELDS: dict[type[object], dict[str, str]] = {
         "scope": "The sub-job or iteration in which it was written.",
         "local": "Another sub-job made the key and the writer does not export it: only its own sub-job sees the new value.",
         "creator": "The sub-job that made the key.",
+        "deleted": "The key is gone from here on; `new` is null.",
         "is_set": "The value stands for a set: where iterations accumulate, it is united with the others.",
     },
     facts.IteratorStarted: {

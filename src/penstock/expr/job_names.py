@@ -49,7 +49,7 @@ class GlobalsView(Mapping[str, Any]):
 
     def _at(self, full: str, name: str) -> Any:
         written = self._view.get(full)
-        if written is not None:
+        if written is not None and not written.deleted:
             return written.value
         if self._path:
             own = self._view.after().get(self._path[:-1], {})
@@ -62,20 +62,33 @@ class GlobalsView(Mapping[str, Any]):
     def _is_prefix(self, full: str) -> bool:
         dotted = f"{full}."
         return full in self._view.after() or any(
-            key.startswith(dotted) for key in [*self._view.shared(), *self._view.after()]
+            key.startswith(dotted) for key in [*self._view.values(), *self._view.after()]
         )
 
     def _within(self, prefix: str, name: str) -> Any:
         """Under a joblet call: a global that any of its components wrote, or the after-variables of one of them."""
-        start, end = f"{prefix}.__", f"__{name}"
-        found: Written | None = None
-        for key, written in self._view.shared().items():
-            if key.startswith(start) and key.endswith(end) and (found is None or written.stamp > found.stamp):
-                found = written
-        if found is not None:
-            return found.value
-        inner = f"{start}{name}"
+        found = self._inside(prefix, name)
+        if found:
+            return max(found.values(), key=lambda written: written.stamp).value
+        inner = f"{prefix}.__{name}"
         return GlobalsView(self._view, (), f"{inner}.") if inner in self._view.after() else MISSING
+
+    def _inside(self, prefix: str, name: str) -> dict[str, Written]:
+        start, end = f"{prefix}.__", f"__{name}"
+        return {
+            key: written
+            for key, written in self._view.shared().items()
+            if key.startswith(start) and key.endswith(end) and not written.deleted
+        }
+
+    def keys_of(self, name: str) -> list[str]:
+        """The full names of what a bare name means here: in a joblet, what any of its components wrote under it."""
+        for prefix in reversed(self._prefixes):
+            found = self._inside(prefix, name)
+            if found:
+                return sorted(found)
+        written = self._view.get(name)
+        return [name] if written is not None and not written.deleted else []
 
     def __iter__(self) -> Iterator[str]:
         if not self._path:

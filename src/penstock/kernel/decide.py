@@ -15,7 +15,7 @@ from typing import Protocol
 from penstock.kernel import facts
 from penstock.kernel.errors import Bug, Refused
 from penstock.kernel.evolve import Execution
-from penstock.kernel.facts import Body, Fact, RunEnded
+from penstock.kernel.facts import JOB_RULES, Body, Fact, RunEnded
 from penstock.kernel.net import FailureMode, Gate, Net, Node
 from penstock.kernel.places import ENTRY_PATH, Path, Place, after_all, event_name, next_paths, run_place
 from penstock.kernel.state import ExecutionState, RunState, Token, Unhandled
@@ -65,7 +65,17 @@ def opening(
     """The first fact of an execution scope. `continues` names a failed child of an earlier task run, whose place this takes;
     where that is a job, `kept` names the sub-jobs that stay as they ended there."""
     body = facts.ExecutionStarted(
-        net.name, net.digest, workload, net.entry, trace_id, parent, document, continues, net.kind, kept=kept or []
+        net.name,
+        net.digest,
+        workload,
+        net.entry,
+        trace_id,
+        parent,
+        document,
+        continues,
+        net.kind,
+        kept=kept or [],
+        rules=JOB_RULES if net.kind == "job" else 0,
     )
     return Fact(place.id, (*place.clock, (), 0), body)
 

@@ -71,7 +71,7 @@ def _started(tree: Execution, fact: Fact, body: facts.ExecutionStarted, ts: floa
 
         state.status, state.error, state.ended_at, state.exit_code = "running", None, None, None
         _bump(state)
-        flows.restart(tree.flow, state.flow, frozenset(body.kept))
+        flows.restart(tree.flow, state.flow, frozenset([*body.kept, *body.kept_components]))
         if body.lost is not None:  # Nobody stopped the others, so nothing was kept of them.
             for region in state.flow.regions.values():
                 region.kept = False
@@ -88,7 +88,7 @@ def _started(tree: Execution, fact: Fact, body: facts.ExecutionStarted, ts: floa
         from penstock.kernel.flow import evolve as flows
 
         before = state.flow
-        state.flow = flows.open_root(tree.flow, state.place)
+        state.flow = flows.open_root(tree.flow, state.place, body.rules)
         if before is not None:
             flows.continue_in(tree.flow, before, state.flow, body.kept)
 
@@ -148,7 +148,7 @@ def _ended(tree: Execution, fact: Fact, body: facts.ExecutionEnded, ts: float) -
     state = _execution(tree, fact.scope)
     _bump(state)
     state.status, state.error, state.ended_at = body.status, body.error, ts
-    state.exit_code = body.exit_code
+    state.exit_code, state.failed_iterations = body.exit_code, body.failed_iterations
 
 
 # ---- tokens

@@ -295,6 +295,8 @@ class Iteration:
 
     halts: bool = True
     """`job_config.fail_strategy: halt`."""
+    fails: bool = False
+    """`job_config.fail_strategy: continue_then_fail`: all iterations run, and the iterator is ERROR if one failed (D60)."""
     while_: bool = False
     """Elements are not listed: the condition in the param `while` is evaluated before each iteration."""
 

@@ -217,6 +217,8 @@ class ExecutionState:
     """The inside of a job."""
     continues: str | None = None
     """The task run, or the component, whose failed child this one goes on from."""
+    failed_iterations: int = 0
+    """Of a job that has ended."""
 
 
 @dataclass(slots=True)

@@ -210,8 +210,8 @@ class Memory(Protocol):
         """Why the step run at `scope` was given up, if it was."""
         ...
 
-    def component(self, scope: str) -> tuple[ComponentEnded | None, dict[str, Json], frozenset[str]]:
-        """How the component ended, the globals it wrote, and which of them are sets; None when it never did."""
+    def component(self, scope: str) -> tuple[ComponentEnded | None, dict[str, Json], frozenset[str], tuple[str, ...]]:
+        """How the component ended, the globals it wrote, which of them are sets, and those it deleted; None when it never did."""
         ...
 
     def is_next(self, scope: str) -> bool:

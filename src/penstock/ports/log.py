@@ -69,6 +69,8 @@ class Header:
     last_seq: int = 0
     label: str | None = None
     trace_id: str | None = None
+    failed_iterations: int | None = None
+    """Of a job that completed, where somebody has looked into its log for it."""
 
 
 @dataclass(frozen=True, slots=True)

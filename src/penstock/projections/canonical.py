@@ -38,6 +38,17 @@ EXECUTION = "EXECUTION"
 # Of a response, what says when it was given.
 CLOCK_HEADERS = frozenset({"date", "age"})
 
+# What later releases say as well. It follows from the rest, and what an earlier one recorded is the same without it.
+ADDED = {
+    "job.started": ("kept_components", "rules"),
+    "playbook.started": ("kept_components", "rules"),
+    **{
+        f"{kind}.{end}": ("failed_iterations",)
+        for kind in ("job", "playbook")
+        for end in ("completed", "failed", "cancelled")
+    },
+}
+
 Placed: TypeAlias = "tuple[LogicalClock, Entry]"
 
 _sorted_encoder = msgspec.json.Encoder(order="sorted")
@@ -69,6 +80,10 @@ def canonical(entries: Iterable[Entry], execution_id: str) -> Iterator[JsonMap]:
             shown = (*_of_element(clock), 0)
         elif entry.type == "iterator.started":
             payload.pop("spread", None)
+        elif entry.type == "global.set" and not payload.get("deleted"):
+            payload.pop("deleted", None)
+        for added in ADDED.get(entry.type, ()):
+            payload.pop(added, None)
         is_job = is_of_job(entry.type)
         if entry.type in MARKS:
             shown = (*clock[:-1], marks[event_name(entry.scope, _last(clock))])

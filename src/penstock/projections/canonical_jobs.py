@@ -28,7 +28,8 @@ def without_restarts(entries: list[Entry]) -> list[Entry]:
 
 
 def _without_one(entries: list[Entry], start: Entry) -> list[Entry]:
-    kept, lost = set(_payload(start)["kept"]), _payload(start).get("lost")
+    data = _payload(start)
+    kept, lost = {*data["kept"], *data.get("kept_components", ())}, data.get("lost")
     mine = [entry for entry in entries if _is_of(entry, start.scope)]
     homes = {entry.scope: str(_payload(entry)["subjob"]) for entry in mine if entry.type in _PLACED}
     holders = {entry.scope: _holder(entry) for entry in mine if entry.type in _OF_SUBJOB}
@@ -105,7 +106,7 @@ _ENDS = frozenset({"subjob.ok", "subjob.error", "subjob.skipped"})
 _OF_SUBJOB = frozenset({"subjob.started", *_ENDS})
 _IN_SUBJOB = frozenset({"component.skipped", *_OF_SUBJOB})
 _PLACED = frozenset({"component.started", "component.skipped"})
-_STOPS = frozenset({"job.interrupted", "job.failed"})
+_STOPS = frozenset({"job.interrupted", "job.failed", "job.completed"})
 
 
 def _holder(entry: Entry) -> str | None:

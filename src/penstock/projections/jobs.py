@@ -274,6 +274,7 @@ def job_json(header: Header, standing: JobStanding, summary: JobSummary) -> Json
         "edges": standing.edges,
         "iterations": standing.iterations,
         "metrics": standing.metrics,
+        "failed_iterations": max(standing.seen.failed_iterations, cast(int, standing.iterations["failed"])),
         "result": summary.result if summary.result is not None else standing.result,
         "counts": standing.counts,
         "duration_ms": summary.duration_ms,

@@ -49,9 +49,28 @@ def _before(view: JobView, component: ComponentSeen) -> tuple[str, ComponentSeen
         return f"`{call}` was called, and `{component.name}` is where its inside begins", view.seen.components[call]
     if iteration is not None:
         return _iterated(view, component, iteration)
+    gate = _gate(view, component)
+    if gate is not None:
+        return gate
     start = view.seen.starts[-1] if view.seen.starts else None
     began = "was resumed" if start is not None and start.resumed and not component.kept else "started"
     return f"the job {began}, and `{component.name}` waits for nothing{view.place(component.node)}", None
+
+
+def _gate(view: JobView, component: ComponentSeen) -> tuple[str, ComponentSeen] | None:
+    """The trigger of its sub-job, or the pre-job, that it waited for."""
+    for link in view.gates(component.node):
+        source = view.component(link.source, component.name)
+        subjob = view.subjob_of(source)
+        if source is None or subjob is None:
+            continue
+        ended = f"sub-job `{subjob.name}` {ended_in(subjob.state)}" if link.on in OF_SUBJOB else _ended(source)
+        place = view.place(component.node)
+        return (
+            f"{ended}, and with that (`{link.on.value}`) the sub-job of `{component.name}` could start{place}",
+            source,
+        )
+    return None
 
 
 def _iterated(view: JobView, component: ComponentSeen, iteration: str) -> tuple[str, ComponentSeen | None]:

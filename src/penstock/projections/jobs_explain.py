@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.kernel.errors import Refused
 from penstock.kernel.net import On
+from penstock.kernel.values import Json
 from penstock.ports.results import decode
 from penstock.projections.explain.explanation import Explanation, Log
 from penstock.projections.jobs_chain import chain, why_skipped
@@ -19,6 +20,7 @@ from penstock.projections.jobs_view import JobView, label
 from penstock.projections.wording import counted, error_line, seconds, shown
 
 MOST = 10
+MOST_FRAMES = 12
 _PLAIN_INDEX = re.compile(r"\[(\d+)\]")
 _ITERATION = re.compile(r"(?P<iterator>.+)\[#(?P<index>\d+)\]")
 
@@ -136,7 +138,8 @@ def _globals(component: ComponentSeen, execution: str, log: Log) -> list[str]:
         if entry.type == "global.set" and entry.scope == f"{execution}{component.name}":
             data: Any = decode(entry.payload)
             local = ", in its own sub-job only: another one made it and it is not exported" if data.get("local") else ""
-            lines.append(f"global `{data['key']}`: {shown(data.get('old'))} → {shown(data.get('new'))}{local}")
+            new = "deleted" if data.get("deleted") else shown(data.get("new"))
+            lines.append(f"global `{data['key']}`: {shown(data.get('old'))} → {new}{local}")
     return lines if len(lines) <= MOST else [f"… {len(lines) - MOST:,} earlier writes", *lines[-MOST:]]
 
 
@@ -144,8 +147,22 @@ def _failure(component: ComponentSeen) -> list[str]:
     error = component.error
     lines = [error_line(error)]
     if isinstance(error, dict):
-        lines += [f"{name}: {shown(error[name], 300)}" for name in ("hint", "file", "line", "rows") if error.get(name)]
+        told = ("hint", "file", "line", "rows", "raised_at")
+        lines += [f"{name.replace('_', ' ')}: {shown(error[name], 300)}" for name in told if error.get(name)]
+        lines += _traceback(error.get("traceback"))
     return lines
+
+
+def _traceback(frames: Json) -> list[str]:
+    """The way to the exception, its last part where it is long: what the author would look up."""
+    found = (
+        frames.splitlines()
+        if isinstance(frames, str)
+        else [str(one) for one in frames]
+        if isinstance(frames, list)
+        else []
+    )
+    return [f"  {line.rstrip()}" for line in found[-MOST_FRAMES:]]
 
 
 def _consequences(view: JobView, component: ComponentSeen) -> list[str]:

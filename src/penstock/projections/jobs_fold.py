@@ -92,14 +92,17 @@ class JobFold:
         is_again = bool(seen.starts)
         seen.starts.append(StartSeen(entry.ts, is_again, len(data.kept), None, data.name, data.workload))
         seen.status, seen.error, seen.ended_at, seen.exit_code = "running", None, None, None
-        self.globals.start(entry, data.kept)
+        seen.failed_iterations = 0
+        stays = [*data.kept, *data.kept_components]
+        self.globals.start(entry, stays)
         if is_again:
-            restart(seen, {self.local(scope) for scope in data.kept}, is_lost=data.lost is not None)
+            restart(seen, {self.local(scope) for scope in stays}, is_lost=data.lost is not None)
 
     def _ended(self, name: str, entry: Entry) -> None:
         data = payloads.read_ended(entry.payload)
         seen = self.seen
         seen.status, seen.error, seen.exit_code, seen.ended_at = data.status, data.error, data.exit_code, entry.ts
+        seen.failed_iterations = data.failed_iterations
 
     def _interrupted(self, name: str, entry: Entry) -> None:
         self.seen.status = "interrupted"

@@ -43,5 +43,4 @@ class GlobalsFold:
         """What is everyone's; values that stay local to a sub-job are not."""
         if self._root is None:
             return {}
-        view = joined(exported(region.out()) for region in self._root.regions.values())
-        return {key: written.value for key, written in sorted(view.shared().items())}
+        return joined(exported(region.out()) for region in self._root.regions.values()).shared_values()

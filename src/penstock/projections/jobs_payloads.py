@@ -14,6 +14,7 @@ class Started(msgspec.Struct):
     name: str = ""
     resumed: bool = False
     kept: list[str] = []
+    kept_components: list[str] = []
     lost: str | None = None
     workload: Any = None
 
@@ -22,6 +23,7 @@ class Ended(msgspec.Struct):
     status: str
     error: Any = None
     exit_code: int | None = None
+    failed_iterations: int = 0
 
 
 class Reason(msgspec.Struct):

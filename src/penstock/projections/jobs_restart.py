@@ -7,7 +7,7 @@ those of what was kept and of the latest run of the rest (D45).
 from __future__ import annotations
 
 from penstock.projections.jobs_names import iteration_of
-from penstock.projections.jobs_seen import ERROR, KEPT_FAILURES, OK, IteratorSeen, JobSeen, SubjobSeen
+from penstock.projections.jobs_seen import ERROR, KEPT_FAILURES, OK, PENDING, IteratorSeen, JobSeen, SubjobSeen
 
 
 def restart(seen: JobSeen, kept: set[str], *, is_lost: bool = False) -> None:
@@ -24,7 +24,15 @@ def restart(seen: JobSeen, kept: set[str], *, is_lost: bool = False) -> None:
         if not is_kept and seen.components[name].iterator is not None:
             _keep_iterations(seen, name, subjobs)
     seen.components = {name: one for name, one in seen.components.items() if components[name]}
-    seen.subjobs = {scope: one for scope, one in seen.subjobs.items() if subjobs[scope]}
+    half = {
+        scope: one
+        for scope, one in seen.subjobs.items()
+        if not subjobs[scope] and any(map(components.get, one.members))
+    }
+    for one in half.values():  # Only failed iterations run again in it, and what follows from them.
+        one.members = {name: None for name in one.members if components[name]}
+        one.state, one.error, one.started_at, one.ended_at = PENDING, None, None, None
+    seen.subjobs = {scope: one for scope, one in seen.subjobs.items() if subjobs[scope] or scope in half}
     # Branches may have come to a join that has not started, and is not known yet. If it lies in the lost sub-job they come again.
     unknown = seen.fires.keys() - components.keys() - subjobs.keys() if is_lost else set()
     seen.fires = {
@@ -36,8 +44,8 @@ def restart(seen: JobSeen, kept: set[str], *, is_lost: bool = False) -> None:
         return
     for component in seen.components.values():
         component.kept = True
-    for subjob in seen.subjobs.values():
-        subjob.kept = True
+    for scope, subjob in seen.subjobs.items():
+        subjob.kept = scope not in half
 
 
 def _keep_iterations(seen: JobSeen, name: str, is_kept: dict[str, bool]) -> None:
@@ -76,7 +84,7 @@ class _Keeping:
 
     def component(self, name: str) -> bool:
         component = self._seen.components.get(name)
-        return component is not None and self.subjob(component.subjob)
+        return component is not None and (name in self._named or self.subjob(component.subjob))
 
     def subjob(self, scope: str) -> bool:
         if scope not in self._known:

@@ -134,6 +134,8 @@ class JobSeen:
     error: Json = None
     exit_code: int | None = None
     ended_at: float | None = None
+    failed_iterations: int = 0
+    """Of a job that has ended: those that were gone on from, also inside of other iterations."""
     cancel_reason: str | None = None
     stops: list[tuple[float, str]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)

@@ -57,6 +57,10 @@ class JobView:
     def inbound(self, node: str) -> list[Link]:
         return [link for link in self._links() if link.target == node and not link.hidden]
 
+    def gates(self, node: str) -> list[Link]:
+        """What it waits for although nobody wrote it: the triggers of its sub-job, or a pre-job."""
+        return [link for link in self._links() if link.target == node and link.hidden]
+
     def outbound(self, node: str) -> list[Link]:
         return [link for link in self._links() if link.source == node and not link.hidden]
 

@@ -156,6 +156,7 @@ def header_of(data: Any) -> Header:
         data["events"],
         data["label"],
         data["trace_id"],
+        data.get("failed_iterations"),
     )
 
 

@@ -25,8 +25,9 @@ class Driver(Protocol):
         """Take up a scope whose state was folded from the log."""
         ...
 
-    async def resume(self) -> None:
-        """Take up the root of an execution that stopped or failed, and say so in the log."""
+    async def resume(self, *, failed_only: bool = False) -> None:
+        """Take up the root of an execution that stopped or failed, and say so in the log. `failed_only`: also a job that
+        completed, for its failed iterations."""
         ...
 
     async def cancel(self, reason: str) -> None: ...

@@ -338,7 +338,7 @@ class SubjobsOut:
 def _has_begun(region: RegionState) -> bool:
     """Has its holder told of anything that came of it?"""
     return any(
-        member.status in SETTLED
+        (member.status in SETTLED and not member.kept)
         or member.iterator is not None
         or (member.inside is not None and any(map(_has_begun, member.inside.regions.values())))
         for member in region.members.values()

@@ -32,7 +32,12 @@ class HostedRun(RunUnderWay):
         return self._root is not None and self._root.finished.is_set()
 
     async def go_on(
-        self, is_ready: Callable[[], None], registered: bytes | None = None, *, is_resumed: bool
+        self,
+        is_ready: Callable[[], None],
+        registered: bytes | None = None,
+        *,
+        is_resumed: bool,
+        failed_only: bool = False,
     ) -> RunSummary:
         """Drive the run to its end. `is_ready` is called once notes of its workers can be heard. `registered`: its document with
         its inputs, if that is at hand."""
@@ -52,7 +57,7 @@ class HostedRun(RunUnderWay):
             if stream.seq == 0:
                 await self._begin(stream, document, inputs_of(registered))
             else:
-                await self._take_up(stream, document, inputs_of(registered), is_resumed)
+                await self._take_up(stream, document, inputs_of(registered), is_resumed, failed_only)
             is_ready()
             assert self._root is not None
             return await self._drive(self._root)
@@ -80,7 +85,9 @@ class HostedRun(RunUnderWay):
         self.force.host = host
         self._root = await host.begin_root(document, workload, inputs.get("trace_id"), outputs=kept_of(inputs))
 
-    async def _take_up(self, stream: Stream, document: Pinned, inputs: dict[str, Any], is_resumed: bool) -> None:
+    async def _take_up(
+        self, stream: Stream, document: Pinned, inputs: dict[str, Any], is_resumed: bool, failed_only: bool
+    ) -> None:
         world, state = self.world, stream.tree.root
         net, _ = world.documents.compile(document)
         keys = await world.unlock(net, state.workload, document)
@@ -90,7 +97,8 @@ class HostedRun(RunUnderWay):
         force.host = host
         self._root = root = await host.take_up_root(document, kept_of(inputs))
         # Who wrote its last event did not live to close it; or somebody else has resumed it meanwhile, and it is over.
-        if state.status in FINAL and not (is_resumed and state.status == "failed"):
+        goes_on = is_resumed and (state.status == "failed" or (failed_only and state.failed_iterations > 0))
+        if state.status in FINAL and not goes_on:
             stream.flush(FINAL[state.status])
             await stream.durable()
             root.finished.set()
@@ -98,7 +106,7 @@ class HostedRun(RunUnderWay):
         force.is_adopting = host.adopts = True
         try:
             if is_resumed or state.status != "running":
-                await root.resume()
+                await root.resume(failed_only=failed_only)
             else:
                 await root.go_on()
             await force.adopt_children()

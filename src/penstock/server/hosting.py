@@ -221,10 +221,10 @@ class Hosting:
                 return
             else:
                 await self._forget(execution_id)
-        elif request.what == "resume" and status in ("interrupted", "failed"):
+        elif request.what == "resume" and header is not None and _can_go_on(header, request):
             if hosted is not None:  # It has ended, and is just being put away.
                 return
-            self._host(execution_id, is_resumed=True)
+            self._host(execution_id, is_resumed=True, failed_only=status == "completed")
         await asyncio.to_thread(log.answered, request.number)
 
     async def _cancel(self, hosted: Hosted, reason: str) -> bool:
@@ -248,21 +248,28 @@ class Hosting:
 
     # ---- driving
 
-    def _host(self, execution_id: str, *, is_resumed: bool = False, registered: bytes | None = None) -> None:
+    def _host(
+        self,
+        execution_id: str,
+        *,
+        is_resumed: bool = False,
+        failed_only: bool = False,
+        registered: bytes | None = None,
+    ) -> None:
         epoch = self.owned.get(partition_of(execution_id))
         if execution_id in self.hosted or self._is_closing or epoch is None:
             return
         run = HostedRun(self.world, execution_id)
         ready = asyncio.Event()
-        task = asyncio.ensure_future(self._drive(run, ready, is_resumed, registered))
+        task = asyncio.ensure_future(self._drive(run, ready, is_resumed, failed_only, registered))
         self.hosted[execution_id] = Hosted(run, task, ready, epoch)
 
     async def _drive(
-        self, run: HostedRun, ready: asyncio.Event, is_resumed: bool, registered: bytes | None
+        self, run: HostedRun, ready: asyncio.Event, is_resumed: bool, failed_only: bool, registered: bytes | None
     ) -> RunSummary | None:
         execution_id = run.execution_id
         try:
-            summary = await run.go_on(ready.set, registered, is_resumed=is_resumed)
+            summary = await run.go_on(ready.set, registered, is_resumed=is_resumed, failed_only=failed_only)
         except NotFree:
             return None
         except Damaged as error:  # No server can read it: it is set aside, so that people see it.
@@ -367,3 +374,11 @@ class Hosting:
             # Whoever slept while another took over knows nothing of what that one has handed out, and takes the notes of it for
             # idle talk. So even where they change nothing, the log has to say that this is still the owner.
             await (host.durable() if host.stream.seq > before else host.confirm())
+
+
+def _can_go_on(header: Header, request: Request) -> bool:
+    """A job that completed with failed iterations is resumed once for each request, even if this is looked at twice."""
+    asked = decode(request.payload)
+    if header.status == "completed" and isinstance(asked, dict) and asked.get("failed"):
+        return asked.get("seq") == header.last_seq
+    return header.status in ("interrupted", "failed")

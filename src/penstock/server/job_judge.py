@@ -7,6 +7,7 @@ from collections.abc import Callable
 from penstock.expr.presence import holds
 from penstock.expr.template import ExpressionError, render
 from penstock.kernel.flow.decide import Ended, Verdict
+from penstock.kernel.flow.gathering import merged_value
 from penstock.kernel.flow.routing import global_name
 from penstock.kernel.flow.state import ComponentState, with_inside
 from penstock.kernel.flow.views import View, Written
@@ -39,7 +40,7 @@ class JobJudge:
         condition = params.get("while")
         view = View((component.view,))
         for key, value in iterator.merged.items():
-            view.write(key, Written(value, (component.place.clock, component.name), component.region.place.id))
+            view.write(key, merged_value(value, (component.place.clock, component.name), component.region.place.id))
         names = job_names(self._setting, node, component, view, {"index": index}, {"index": index, "item": index})
         try:
             most = render(params.get("max"), names)
@@ -62,6 +63,8 @@ def _after(node: Node, component: ComponentState, end: Ended) -> View:
     for bare, value in end.writes.items():
         key = global_name(node.name, node.part, bare)
         view.write(key, Written(value, (component.place.clock, component.name), component.region.place.id))
+    for key in end.deletes:
+        view.write(key, Written(None, (component.place.clock, component.name), component.region.place.id, deleted=True))
     return view
 
 

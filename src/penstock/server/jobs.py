@@ -56,8 +56,8 @@ class JobDriver:
         self.flow.begin()
         self.dispatch()
 
-    async def resume(self) -> None:
-        self.flow.resume()
+    async def resume(self, *, failed_only: bool = False) -> None:
+        self.flow.resume(failed_only=failed_only)
         self.host.stream.flush("running")
         self.dispatch()
 
@@ -221,7 +221,8 @@ class JobDriver:
         is_root = self.setting.depth == 0
         self.host.stream.flush(FINAL[self.state.status] if is_root else None)
         await self.host.durable()
-        await self.host.workforce.close_job(self.setting, is_over=self.state.status != "failed")
+        is_over = self.state.status != "failed" and not self.state.failed_iterations
+        await self.host.workforce.close_job(self.setting, is_over=is_over)
         self._settle()
 
     def _settle(self) -> None:
@@ -273,6 +274,7 @@ def summary(flow: Flow) -> JsonMap:
                 outputs[f"{name}.{port}"] = output["wanted"]
     return {
         "status": flow.state.status,
+        "failed_iterations": flow.state.failed_iterations,
         "globals": final_globals(flow.state),
         "components": components,
         "outputs": outputs,
@@ -284,4 +286,4 @@ def final_globals(state: ExecutionState) -> JsonMap:
     if state.flow is None:
         return {}
     view = joined(exported(region.out()) for region in state.flow.regions.values())
-    return {key: written.value for key, written in sorted(view.shared().items())}
+    return view.shared_values()

@@ -2,7 +2,8 @@
 on the way to somewhere else.
 
 Joblet calls are dissolved: their members stand in the job itself and read from where the rows really come. So what a joblet
-writes, counts or says beside those rows is left out as well.
+writes, counts or says beside those rows is left out as well. What lies in the body of an iterator stays there, and is shown for
+the first element.
 """
 
 from __future__ import annotations
@@ -67,10 +68,22 @@ def previewed(
     flows = _Flows(net, gives_out)
     end, port = flows.port(component, port, make)
     links = flows.upstream(end[0])
-    needed = {end[0], *(link.source for link in links)}
-    members = tuple(_sorted([name for name in net.nodes if name in needed], links))
-    nodes = {name: _placed(net.nodes[name], members.index(name)) for name in net.nodes if name in needed}
-    containers = {"": Container("", Opening.JOB, (Region(0, members[0], members),))}
+    homes = {name: _home(net, name) for name in (end[0], *(link.source for link in links))}
+    while missing := {home for home in homes.values() if home and home not in homes}:
+        for iterator in missing:  # What it runs over is needed as well.
+            more = [link for link in flows.upstream(iterator) if link not in links]
+            links += more
+            homes.update({name: _home(net, name) for name in (iterator, *(link.source for link in more))})
+    links.sort(key=lambda link: link.index)
+    keys = {home: net.nodes[home].part.opens or home if home else "" for home in set(homes.values())}  # type: ignore[union-attr]
+    containers: dict[str, Container] = {}
+    nodes: dict[str, Node] = {}
+    for home, key in sorted(keys.items()):
+        within = [name for name in net.nodes if homes.get(name) == home]
+        members = tuple(_sorted(within, [link for link in links if link.target in within]))
+        opening = Opening.BODY if home else Opening.JOB
+        containers[key] = Container(key, opening, (Region(0, members[0], members),))
+        nodes.update({name: _placed(net.nodes[name], members.index(name), key, keys.get(name)) for name in within})
     numbered = tuple(replace(link, index=number, crosses=False) for number, link in enumerate(links))
     return replace(net, nodes=nodes, containers=containers, links=numbered, groups={}, aborts=False), end, port
 
@@ -91,8 +104,9 @@ class _Flows:
 
     def port(self, component: str, port: str | None, make: Callable[[Node], Make]) -> tuple[End, str]:
         node = self.net.nodes[component]
-        if node.iterates is not None or _is_in_a_body(self.net, component):
-            raise Refused(f"`{component}` has no rows of its own outside its iterations", hint="preview what feeds it")
+        if node.iterates is not None:
+            hint = "preview what feeds it, or a component of its body, which is shown for the first element"
+            raise Refused(f"`{component}` has no rows of its own outside its iterations", hint=hint)
         if component in self.gives_out:
             port = _chosen(component, port, list(self.gives_out[component]))
             return self._made_at(component, port), port
@@ -167,21 +181,25 @@ def _container(net: Net, name: str) -> str:
     return part.container
 
 
-def _is_in_a_body(net: Net, name: str) -> bool:
-    while name := _container(net, name):
-        if net.containers[name].opening is Opening.BODY:
-            return True
-    return False
+def _home(net: Net, name: str) -> str:
+    """The iterator in whose body it lies, whichever joblets are between; "" for the job itself."""
+    while key := _container(net, name):
+        opener = next(one.name for one in net.nodes.values() if one.part is not None and one.part.opens == key)
+        if net.containers[key].opening is Opening.BODY:
+            return opener
+        name = opener
+    return ""
 
 
 # ---- putting the part together
 
 
-def _placed(node: Node, rank: int) -> Node:
+def _placed(node: Node, rank: int, container: str, opens: str | None) -> Node:
     assert node.part is not None
     part = replace(
         node.part,
-        container="",
+        container=container,
+        opens=opens,
         region=0,
         rank=rank,
         local=node.name,

@@ -121,6 +121,7 @@ class Record:
     components: dict[str, ComponentEnded] = field(default_factory=dict)
     globals: dict[str, dict[str, Json]] = field(default_factory=dict)
     sets: dict[str, set[str]] = field(default_factory=dict)
+    deletes: dict[str, list[str]] = field(default_factory=dict)
     iterators: dict[str, IteratorStarted] = field(default_factory=dict)
     calls: set[str] = field(default_factory=set)
     begun: set[str] = field(default_factory=set)
@@ -165,6 +166,7 @@ class Record:
         elif isinstance(body, ComponentEnded):
             self.components[fact.scope] = body
             self.globals[fact.scope], self.sets[fact.scope] = {}, set()
+            self.deletes.pop(fact.scope, None)
             if fact.scope not in self.calls and fact.scope not in self.iterators:
                 self.order.add(fact.scope)
         elif isinstance(body, ComponentStarted):
@@ -183,7 +185,10 @@ class Record:
         elif isinstance(body, ExecutionInterrupted):
             self.is_stopped = True
         elif isinstance(body, GlobalSet):
-            self.globals[fact.scope][body.key] = body.new
+            if body.deleted:
+                self.deletes.setdefault(fact.scope, []).append(body.key)
+            else:
+                self.globals[fact.scope][body.key] = body.new
             if body.is_set:
                 self.sets[fact.scope].add(body.key)
         elif isinstance(body, IteratorStarted):
@@ -252,8 +257,9 @@ class Record:
     def opened(self, scope: str) -> bool:
         return scope in self.openings
 
-    def component(self, scope: str) -> tuple[ComponentEnded | None, dict[str, Json], frozenset[str]]:
-        return self.components.get(scope), self.globals.get(scope, {}), frozenset(self.sets.get(scope, ()))
+    def component(self, scope: str) -> tuple[ComponentEnded | None, dict[str, Json], frozenset[str], tuple[str, ...]]:
+        sets, deletes = frozenset(self.sets.get(scope, ())), tuple(self.deletes.get(scope, ()))
+        return self.components.get(scope), self.globals.get(scope, {}), sets, deletes
 
     def is_next(self, scope: str) -> bool:
         return self.order.is_next(scope)

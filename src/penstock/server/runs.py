@@ -161,7 +161,8 @@ class RunUnderWay:
         finally:
             await self._leave()
 
-    async def resume(self) -> RunSummary:
+    async def resume(self, *, failed_only: bool = False) -> RunSummary:
+        """`failed_only`: of a job that completed, run the failed iterations again."""
         world = self.world
         header = world.log.header(self.execution_id)
         if header is None:
@@ -184,7 +185,7 @@ class RunUnderWay:
             net, _ = world.documents.compile(document)
             keys = await world.unlock(net, state.workload, document)
             self._root = await self._host(stream, document, keys).take_up_root(document, kept_of(inputs_of(registered)))
-            await self._root.resume()
+            await self._root.resume(failed_only=failed_only)
             return await self._drive(self._root)
         finally:
             await self._leave()
@@ -261,7 +262,7 @@ class RunUnderWay:
             for task in watch:
                 task.cancel()
             await asyncio.gather(*watch, return_exceptions=True)
-        if root.state.status in ("completed", "cancelled"):
+        if root.state.status == "cancelled" or (root.state.status == "completed" and not root.state.failed_iterations):
             self.world.sweep(self.execution_id)
         return summary_of(self.execution_id, root.state, host.stream.counts, host.stream.seq, self.world.clock.now())
 

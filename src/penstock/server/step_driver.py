@@ -42,7 +42,7 @@ class ScopeDriver:
         self.decider.begin()
         await self.advance()
 
-    async def resume(self) -> None:
+    async def resume(self, *, failed_only: bool = False) -> None:
         self.decider.resume(restarted(self.state))
         self.host.stream.flush("running")
         await self.go_on()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
+from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore
-from penstock.ports.log import EventLog, Header
-from penstock.ports.results import loader
+from penstock.ports.log import Entry, EventLog, Header
+from penstock.ports.results import decode, loader
 from penstock.ports.wire import iso
 from penstock.projections.explain import Explanation, Log, explain
 from penstock.projections.history import earlier_of, history, job_around
@@ -21,6 +23,12 @@ if TYPE_CHECKING:
     from penstock.projections.jobs import JobStanding
 
 CRASHED = "crashed"
+
+
+class Readable(Protocol):
+    """A log that entries can be read from, wherever it is."""
+
+    def read(self, execution_id: str, after: int = 0) -> Iterator[Entry]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +157,7 @@ def listed(header: Header, status: str) -> JsonMap:
         "label": header.label,
         "status": "interrupted" if status == CRASHED else status,
         "crashed": status == CRASHED,
+        "failed_iterations": header.failed_iterations or 0,
         "file": header.path,
         "started_at": iso(header.started_at),
         "ended_at": None if ended is None else iso(ended),
@@ -156,6 +165,19 @@ def listed(header: Header, status: str) -> JsonMap:
         "events": header.last_seq,
         "trace_id": header.trace_id,
     }
+
+
+def with_failures(log: Readable, header: Header) -> Header:
+    """The header with the number of iterations that failed and were gone on from, which the last event of a job says."""
+    if header.kind != "job" or header.status != "completed" or header.failed_iterations is not None:
+        return header
+    failed = 0
+    with suppress(PenstockError):  # A list of runs is shown even if one of them cannot be read.
+        for entry in log.read(header.execution_id, header.last_seq - 1):
+            if entry.type == "job.completed" and not entry.scope:
+                data: Any = decode(entry.payload)
+                failed = int(data.get("failed_iterations", 0))
+    return replace(header, failed_iterations=failed)
 
 
 def _more(header: Header, status: str) -> JsonMap:

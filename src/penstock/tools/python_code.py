@@ -219,6 +219,10 @@ def _describe(error: BaseException, code: Code, module: str) -> dict[str, Any]:
     lines = [line for frame, line in _frames(error.__traceback__) if frame.co_filename == code.file]
     if lines:
         where, detail = _where(code, lines[-1])
+    raised_at = _raised_at(error, code)
+    if raised_at:
+        where = f"{where}; raised at {raised_at}" if where else f"raised at {raised_at}"
+        detail["raised_at"] = raised_at
     text = _traceback(error, code, set()).replace(f"{module}.", "")
     detail["traceback"] = _bounded(text, MAX_TRACEBACK)
     kind, retryable = "memory" if isinstance(error, MemoryError) else "exception", _flag(error, "retryable")
@@ -236,6 +240,16 @@ def _describe(error: BaseException, code: Code, module: str) -> dict[str, Any]:
         "helpers": helpers,
         "detail": detail,
     }
+
+
+def _raised_at(error: BaseException, code: Code) -> str:
+    """Where in a module of the author's, beside the code, it happened; "" when it happened in the code itself."""
+    for frame, line in reversed(_frames(error.__traceback__)):
+        if frame.co_filename == code.file:
+            return ""
+        if not frame.co_filename.startswith("<") and not _is_library(frame.co_filename):
+            return f"{frame.co_filename}:{line} in {frame.co_name}"
+    return ""
 
 
 def _friendly_or_empty(fields: dict[str, Any]) -> dict[str, Any]:

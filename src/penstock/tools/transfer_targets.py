@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 JSON_OIDS = {114, 3802}
+GENTLY = "CREATE TABLE IF NOT EXISTS "
+_MADE_MEANWHILE = ("23505", "42P07", "42710")
+"""How PostgreSQL says that another transaction has made the table since this one looked."""
+_EXISTS = 1050
 
 
 class Writer(Protocol):
@@ -59,7 +63,7 @@ def create_table(table: str, shape: Shape, keys: Sequence[str], types: dict[str,
     ]
     if keys:
         columns.append(f"PRIMARY KEY ({quote_all(keys, dialect)})")
-    return f"CREATE TABLE IF NOT EXISTS {quote_table(table, dialect)} ({', '.join(columns)})"
+    return f"{GENTLY}{quote_table(table, dialect)} ({', '.join(columns)})"
 
 
 def check_keys(target: TableTarget, columns: Sequence[str]) -> None:
@@ -91,16 +95,23 @@ class TableWriter(ABC):
     @abstractmethod
     def begin(self) -> None: ...
 
+    def make(self, text: str) -> None:
+        """A statement before the first row. Others may be making the same table: `IF NOT EXISTS` looks before they commit."""
+        self.execute(text)
+
     def start(self, shape: Shape) -> None:
         self.shape = shape
+        check_keys(self.target, shape.columns)
+        self.prepare_table(shape)
+
+    def prepare_table(self, shape: Shape) -> None:
         target = self.target
-        check_keys(target, shape.columns)
         self.begin()
         name = quote_table(target.table, self.dialect)
         if target.mode == "replace":
             self.execute(f"DROP TABLE IF EXISTS {name}")
         if target.create or target.mode == "replace":
-            self.execute(create_table(target.table, shape, target.keys, target.types, self.dialect))
+            self.make(create_table(target.table, shape, target.keys, target.types, self.dialect))
         if target.mode == "truncate":
             self.execute(f"{self.emptied} {name}")
 
@@ -142,6 +153,23 @@ class PostgresWriter(TableWriter):
 
     def execute(self, text: str) -> None:
         self.connection.execute(text.encode())
+
+    def make(self, text: str) -> None:
+        """Whoever comes second waits for the first one's commit and is then refused: the table is there by then."""
+        import psycopg
+
+        if not text.startswith(GENTLY):
+            self.execute(text)
+            return
+        self.execute("SAVEPOINT penstock_making")
+        try:
+            self.execute(text)
+        except psycopg.Error as error:
+            if error.sqlstate not in _MADE_MEANWHILE:
+                raise
+            self.execute("ROLLBACK TO SAVEPOINT penstock_making")
+            self.execute(text)  # Looks again: what was in the way may have been something else, or is gone.
+        self.execute("RELEASE SAVEPOINT penstock_making")
 
     def start(self, shape: Shape) -> None:
         super().start(shape)
@@ -206,6 +234,15 @@ class MysqlWriter(TableWriter):
     def execute(self, text: str) -> None:
         with self.connection.cursor() as cursor:
             cursor.execute(text)
+
+    def make(self, text: str) -> None:
+        import pymysql
+
+        try:
+            self.execute(text)
+        except pymysql.MySQLError as error:
+            if not text.startswith(GENTLY) or error.args[:1] != (_EXISTS,):
+                raise
 
     def write(self, rows: Sequence[Row]) -> int:
         places = ", ".join(["%s"] * len(self.shape.columns))
@@ -306,6 +343,7 @@ class DuckdbWriter(TableWriter):
         self.errors = (duckdb.Error,)
         self.connection = open_cursor()
         self._in_transaction = False
+        self._stop = stop
         self._forget = stop.on_stop(self.connection.interrupt)
 
     def failure(self, error: Exception) -> ToolFailure:
@@ -318,6 +356,9 @@ class DuckdbWriter(TableWriter):
 
     def execute(self, text: str) -> None:
         self.connection.execute(text)
+
+    def prepare_table(self, shape: Shape) -> None:
+        duckdb_tool.while_made(lambda: super(DuckdbWriter, self).prepare_table(shape), self.abort, self._stop)
 
     def write(self, rows: Sequence[Row]) -> int:
         self.begin()
@@ -333,6 +374,7 @@ class DuckdbWriter(TableWriter):
         self._in_transaction = False
 
     def abort(self) -> None:
+        self._in_transaction = False
         with suppress(*self.errors):
             self.connection.rollback()
 

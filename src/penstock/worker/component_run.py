@@ -158,7 +158,8 @@ class ComponentRun:
         try:
             params = await self.params(kind)
             threads = PatientThreads(self.crew.desk.threads, cast(EngineSession, engine))
-            inputs = await threads.run(self.inputs) if self.component.rows_in else {}
+            goes_on = self.component.iterator is not None  # Over the elements of the first start; the rows may be gone.
+            inputs = await threads.run(self.inputs) if self.component.rows_in and not goes_on else {}
             call = self.call(engine, inputs)
             if isinstance(kind, Iterator):
                 elements = await self._elements(kind, params, call)
@@ -203,9 +204,13 @@ class ComponentRun:
         if kept is not None:  # A resume goes on over the elements of the first start.
             return kept.total, cast(Json, kept.items), parallel, mode
         assert self.node.iterates is not None
+        if self.setting.sample is not None and self.node.iterates.while_:
+            return 1, None, 1, mode
         if self.node.iterates.while_:
             return None, None, 1, mode
         items = await running.elements(kind, params, call)
+        if self.setting.sample is not None:  # A preview looks at the first element, and no further.
+            items = items[:1]
         kept_items = await self.crew.desk.threads.run(self.crew.normaliser.result, items)
         return len(items), kept_items, parallel, mode
 
@@ -216,6 +221,8 @@ class ComponentRun:
             if value is not None:
                 said[key] = self.setting.keychain.hide_tree(value)
         said["component"] = self.component.name
+        if error.detail.get("raised_at"):  # The author's own file: `penstock logs` names it as well.
+            self.crew.desk.say(self.component.place.id, None, f"error: {said['message']}")
         dies = error.kind == "die"
         end = Ended(ERROR, error=said, exit_code=error.exit_code if dies else None, dies=dies)
         try:
@@ -235,7 +242,7 @@ class ComponentRun:
             except (TypeError, ValueError, msgspec.MsgspecError, RecursionError) as error:
                 message = f"the global `{key}` cannot be written as JSON: {error}"
                 raise ComponentFailure("not_serialisable", message, key=key) from None
-        end.sets = frozenset(sets)
+        end.sets, end.deletes = frozenset(sets), self.globals.deleted()
 
     # ---- what it leaves
 

@@ -106,8 +106,8 @@ class JobCrew:
         if self.desk.memory is not None:
             self.desk.memory.told(component.place.id)
         reports.ended(lease, component, end)
-        for key in component.view.local() if end.writes else ():
-            if any(key.endswith(name) for name in end.writes):
+        for key in component.view.local() if end.writes or end.deletes else ():
+            if any(key.endswith(name) for name in (*end.writes, *end.deletes)):
                 self.desk.say(component.place.id, None, _stays_local(key))
         self._let_go_of(component.region.container)
 
@@ -133,7 +133,7 @@ class JobCrew:
         if memory.opened(f"{component.place.id}/"):
             run = ComponentRun(self, lease, component, reports)
             await run.play_again()
-        ended, writes, sets = memory.component(component.place.id)
+        ended, writes, sets, deletes = memory.component(component.place.id)
         if ended is None:
             raise asyncio.CancelledError
         await _its_turn(memory, component.place.id)
@@ -147,6 +147,7 @@ class JobCrew:
             ended.error,
             writes,
             sets,
+            deletes,
             exit_code=ended.exit_code,
             dies=ended.dies,
         )

@@ -16,10 +16,13 @@ class StagedGlobals(MutableMapping[str, Any]):
         self.written: dict[str, Any] = {}
         self._lent: dict[str, Any] = {}
         """Copies of committed values that the code has in its hands."""
+        self._deleted: dict[str, None] = {}
 
     def __getitem__(self, key: str) -> Any:
         if key in self.written:
             return self.written[key]
+        if key in self._deleted:
+            raise KeyError(key)
         if key in self._lent:
             return self._lent[key]
         value = self._seen[key]
@@ -33,19 +36,31 @@ class StagedGlobals(MutableMapping[str, Any]):
         changed = {key: copy for key, copy in self._lent.items() if copy != _plain(self._seen[key])}
         return {**changed, **self.written}
 
+    def deleted(self) -> tuple[str, ...]:
+        """The full names of what is to be deleted. A name that was written again after that is a write."""
+        gone = [key for name in self._deleted for key in self._seen.keys_of(name)]
+        return tuple(dict.fromkeys(gone))
+
     def __setitem__(self, key: str, value: Any) -> None:
         if not isinstance(key, str) or not key:
             raise TypeError(f"the name of a global is text, not {key!r}")
         self.written[key] = value
+        self._deleted.pop(key, None)
 
     def __delitem__(self, key: str) -> None:
-        """A global lasts as long as the job; one that only this component has seen can be taken back."""
-        if key not in self.written:
-            raise TypeError(f"the global `{key}` cannot be deleted; set it to None instead")
-        del self.written[key]
+        """Also what others wrote (rulebook 13.4): it is gone for whoever comes after this component."""
+        if key not in self:
+            raise KeyError(key)
+        if self._seen.keys_of(key):
+            self._deleted[key] = None
+        elif key not in self.written:
+            raise TypeError(f"`{key}` is a component, and its after-variables cannot be deleted")
+        self.written.pop(key, None)
+        self._lent.pop(key, None)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*self._seen, *self.written]))
+        names = dict.fromkeys([*self._seen, *self.written])
+        return iter([name for name in names if name not in self._deleted])
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -34,6 +34,10 @@ def _add(container: ContainerState, into: JsonMap, cut: int) -> None:
         if component.inside is not None:
             _add(component.inside, into, cut)
         if component.iterator is not None:
+            failures: JsonMap = {
+                f"{scope[cut:]}[#{at}]": error for at, error in sorted(component.iterator.failures.items())
+            }
+            into[scope[cut:]]["failures"] = failures  # type: ignore[index,call-overload]
             for inner in component.iterator.open.values():
                 _add(inner, into, cut)
 

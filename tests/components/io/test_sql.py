@@ -15,6 +15,7 @@ import pytest
 
 from penstock.components.base import ComponentFailure
 from tests.components.harness import mistakes, run, schema
+from tests.jobs import run_job
 from tests.servers import MARIADBD, mariadb_server, mariadb_url, postgres_server, postgres_url
 
 __all__ = ["mariadb_server", "mariadb_url", "postgres_server", "postgres_url"]
@@ -430,3 +431,45 @@ def test_wrong_parameters_of_write_sql_are_mistakes(params: Any, path: Any, word
 def test_a_database_that_is_not_known_is_named() -> None:
     with pytest.raises(ComponentFailure, match="`oracle://` is not a database that is known here"):
         run("read_sql", {"connection": "oracle://x", "query": "SELECT 1"})
+
+
+ITERATIONS = 24
+PARALLEL = """
+components:
+  each: {type: iterate_range, params: {start: 1, stop: %d, parallel: 12}}
+  rows: {type: fixed_rows, params: {columns: [id, name], rows: [["{{ iteration.item }}", "n{{ iteration.item }}"]]}}
+  write: {type: write_sql, params: {connection: "%s", table: t, keys: [id], create: true, mode: %s}}
+connections:
+  data: rows.main -> write.input
+  control: each (iterate) rows
+"""
+
+
+@pytest.mark.parametrize("mode", ["insert", "upsert"])
+def test_iterations_that_run_side_by_side_may_all_make_the_table(database: Database, mode: str) -> None:
+    """Of several that make it at once the others find it made, and none is lost."""
+    ran = run_job(PARALLEL % (ITERATIONS + 1, database.url, mode), database.folder)
+    assert ran.status == "completed", ran.error
+    assert [row[0] for row in database.rows()] == list(range(1, ITERATIONS + 1))
+
+
+def test_statements_before_and_after_count_together_with_the_rows(database: Database) -> None:
+    database.write([{"id": 1, "name": "old"}, {"id": 2, "name": "stays"}], create=True, keys=["id"])
+    database.write(
+        [{"id": 5, "name": "new"}],
+        before="DELETE FROM t WHERE name = :gone",
+        after=["INSERT INTO t (id, name) VALUES (9, :who)", "UPDATE t SET name = 'last' WHERE id = 9"],
+        params={"gone": "old", "who": "after"},
+    )
+    assert database.rows() == [(2, "stays"), (5, "new"), (9, "last")]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [{"before": "DELETE FROM t; DELETE FROM nowhere"}, {"before": "DELETE FROM t", "after": "DELETE FROM nowhere"}],
+)
+def test_a_statement_that_fails_takes_the_rows_back_with_it(database: Database, broken: dict[str, str]) -> None:
+    database.write(TWO, create=True, keys=["id"])
+    with pytest.raises(ComponentFailure, match=r"(?i)nowhere"):
+        database.write([{"id": 5, "name": "new"}], **broken)
+    assert database.rows() == [(1, "ada"), (2, "bob")]

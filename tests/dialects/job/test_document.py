@@ -3,6 +3,8 @@
 import pytest
 
 from penstock.dialects.job import is_job
+from penstock.dialects.problems import Severity
+from penstock.dialects.sniff import kind_of
 from penstock.dialects.source import load_text
 from penstock.kernel.net import Durability, Limits
 from tests.dialects.job.support import codes, compiled, errors, net_of, problems
@@ -204,3 +206,50 @@ def test_a_file_that_is_not_there_is_a_problem(tmp_path):
     assert [problem.code for problem in compile_file(tmp_path / "no.yaml", CATALOG).problems] == ["Y0001"]
     (tmp_path / "yes.yaml").write_text(ONE)
     assert compile_file(tmp_path / "yes.yaml", CATALOG).net is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("component: [{name: a, type: noop}]\nconnections: {}\n", "components"),
+        ("componets: [{name: a, type: noop}]\n", "components"),
+        (
+            "components: [{name: a, type: noop}, {name: b, type: noop}]\nconnection: {control: a (ok) b}\n",
+            "connections",
+        ),
+        ("nodes: [{name: a, type: noop}]\nconnections: {}\n", "components"),
+        ("jobconfig: {fail_strategy: halt}\ncomponents: [{name: a, type: noop}]\n", "job_config"),
+    ],
+)
+def test_a_misspelt_section_is_one_error_that_says_what_was_meant(text, meant):
+    [problem] = [one for one in problems(text) if one.severity is Severity.ERROR]
+    assert (problem.code, problem.label) == ("J0002", f"did you mean `{meant}`?")
+    assert kind_of(text) == "job"
+
+
+def test_what_could_be_a_playbook_is_left_to_its_reader():
+    assert kind_of("worflow: []\n") == "playbook"
+    assert kind_of("workload: {}\ncomponent: []\n") == "playbook"
+    assert kind_of("kind: Playbook\ncomponents: []\n") == "playbook"
+
+
+def test_an_unknown_type_names_the_five_nearest():
+    [problem] = [one for one in problems("components: [{name: a, type: excel}]\n") if one.severity is Severity.ERROR]
+    assert problem.hint.count("`") == 2 * (5 + 1 + 1), "five types, a command and how a joblet is written"
+
+
+@pytest.mark.parametrize("text", ["{{ contxt.x }}", "{{ globl.x }}", "{{ workload.x }}", "{{ iteraton.item }}"])
+def test_a_root_name_that_nothing_defines_is_an_error(text):
+    job = f"components: [{{name: a, type: noop, params: {{}}}}, {{name: b, type: sleep, params: {{seconds: '{text}'}}}}]\n"
+    assert "J0701" in errors(job)
+    assert "J0701" not in errors(
+        job.replace(".x }}", ".x | default(1) }}").replace(".item }}", ".item | default(1) }}")
+    )
+
+
+def test_a_root_name_of_a_condition_that_nothing_defines_is_an_error():
+    text = (
+        'components: [{name: a, type: noop}, {name: b, type: noop}]\nconnections:\n  control: |\n    a (if 1: "%s") b\n'
+    )
+    assert "J0701" in errors(text % "contxt.x == 1")
+    assert "J0701" not in errors(text % "my_global.x == 1"), "whatever the code of a component writes"

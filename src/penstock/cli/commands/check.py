@@ -50,6 +50,7 @@ def lint(options: Namespace) -> int:
 
 
 def _check(options: Namespace, *, everything: bool) -> int:
+    from penstock.cli.failures import PRESSING
     from penstock.dialects.problems import Severity
     from penstock.dialects.report import as_json, render, summary
     from penstock.library import Library, sources_of
@@ -66,7 +67,8 @@ def _check(options: Namespace, *, everything: bool) -> int:
         errors = sum(problem.severity is Severity.ERROR for problem in compiled.problems)
         files.append({"file": file, "status": "invalid" if errors else "valid", "errors": errors})
         for problem in compiled.problems:
-            (shown if everything or problem.severity is Severity.ERROR else left_out).append(problem)
+            is_shown = everything or problem.severity is Severity.ERROR or problem.code in PRESSING
+            (shown if is_shown else left_out).append(problem)
     is_invalid = any(one["errors"] for one in files)
     code = 2 if is_invalid else 0
     if options.json:

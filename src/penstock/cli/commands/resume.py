@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from functools import partial
 
 from penstock import homes
 from penstock.cli.conducting import Conduct, places
@@ -10,7 +11,7 @@ from penstock.cli.remote import server_of
 from penstock.server.finding import find_run
 
 ENDED_WELL = ("completed", "cancelled")
-"""These are refused, unless iterations of them failed: then there is nothing to say about files."""
+"""A resume of these is refused, but for `--failed`: then there is nothing to say about files."""
 
 
 def main(options: Namespace) -> int:
@@ -33,12 +34,13 @@ def main(options: Namespace) -> int:
     documents = run.world.documents
     net, _ = documents.compile(document)
     found = changes(document, text_on_disk)
-    if not options.json and header.status not in ENDED_WELL and not engine.log.has_owner(header.execution_id):
+    goes_on = options.failed or header.status not in ENDED_WELL
+    if not options.json and goes_on and not engine.log.has_owner(header.execution_id):
         tell_changes(found)
     return Conduct(
         engine,
         run,
-        run.resume,
+        partial(run.resume, failed_only=options.failed),
         options,
         home,
         net,

@@ -80,8 +80,11 @@ def _run_here(options: Namespace) -> int:
 def _warn(documents: Documents, document: Pinned, file: str) -> None:
     _, compiled = documents.compile(document)
     if compiled.problems:
+        from penstock.cli.failures import tell_pressing
         from penstock.dialects.report import summary
+        from penstock.library import sources_of
 
+        tell_pressing(compiled.problems, sources_of(compiled))
         say(f"{summary(compiled.problems)} in {file}; `penstock lint {file}` shows them")
 
 

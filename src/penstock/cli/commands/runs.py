@@ -7,10 +7,11 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from penstock.cli.engine import looking, status_of
+from penstock.cli.job_summary import with_failed
 from penstock.cli.layout import table
 from penstock.cli.output import put, put_json, say
 from penstock.projections.wording import seconds
-from penstock.server.views import listed
+from penstock.server.views import listed, with_failures
 
 if TYPE_CHECKING:
     from penstock.cli.engine import Engine
@@ -41,7 +42,7 @@ def _chosen(engine: Engine, options: Namespace) -> list[tuple[Header, str]]:
 
     def found(status: Status | None, most: int = limit) -> list[tuple[Header, str]]:
         headers = engine.log.headers(most, status=status, name=options.name, since=options.since)
-        return [(header, status_of(header, engine)) for header in headers]
+        return [(with_failures(engine.log, one), status_of(one, engine)) for one in headers]
 
     if options.status not in ("running", "interrupted"):
         return found(options.status)
@@ -60,7 +61,7 @@ def _row(header: Header, status: str) -> tuple[str, ...]:
         header.kind,
         header.name,
         header.label or "",
-        SHOWN.get(status, status),
+        with_failed(SHOWN.get(status, status), header.failed_iterations or 0),
         started,
         _duration(header, status),
         f"{header.last_seq:,}",

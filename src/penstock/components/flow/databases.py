@@ -65,7 +65,7 @@ async def ask(question: Question, call: ToolCall) -> JsonMap:
     resources = _OwnResources()
     try:
         with tool_failures():
-            tool, params = _TOOLS[driver](question, url)
+            tool, params = tool_of(driver, _asked(question, driver), url, question.auth, create=False)
             answer = await tool.run(params, replace(call, resources=resources))
     finally:
         await resources.close()
@@ -148,28 +148,27 @@ def _guessed(entry: dict[str, Any]) -> Driver:
     return "mysql" if str(entry.get("port")) == "3306" else "postgres"
 
 
-def _postgres(question: Question, url: str | None) -> tuple[Tool[Any], msgspec.Struct]:
-    from penstock.tools.sql.postgres import PostgresParams, PostgresTool
+def tool_of(
+    driver: Driver, asked: dict[str, Any], url: str | None, auth: str | dict[str, Any] | None, *, create: bool = True
+) -> tuple[Tool[Any], msgspec.Struct]:
+    """The tool of a database with its parameters. `create`: a file that SQLite would keep is made when it is missing."""
+    match driver:
+        case "postgres":
+            from penstock.tools.sql.postgres import PostgresParams, PostgresTool
 
-    return PostgresTool(), PostgresParams(**_asked(question, "postgres"), url=url, auth=question.auth)
+            return PostgresTool(), PostgresParams(**asked, url=url, auth=auth)
+        case "mysql":
+            from penstock.tools.sql.mysql import MysqlParams, MysqlTool
 
+            return MysqlTool(), MysqlParams(**asked, url=url, auth=auth)
+        case "sqlite":
+            from penstock.tools.sql.sqlite import SqliteParams, SqliteTool
 
-def _mysql(question: Question, url: str | None) -> tuple[Tool[Any], msgspec.Struct]:
-    from penstock.tools.sql.mysql import MysqlParams, MysqlTool
+            return SqliteTool(), SqliteParams(**asked, path=url, auth=auth, create=create)
+        case "duckdb":
+            from penstock.tools.sql.duckdb import DuckdbParams, DuckdbTool
 
-    return MysqlTool(), MysqlParams(**_asked(question, "mysql"), url=url, auth=question.auth)
-
-
-def _sqlite(question: Question, url: str | None) -> tuple[Tool[Any], msgspec.Struct]:
-    from penstock.tools.sql.sqlite import SqliteParams, SqliteTool
-
-    return SqliteTool(), SqliteParams(**_asked(question, "sqlite"), path=url, auth=question.auth, create=False)
-
-
-def _duckdb(question: Question, url: str | None) -> tuple[Tool[Any], msgspec.Struct]:
-    from penstock.tools.sql.duckdb import DuckdbParams, DuckdbTool
-
-    return DuckdbTool(), DuckdbParams(**_asked(question, "duckdb"), path=url, auth=question.auth)
+            return DuckdbTool(), DuckdbParams(**asked, path=url, auth=auth)
 
 
 def _asked(question: Question, driver: Driver) -> dict[str, Any]:
@@ -180,11 +179,3 @@ def _asked(question: Question, driver: Driver) -> dict[str, Any]:
     if query is None:
         query = f"SELECT count(*) AS n FROM {quote_table(question.table or '', Dialect(driver))}"
     return {"query": query, "params": question.bindings, "max_rows": question.max_rows}
-
-
-_TOOLS: dict[Driver, Callable[[Question, str | None], tuple[Tool[Any], msgspec.Struct]]] = {
-    "postgres": _postgres,
-    "mysql": _mysql,
-    "sqlite": _sqlite,
-    "duckdb": _duckdb,
-}

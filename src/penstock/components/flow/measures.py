@@ -57,7 +57,7 @@ class LogCatcherParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True)
 
 
 class LogCatcher(Action[LogCatcherParams]):
-    """Errors and warnings of this job so far, one row each.
+    """Errors and warnings of this job so far, one row each; also of iterations that failed, whatever their iterator made of it.
 
     Columns of `main`: `component`, `severity` (`error`, `die` or `warning`), `kind`, `message`, `code`. Put it behind a
     `post_job`, or behind an `error` or `subjob_error` link. The result is `{count}`. After-variable: `COUNT`.
@@ -103,6 +103,11 @@ def _caught(name: str, facts: Mapping[str, Any], call: Call) -> Iterator[Row]:
         kind = str(told.get("kind", ""))
         code = told.get("code", told.get("exit_code"))
         yield name, "die" if kind == "die" else "error", kind, str(told.get("message", "")), _whole(code)
+    failures = facts.get("failures")
+    for iteration, failure in failures.items() if isinstance(failures, Mapping) else ():
+        yield from _caught(
+            str(failure.get("component") or iteration) if failure else iteration, {"error": failure}, call
+        )
     after = facts.get("after") or call.globals.get(name)
     if isinstance(after, Mapping) and "WARN_MESSAGE" in after:
         yield name, "warning", "warn", str(after["WARN_MESSAGE"]), _whole(after.get("WARN_CODE"))

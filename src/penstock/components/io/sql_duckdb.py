@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from penstock.components.io.sql_targets import Change
+    from penstock.tools.sql.binding import Bound
     from penstock.tools.sql.blocking import Stop
 
 _ROWS = "penstock_rows"
@@ -38,6 +39,7 @@ class DuckdbTable:
         self.change = change
         self.connection = open_cursor()
         self._in_transaction = False
+        self._stop = stop
         self._forget = stop.on_stop(self.connection.interrupt)
 
     def failure(self, error: Exception) -> ToolFailure:
@@ -57,11 +59,18 @@ class DuckdbTable:
             self.connection.unregister("penstock_stream")
 
     def prepare(self) -> None:
+        duckdb_tool.while_made(self._prepare, self.abort, self._stop)
+
+    def _prepare(self) -> None:
         self._begin()
         for statement in self.change.preparation(Dialect.DUCKDB, "DELETE FROM"):
             self.connection.execute(statement)
         names = quote_all(self.change.names, Dialect.DUCKDB)
         self.connection.execute(f"SELECT {names or '*'} FROM {self._table} WHERE false")
+
+    def run(self, statement: Bound) -> None:
+        self._begin()
+        self.connection.execute(statement.text, statement.args)
 
     def write(self, batch: range) -> int:
         """Of the rows with these numbers, counted from 1."""

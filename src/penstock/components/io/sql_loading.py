@@ -19,6 +19,7 @@ from penstock.tools.sql.failures import prefixed
 
 if TYPE_CHECKING:
     from penstock.components.base import Call
+    from penstock.tools.sql.binding import Bound
     from penstock.tools.sql.blocking import Stop
 
 NUMBER = "penstock_number"
@@ -81,6 +82,9 @@ class Loading:
     refused: list[tuple[int, str, str]] | None
     written: int = 0
     committed: int = 0
+    before: list[Bound] = field(default_factory=list)
+    after: list[Bound] = field(default_factory=list)
+    """Statements of the author's, before the first row and after the last."""
     _waiting: int = field(default=0, init=False)
 
     def run(self, batches: Iterator[tuple[int, Sequence[Any]]]) -> None:
@@ -88,6 +92,7 @@ class Loading:
         done = False
         try:
             self.target.prepare()
+            self._run(self.before)
             if not self.target.undoable and self.refused is not None:
                 self.target.commit()
             for first, batch in batches:
@@ -96,6 +101,7 @@ class Loading:
                 if self.commit_every is not None and self._waiting >= self.commit_every:
                     self._commit()
             self.stop.check()
+            self._run(self.after)
             self._commit()
             done = True
         except self.target.errors as error:
@@ -105,6 +111,14 @@ class Loading:
         finally:
             if not done:
                 self.target.abort()
+
+    def _run(self, statements: Sequence[Bound]) -> None:
+        for statement in statements:
+            self.stop.check()
+            try:
+                self.target.run(statement)
+            except self.target.errors as error:
+                raise prefixed(self.target.failure(error), f"`{statement.excerpt}`") from None
 
     def _commit(self) -> None:
         self.target.commit()

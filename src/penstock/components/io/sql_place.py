@@ -1,4 +1,4 @@
-"""Which database a component means, and how rows of it are called for: shared by `read_sql` and `write_sql`."""
+"""Which database a component means, and how rows of it are called for: shared by `read_sql`, `write_sql` and `run_sql`."""
 
 from __future__ import annotations
 
@@ -56,9 +56,15 @@ class Where:
         return login_of(self.address(), self.call)
 
 
-def where(connection: str | None, auth: str | dict[str, Any] | None, call: Call, connect_timeout: float) -> Where:
+def where(
+    connection: str | None,
+    auth: str | dict[str, Any] | None,
+    call: Call,
+    connect_timeout: float,
+    timeout: float | None = None,
+) -> Where:
     """Raises ComponentFailure when no database is named, or none that is known."""
-    spec: JsonMap = {"timeout": {"connect": connect_timeout}}
+    spec: JsonMap = {"timeout": {"connect": connect_timeout, "total": timeout}}
     asked = tool_call(call, spec)
     if connection is not None and "://" not in connection and auth is None:
         # `connection: warehouse` can only be meant as the keychain entry of that name.

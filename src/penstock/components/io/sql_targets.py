@@ -16,12 +16,14 @@ from penstock.ports.rows import Schema
 from penstock.tools.base import ToolFailure
 from penstock.tools.sql.lexer import Dialect
 from penstock.tools.sql.names import on_conflict, quote, quote_all, quote_table
+from penstock.tools.sql.postgres_connection import arguments
 from penstock.tools.transfer_params import TableTarget
 from penstock.tools.transfer_rows import Kind, Shape
 from penstock.tools.transfer_targets import MysqlWriter, PostgresWriter, SqliteWriter, for_mysql, for_sqlite
 
 if TYPE_CHECKING:
     from penstock.components.io.sql_place import Files, Where
+    from penstock.tools.sql.binding import Bound
     from penstock.tools.sql.blocking import Stop
     from penstock.tools.sql.connection import Address
     from penstock.tools.sql.mysql_connection import Login
@@ -118,6 +120,10 @@ class Target(Protocol):
 
     def prepare(self) -> None: ...
 
+    def run(self, statement: Bound) -> None:
+        """A statement of the author's, in the transaction of the rows."""
+        ...
+
     def write(self, batch: Any) -> int: ...
 
     def mark(self) -> None: ...
@@ -192,9 +198,13 @@ class PostgresTable(PostgresWriter, Savepoints):
 
     def prepare(self) -> None:
         for statement in self.change.preparation(self.dialect, self.emptied):
-            self.execute(statement)
+            self.make(statement)
         # This looks at the table, and finds out which columns take JSON.
         self.start(Shape(self.change.sent, [Kind.TEXT] * len(self.change.sent), "sql"))
+
+    def run(self, statement: Bound) -> None:
+        with self.connection.cursor() as cursor:
+            cursor.execute(statement.text.encode(), arguments(statement))
 
     def write(self, batch: Sequence[Sequence[Any]]) -> int:
         rows = _ordered(self.change, batch)
@@ -214,11 +224,16 @@ class MysqlTable(MysqlWriter, Savepoints):
     def prepare(self) -> None:
         # MySQL commits with every CREATE and DROP: what comes before the rows stays, whatever becomes of them.
         for statement in self.change.preparation(self.dialect, self.emptied):
-            self.execute(statement)
+            self.make(statement)
         self.execute(_look(self.change, self.dialect))
         self.begin()
         if self.change.mode == "truncate_insert":
             self.execute(f"{self.emptied} {quote_table(self.change.table, self.dialect)}")
+
+    def run(self, statement: Bound) -> None:
+        with self.connection.cursor() as cursor:
+            args = [for_mysql(value) for value in statement.args] if isinstance(statement.args, list) else None
+            cursor.execute(statement.text, args)
 
     def write(self, batch: Sequence[Sequence[Any]]) -> int:
         text = self.change.statement(self.dialect, lambda index: "\0").replace("%", "%%").replace("\0", "%s")
@@ -238,6 +253,11 @@ class SqliteTable(SqliteWriter, Savepoints):
         for statement in self.change.preparation(self.dialect, self.emptied):
             self.execute(statement)
         self.execute(_look(self.change, self.dialect))
+
+    def run(self, statement: Bound) -> None:
+        self.begin()
+        args = statement.args if isinstance(statement.args, dict) else {}
+        self.connection.execute(statement.text, {name: for_sqlite(value) for name, value in args.items()})
 
     def write(self, batch: Sequence[Sequence[Any]]) -> int:
         text = self.change.statement(self.dialect, lambda index: "?")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from penstock.components.io.sql_loading import Loading
     from penstock.components.io.sql_place import Files, Where
     from penstock.components.io.sql_targets import Change
+    from penstock.tools.sql.binding import Bound
     from penstock.tools.sql.blocking import Stop
 
 _NEEDS_KEYS = ("update", "upsert", "delete")
@@ -58,6 +59,19 @@ class WriteSqlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     types: Annotated[
         dict[str, str], Meta(description="Types of columns of a table that is made, in the database's own words.")
     ] = {}
+    before: Annotated[
+        str | list[str] | None,
+        Meta(
+            description="SQL that runs before the first row, in the same transaction, such as `DELETE … WHERE day = :day`."
+        ),
+    ] = None
+    after: Annotated[
+        str | list[str] | None,
+        Meta(description="SQL that runs after the last row, in the same transaction."),
+    ] = None
+    params: Annotated[
+        dict[str, Any] | None, Meta(description="Values for `:name` in `before` and `after`; bound, never pasted.")
+    ] = None
     batch_size: Annotated[int, Meta(ge=1, description="Rows sent at a time.")] = 5_000
     commit_every: Annotated[
         AtLeastOne | None,
@@ -106,6 +120,9 @@ class WriteSql(Action[WriteSqlParams]):
 
     All rows are written in one transaction, or none; `commit_every` gives that up for shorter transactions. (MySQL
     commits the making and dropping of tables at once, whatever becomes of the rows.)
+
+    `before` and `after` are statements of the same transaction: they count together with the rows, or not at all. Statements
+    that stand by themselves are run by `run_sql`.
 
     A row that the database refuses (a key that is there already, NULL where none may be, a value that does not fit)
     goes to the port `reject` with `error_code`, the database's own, and `error_message`; the others are written. When
@@ -204,6 +221,7 @@ def _load(params: WriteSqlParams, rows: Relation, place: Where, files: Files, st
     target = open_target(place, files, change, stop)
     try:
         loading = Loading(target, change, stop, params.commit_every, [] if wants_rejects else None)
+        loading.before, loading.after = (_bound(text, params, place) for text in (params.before, params.after))
         if isinstance(target, DuckdbTable):
             if not is_open(rows.schema):
                 _stage(params, numbered, target, call)
@@ -219,6 +237,14 @@ def _load(params: WriteSqlParams, rows: Relation, place: Where, files: Files, st
         call.put("reject", bad if bad is not None else call.engine.empty(_with_errors(rows.schema)))
     call.put("main", written)
     return loading
+
+
+def _bound(text: str | list[str] | None, params: WriteSqlParams, place: Where) -> list[Bound]:
+    from penstock.tools.sql.plan import Planner
+
+    planner = Planner(place.dialect, place.call)
+    texts = [text] if isinstance(text, str) else text or []
+    return [statement for one in texts for statement in planner.shared(one, params.params)]
 
 
 def _with_errors(schema: Schema) -> Schema:

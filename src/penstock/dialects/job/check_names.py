@@ -128,6 +128,13 @@ class _Check:
         if context is None or name in context:
             return
         meant = _OTHER_WORDS.get(name)
+        if len(use.path) > 1 and not use.guarded and name not in self.level.members:
+            # Something is read from it, and it is so near to one of the few names that have something in them.
+            near = meant or closest(name, [one for one in sorted(NAMESPACES) if abs(len(one) - len(name)) < 2])
+            if near is not None:
+                place = self._span(use)
+                self.reading.report("UNKNOWN_NAME", f"nothing defines `{name}`", place, label=f"did you mean `{near}`?")
+                return
         if self.site.is_link:
             # What a component sets after its run is its own affair, so only a near miss is worth a word.
             near = closest(name, sorted((*AFTER_VARIABLES, *context)))

@@ -39,6 +39,7 @@ NAMES: dict[str, str] = {
     "NOT_AN_ITERATOR": "J0311",
     "EMPTY_BODY": "J0312",
     "ROLE_LINK": "J0313",
+    "EARLY_START": "J0314",
     "BAD_CONDITION": "J0401",
     "BAD_PARAM": "J0501",
     "UNKNOWN_PARAM": "J0502",

@@ -48,6 +48,16 @@ connections:
   data: |
 """
 
+_TRIGGERED = """\
+components:
+  - { name: load, type: sleep, params: { seconds: 1 } }
+  - { name: orders, type: fixed_rows, params: { columns: [id], rows: [[1]] } }
+  - { name: show, type: log_rows }
+connections:
+  data: orders -> show
+  control: load (subjob_ok) show
+"""
+
 LINKS = {
     "J0301": CodeDoc(
         "a link that cannot be read",
@@ -143,5 +153,14 @@ LINKS = {
         "Take the link away. What is to run after one component only is a component of its own.",
         _POST % "work (ok) last, tidy",
         _POST % "last (ok) tidy",
+    ),
+    "J0314": CodeDoc(
+        "a source that does not wait for the trigger of its sub-job",
+        "A component that no control link leads to starts with the job, also when its sub-job has a trigger. A source in "
+        "there reads what was there before the trigger fired, such as yesterday's rows.",
+        "Write `job_config: { start: subjob }`, and triggered sub-jobs start as a whole; or lead a link to the source. What is "
+        "meant to start with the job says so: `startable: true`.",
+        _TRIGGERED,
+        "job_config: { start: subjob }\n" + _TRIGGERED,
     ),
 }

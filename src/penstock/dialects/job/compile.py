@@ -149,7 +149,7 @@ def _put_together(
     texts = {name: each.text for name, each in joblets.loaded.items()}
     seen = Context(effective(defaults, context))
     found.columns = infer(reading, expanded, seen, Folders(Path(loaded.file).parent, found.bases), texts, wrong)
-    lint(reading, expanded)
+    lint(reading, expanded, starts_whole=draft.config.starts_whole)
     if not reading.findings.has_errors:
         found.net, found.places = lowered(draft, expanded, defaults, _keychain(draft, joblets))
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.dialects.job.drafts import Config, Engine
 from penstock.dialects.job.reading import Reading
-from penstock.dialects.job.words import ENGINES, FAIL_STRATEGIES, SUBJOB_POLICIES
+from penstock.dialects.job.words import ENGINES, FAIL_STRATEGIES, STARTS, SUBJOB_POLICIES
 from penstock.dialects.source import SourceNode
 from penstock.kernel.net import Durability, Limits
 
@@ -19,8 +19,10 @@ def read_config(reading: Reading, root: SourceNode) -> Config:
     strategy = reading.choice(node.get("fail_strategy"), "a fail strategy", FAIL_STRATEGIES)
     policy = reading.choice(node.get("on_subjob_error"), "what to do on an error of a sub-job", SUBJOB_POLICIES)
     return Config(
-        halts=strategy != "continue",
+        halts=strategy in (None, "halt"),
+        fails=strategy == "continue_then_fail",
         aborts=policy == "abort",
+        starts_whole=reading.choice(node.get("start"), "what starts", STARTS) == "subjob",
         durability=reading.enum(node.get("durability"), "a durability", Durability) or Durability.GROUPED,
         limits=_limits(reading, node),
         engine=_engine(reading, node),

@@ -34,6 +34,7 @@ def read_document(
     kind = root.get("kind")
     is_joblet = as_joblet if kind is None else kind.value == "Joblet"
     reading.words(root, "joblet" if is_joblet else "job", skip=("components", "kind", "apiVersion"))
+    _take_as_meant(reading, root, "joblet" if is_joblet else "job")
     _check_version(reading, root)
     draft = JobDraft(PurePath(file).stem or "job", file, root.place, is_joblet)
     _read_metadata(reading, root, draft)
@@ -51,6 +52,14 @@ def read_document(
         draft.components = read_components(reading, components)
     draft.links = read_links(reading, root, text)
     return draft
+
+
+def _take_as_meant(reading: Reading, root: SourceNode, scope: str) -> None:
+    """A section whose name is misspelt has been reported; what stands in it is read all the same, and there is no more to say."""
+    for key in list(root.entries):
+        meant = None if key in reading.language.scopes[scope].words else reading.meant_word(key, scope)
+        if meant is not None and meant not in root.entries:
+            root.entries[meant], root.keys[meant] = root.entries[key], root.keys[key]
 
 
 def _is_readable(reading: Reading, root: SourceNode) -> bool:

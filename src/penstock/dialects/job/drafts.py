@@ -109,6 +109,9 @@ class Engine:
 @dataclass(frozen=True, slots=True)
 class Config:
     halts: bool = True
+    fails: bool = False
+    starts_whole: bool = False
+    """`start: subjob`: a triggered sub-job starts as a whole (D58)."""
     aborts: bool = False
     durability: Durability = Durability.GROUPED
     limits: Limits = field(default_factory=Limits)

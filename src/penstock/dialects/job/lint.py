@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from penstock.dialects.job.check_names import Site, read_of, sites
 from penstock.dialects.job.expand import Expanded, Unit
-from penstock.dialects.job.level import PROXY, SET_GLOBAL, Level
+from penstock.dialects.job.level import PROXY, SET_GLOBAL, Level, Wire
 from penstock.dialects.job.reading import Reading, is_template
+from penstock.dialects.job.triggers import early_starts
 from penstock.dialects.problems import Severity
 from penstock.dialects.reading import texts_in
 
@@ -17,9 +18,29 @@ _QUIET = ("code", "orchestrate", "iterate", "file")
 """Families whose outputs are there for whoever wants them."""
 
 
-def lint(reading: Reading, expanded: Expanded) -> None:
+def lint(reading: Reading, expanded: Expanded, *, starts_whole: bool = False) -> None:
+    _early_starts(reading, expanded, starts_whole=starts_whole)
     _unread_outputs(reading, expanded)
     _unwritten_globals(reading, expanded)
+
+
+def _early_starts(reading: Reading, expanded: Expanded, *, starts_whole: bool) -> None:
+    """D58: by the rulebook a source starts at T=0, where people who know other tools expect it to wait for its sub-job."""
+    for early in early_starts(expanded):
+        if starts_whole and not early.is_needed:
+            continue
+        unit, trigger = early.source, early.triggers[0]
+        at = f"line {trigger.place.line}" if trigger.place.file == unit.member.draft.place.file else str(trigger.place)
+        message = f"`{unit.name}` starts with the job and not when its sub-job is triggered by `{_written_as(trigger)}` ({at})"
+        link = f"`{trigger.source} ({trigger.on.value}) {unit.member.name}`"
+        hint = f"`job_config: {{ start: subjob }}` lets it wait; so does a control link of its own: {link}"
+        if early.is_needed:
+            hint = "it cannot wait, because what triggers its sub-job needs its rows"
+        reading.report("EARLY_START", message, unit.member.draft.place, hint=hint, severity=Severity.WARNING)
+
+
+def _written_as(wire: Wire) -> str:
+    return f"{wire.source} ({wire.on.value}) {wire.target}"
 
 
 def _unread_outputs(reading: Reading, expanded: Expanded) -> None:

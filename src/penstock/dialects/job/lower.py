@@ -14,6 +14,7 @@ from penstock.dialects.job.drafts import JobDraft
 from penstock.dialects.job.expand import Expanded, Unit
 from penstock.dialects.job.fuse import fused
 from penstock.dialects.job.level import ITEM, POST_JOB, PRE_JOB, Wire
+from penstock.dialects.job.triggers import early_starts
 from penstock.dialects.source import to_json
 from penstock.dialects.source_map import SourceMap
 from penstock.kernel.net import Container, Gate, Iteration, Link, Net, Node, On, Part, Region, Task
@@ -41,7 +42,12 @@ def source_map(draft: JobDraft, expanded: Expanded) -> SourceMap:
 
 def with_digest(net: Net) -> Net:
     """Two documents that mean the same have the same digest; secrets have no part in it."""
-    bare = replace(net, digest="", keychain=tuple(without_secrets(net.keychain)))
+    bare = msgspec.to_builtins(replace(net, digest="", keychain=tuple(without_secrets(net.keychain))))
+    for node in bare[
+        "nodes"
+    ].values():  # What a document does not use does not change the digest that its older runs have.
+        if node["iterates"] is not None and not node["iterates"]["fails"]:
+            del node["iterates"]["fails"]
     return replace(net, digest=hashlib.sha256(msgspec.json.encode(bare, order="sorted")).hexdigest())
 
 
@@ -107,14 +113,15 @@ class _Lowering:
 
     def _hidden(self) -> list[Wire]:
         """A pre-job lets every other sub-job of the job start; a post-job waits for every other to end."""
+        found = self._gates() if self.draft.config.starts_whole else []
         pre, post = self._role(PRE_JOB), self._role(POST_JOB)
         if pre is None and post is None:
-            return []
+            return found
         subjobs = self.expanded.scopes[""].subjobs
-        found: list[Wire] = []
+        gated = {wire.target for wire in found}
         place = self.draft.place
         for subjob in subjobs:
-            roots = [name for name in subjob.members if self._is_root(self.expanded.units[name])]
+            roots = [name for name in subjob.members if self._is_root(self.expanded.units[name]) and name not in gated]
             if post in subjob.members:
                 self.always |= set(subjob.members)
                 others = [other.members[0] for other in subjobs if other is not subjob]
@@ -122,6 +129,15 @@ class _Lowering:
             elif pre is not None and pre not in subjob.members:
                 found += [Wire(pre, name, On.SUBJOB_OK, place, hidden=True) for name in roots]
         return found
+
+    def _gates(self) -> list[Wire]:
+        """With `start: subjob` what triggers a sub-job leads to its sources as well."""
+        return [
+            replace(trigger, target=early.source.name, hidden=True)
+            for early in early_starts(self.expanded)
+            for trigger in early.triggers
+            if not early.is_needed
+        ]
 
     def _is_root(self, unit: Unit) -> bool:
         """It would start at once. What needs rows waits for those who give them, and needs no gate of its own."""
@@ -170,7 +186,9 @@ class _Lowering:
             params = {"joblet": unit.member.draft.calls, **({"params": params} if params else {})}
         iterates: Iteration | None = None
         if unit.member.is_iterator:
-            iterates = Iteration(self.draft.config.halts, unit.type == WHILE)
+            iterates = Iteration(
+                halts=self.draft.config.halts, fails=self.draft.config.fails, while_=unit.type == WHILE
+            )
         return Node(
             name=unit.name,
             tasks=(Task(label=unit.name, kind=unit.type, params=params),),

@@ -9,7 +9,7 @@ import re
 
 from penstock.dialects.job.codes import NAMES
 from penstock.dialects.job.words import SCOPES, SYNONYMS
-from penstock.dialects.problems import Findings, Place, Problem, Severity
+from penstock.dialects.problems import Findings, Place, Problem, Severity, nearest
 from penstock.dialects.reading import NAME_HINT, Language, Reader, did_you_mean, is_template, listed
 from penstock.dialects.source import SourceNode
 from penstock.kernel.errors import PenstockError
@@ -109,6 +109,7 @@ class Reading(Reader[ComponentDescription]):
         self.report("UNKNOWN_TYPE", f"there is no component of type `{type_}`", place, label=label, hint=hint)
 
 
+NEAREST = 5
 _MEANT = {
     "csv": "read_csv", "csv_input": "read_csv", "tfileinputdelimited": "read_csv", "tfileoutputdelimited": "write_csv",
     "tmap": "map", "tfilterrow": "filter", "taggregaterow": "aggregate", "tsortrow": "sort", "tuniqrow": "unique",
@@ -125,4 +126,7 @@ def _hint_of_type(type_: str, types: list[str]) -> str:
     meant = _MEANT.get(type_.casefold())
     if meant in types:
         return f"what you look for may be `{meant}`"
-    return f"installed are {listed(sorted(types), most=100)}; a joblet is written `@name`"
+    near = nearest(type_, types, NEAREST)
+    return (
+        f"the nearest are {listed(near)}; `penstock components` lists all {len(types)}, and a joblet is written `@name`"
+    )

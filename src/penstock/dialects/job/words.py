@@ -24,8 +24,9 @@ from penstock.kernel.values import JsonMap
 
 API_VERSIONS = ("penstock/v1",)
 KINDS = ("Job", "Joblet")
-FAIL_STRATEGIES = ("halt", "continue")
+FAIL_STRATEGIES = ("halt", "continue", "continue_then_fail")
 SUBJOB_POLICIES = ("continue", "abort")
+STARTS = ("component", "subjob")
 ENGINES = ("duckdb",)
 CONTROL = tuple(on.value for on in On if on not in (On.DATA, On.SUBJOB_DONE))
 """What a control link may fire on."""
@@ -121,11 +122,17 @@ SCOPES: dict[str, Scope] = {
         "How the job should run.",
         {
             "fail_strategy": Word(
-                "What an iterator does when an iteration fails: stop, or go on.", choice(FAIL_STRATEGIES, "halt")
+                "What an iterator does when an iteration fails: stop; go on and end OK; go on, and end in ERROR after the last.",
+                choice(FAIL_STRATEGIES, "halt"),
             ),
             "on_subjob_error": Word(
                 "What the job does when a sub-job has failed: go on, or start nothing more.",
                 choice(SUBJOB_POLICIES, "continue"),
+            ),
+            "start": Word(
+                "What starts when a sub-job has a trigger: `component`, as in the rulebook, lets its sources start with the job; "
+                "`subjob` lets them wait for the trigger.",
+                choice(STARTS, "component"),
             ),
             "memory_limit": Word("How much memory rows may take before they go to disk, such as `256MB`.", SIZE),
             "max_in_flight_rows": Word("How many rows may wait on a link.", integer(1)),
@@ -217,4 +224,14 @@ SYNONYMS: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 
-__all__ = ["API_VERSIONS", "CONTROL", "ENGINES", "FAIL_STRATEGIES", "KINDS", "SCOPES", "SUBJOB_POLICIES", "SYNONYMS"]
+__all__ = [
+    "API_VERSIONS",
+    "CONTROL",
+    "ENGINES",
+    "FAIL_STRATEGIES",
+    "KINDS",
+    "SCOPES",
+    "STARTS",
+    "SUBJOB_POLICIES",
+    "SYNONYMS",
+]

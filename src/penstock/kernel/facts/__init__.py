@@ -23,6 +23,7 @@ from penstock.kernel.facts.components import (
     SubjobStarted,
 )
 from penstock.kernel.facts.executions import (
+    JOB_RULES,
     CancelAsked,
     ExecutionEnded,
     ExecutionInterrupted,
@@ -59,6 +60,7 @@ from penstock.kernel.places import LogicalClock
 __all__ = [
     "CLASSES",
     "FIXED_TYPES",
+    "JOB_RULES",
     "WORKER_TYPES",
     "ArcEnqueued",
     "ArcsSelected",

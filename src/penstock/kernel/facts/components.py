@@ -107,6 +107,8 @@ class GlobalSet:
     local: bool = False
     creator: str = ""
     is_set: bool = False
+    deleted: bool = False
+    """The key is gone from here on (D62, rulebook 13.4)."""
 
 
 @frozen

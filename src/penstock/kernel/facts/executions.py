@@ -8,6 +8,9 @@ from typing import Literal
 from penstock.kernel.frozen import frozen
 from penstock.kernel.values import Json
 
+JOB_RULES = 1
+"""1: what handles a failed iteration leaves its globals behind (D60); a joblet's subjob_error does not mend the joblet (D64)."""
+
 
 @frozen
 class ExecutionStarted:
@@ -26,6 +29,10 @@ class ExecutionStarted:
     lost: str | None = None
     """Only this sub-job starts over: whoever held it was lost. Nobody stopped the job."""
     """Also of a job that `continues` another, in which they ended: by the names they have here."""
+    kept_components: list[str] = field(default_factory=list)
+    """Of sub-jobs that start over only because iterations in them failed: the components that stay as they are (D60)."""
+    rules: int = 0
+    """The release of the rules that a job is decided by, so that an older log is resumed and replayed as it began."""
 
 
 @frozen
@@ -55,3 +62,5 @@ class ExecutionEnded:
     kind: str = "playbook"
     exit_code: int | None = None
     """What the process is to exit with, where the document asks for a code of its own (D38)."""
+    failed_iterations: int = 0
+    """Of a job: iterations that failed and whose iterator went on (D60)."""

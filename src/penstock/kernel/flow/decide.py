@@ -115,9 +115,9 @@ class Flow:
         self._require_running()
         self.mark(facts.ExecutionInterrupted(reason, "job"))
 
-    def resume(self) -> None:
+    def resume(self, *, failed_only: bool = False) -> None:
         """Go on after a stop. What is kept is not run again; the rest starts over (D30)."""
-        resuming.resume(self)
+        resuming.resume(self, failed_only=failed_only)
         self.take_up()
 
     def hold(self) -> None:
@@ -332,21 +332,24 @@ class Flow:
         """Globals become visible with the end of the component and the firing of its links, all at once (1.3)."""
         part = self.plan.part(name)
         owned_by = owner(component.region)
-        for bare, value in end.writes.items():
-            key = routing.global_name(name, part, bare)
+        changes = [(bare, routing.global_name(name, part, bare), False) for bare in end.writes]
+        for bare, key, deleted in [*changes, *((key, key, True) for key in end.deletes)]:
             before = component.view.get(key)
+            if before is not None and before.deleted:  # Whoever writes it next makes it anew.
+                before = None
             is_foreign = before is not None and before.creator != owned_by
             local = is_foreign and not end.exports_all and bare not in part.exports and key not in part.exports
             creator = before.creator if before is not None else owned_by
             body = facts.GlobalSet(
                 key,
                 before.value if before is not None else None,
-                value,
+                None if deleted else end.writes[bare],
                 component.name,
                 component.region.name,
                 local,
                 creator,
                 bare in end.sets,
+                deleted,
             )
             self.in_component(component, body, cause)
 

@@ -23,6 +23,8 @@ class Ended:
     writes: dict[str, Json] = field(default_factory=dict)
     sets: frozenset[str] = frozenset()
     """Written keys whose values stand for sets."""
+    deletes: tuple[str, ...] = ()
+    """Globals that it deleted, by their full names."""
     exports_all: bool = False
     """Its writes have been allowed already: an iterator passes on what its iterations were allowed to write."""
     exit_code: int | None = None

@@ -31,8 +31,8 @@ from penstock.kernel.places import Place
 __all__ = ["FlowIndex", "continue_in", "evolve", "open_root", "restart"]
 
 
-def open_root(index: FlowIndex, place: Place) -> ContainerState:
-    container = ContainerState(place.id, place.id, place)
+def open_root(index: FlowIndex, place: Place, rules: int = 0) -> ContainerState:
+    container = ContainerState(place.id, place.id, place, rules=rules)
     index.containers[place.id] = container
     return container
 
@@ -210,7 +210,7 @@ def _global_set(index: FlowIndex, fact: Fact, body: facts.GlobalSet, ts: float) 
     count(component, fact)
     before = component.view.get(body.key)
     past = before.past | {before.stamp} if before is not None else frozenset()
-    written = Written(body.new, (fact.clock, body.writer), body.creator, past, body.is_set)
+    written = Written(body.new, (fact.clock, body.writer), body.creator, past, body.is_set, body.deleted)
     component.view.write(body.key, written, local=body.local)
     if not body.local:
         component.written.append(body.key)

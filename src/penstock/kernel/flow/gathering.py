@@ -4,23 +4,33 @@
     reset        an iteration starts without what earlier ones wrote; only what the last one wrote survives
     override     the later iteration wins
 
-Only iterations that ended OK count, and they count in the order of their index, whichever ended first.
+Iterations that ended OK count, and they count in the order of their index, whichever ended first. Of one that failed only what
+handled its end counts: what its body wrote is discarded, so the note that a handler took of it is not (D60).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from typing import Final, NamedTuple, cast
 
-from penstock.kernel.flow.state import ContainerState, IteratorState, RegionState
-from penstock.kernel.flow.views import View, Written
+from penstock.kernel.flow.state import KEPT_WRITES, ContainerState, IteratorState, RegionState
+from penstock.kernel.flow.views import Stamp, View, Written
 from penstock.kernel.net import GlobalsMode
 from penstock.kernel.values import Json
+
+DELETED: Final = cast(Json, object())
+"""Stands among merged values for a key that the last iteration to write it has deleted."""
 
 
 def writes_of(container: ContainerState) -> dict[str, Written]:
     """What the members of a closed iteration leave behind: for each key they wrote, its last value."""
     return _last_values(container.regions.values())
+
+
+def writes_of_handlers(container: ContainerState) -> dict[str, Written]:
+    """What the handlers of an iteration's end leave behind, its body apart."""
+    return _last_values([region for region in container.regions.values() if region.handles])
 
 
 def writes_in(region: RegionState) -> dict[str, Written]:
@@ -54,31 +64,71 @@ def gather(iterator: IteratorState, index: int, writes: dict[str, Written]) -> N
         iterator.gathered[index] = writes
     low = iterator.settled.low
     for ready in sorted(one for one in iterator.gathered if one < low):
-        _merge(iterator, iterator.gathered.pop(ready))
+        _merge_next(iterator, ready, iterator.gathered.pop(ready))
     iterator.merged_up_to = low
 
 
-def finish(iterator: IteratorState) -> tuple[dict[str, Json], frozenset[str]]:
-    """All that the iterations wrote, merged: what the iterator commits when it ends; and which of the keys are sets."""
-    rest = replace(iterator, merged=dict(iterator.merged), sets=set(iterator.sets))
-    for index in sorted(iterator.gathered):
-        _merge(rest, iterator.gathered[index])
-    return rest.merged, frozenset(rest.sets)
+def _merge_next(iterator: IteratorState, index: int, writes: dict[str, Written]) -> None:
+    """A resume runs failed iterations again, in their order among the others and without what their handlers wrote before."""
+    if iterator.sound is None and iterator.first_failed is not None and index >= iterator.first_failed:
+        iterator.sound = (dict(iterator.merged), set(iterator.sets))
+    if iterator.sound is not None and index not in iterator.not_ok:
+        iterator.later[index] = writes
+        if len(iterator.later) > KEPT_WRITES:
+            iterator.sound = _with(iterator, iterator.sound, iterator.later)
+            iterator.later = {}
+    _merge(iterator, writes)
+
+
+def _with(
+    iterator: IteratorState, before: tuple[dict[str, Json], set[str]], writes: dict[int, dict[str, Written]]
+) -> tuple[dict[str, Json], set[str]]:
+    rest = replace(iterator, merged=dict(before[0]), sets=set(before[1]))
+    for index in sorted(writes):
+        _merge(rest, writes[index])
+    return rest.merged, rest.sets
+
+
+def reopen(old: IteratorState, again: IteratorState) -> None:
+    """A resume goes on from what was merged before the first failure; what came after it is merged when its turn comes."""
+    again.merged, again.sets = old.sound if old.sound is not None else (old.merged, old.sets)
+    again.gathered = dict(old.later)
+    again.gathered.update((index, writes) for index, writes in old.gathered.items() if index not in old.not_ok)
+
+
+class Finished(NamedTuple):
+    """What an iterator commits when it ends: all that its iterations wrote, merged."""
+
+    writes: dict[str, Json]
+    sets: frozenset[str]
+    deletes: tuple[str, ...]
+
+
+def finish(iterator: IteratorState) -> Finished:
+    merged, sets = _with(iterator, (iterator.merged, iterator.sets), iterator.gathered)
+    gone = tuple(key for key, value in merged.items() if value is DELETED)
+    return Finished({key: value for key, value in merged.items() if value is not DELETED}, frozenset(sets), gone)
 
 
 def _merge(iterator: IteratorState, writes: dict[str, Written]) -> None:
     iterator.sets |= {key for key, written in writes.items() if written.is_set}
     if iterator.mode == GlobalsMode.RESET.value:
-        iterator.merged = {key: written.value for key, written in writes.items()}
+        iterator.merged = {key: _value(written) for key, written in writes.items()}
         return
     for key, written in writes.items():
         if iterator.mode == GlobalsMode.OVERRIDE.value:
-            iterator.merged[key] = written.value
+            iterator.merged[key] = _value(written)
         else:
             iterator.merged[key] = _accumulated(iterator, key, written)
 
 
+def _value(written: Written) -> Json:
+    return DELETED if written.deleted else written.value
+
+
 def _accumulated(iterator: IteratorState, key: str, written: Written) -> Json:
+    if written.deleted:
+        return DELETED
     value = written.value
     before = iterator.base.get(key)
     base = before.value if before is not None else None
@@ -94,7 +144,7 @@ def _accumulated(iterator: IteratorState, key: str, written: Written) -> Json:
     return old + value
 
 
-def seen_by_next(iterator: IteratorState, creator: str, opened: tuple[tuple[object, ...], str]) -> View:
+def seen_by_next(iterator: IteratorState, creator: str, opened: Stamp) -> View:
     """What the next iteration sees: with one at a time also what the earlier ones wrote, unless each starts afresh."""
     if iterator.parallel > 1 or iterator.mode == GlobalsMode.RESET.value or not iterator.merged:
         return iterator.base
@@ -103,5 +153,11 @@ def seen_by_next(iterator: IteratorState, creator: str, opened: tuple[tuple[obje
         before = iterator.base.get(key)
         past = before.past | {before.stamp} if before is not None else frozenset()
         made_by = before.creator if before is not None else creator
-        view.write(key, Written(value, opened, made_by, past))  # type: ignore[arg-type]
+        view.write(key, merged_value(value, opened, made_by, past))
     return view
+
+
+def merged_value(value: Json, stamp: Stamp, creator: str, past: frozenset[Stamp] = frozenset()) -> Written:
+    """A merged value as whoever comes next sees it."""
+    deleted = value is DELETED
+    return Written(None if deleted else value, stamp, creator, past, deleted=deleted)

@@ -12,7 +12,7 @@ from penstock.kernel.flow.gathering import finish
 from penstock.kernel.flow.plan import OF_ITERATION
 from penstock.kernel.flow.scene import Scene
 from penstock.kernel.flow.state import ERROR, OK, ComponentState, ContainerState, IteratorState
-from penstock.kernel.net import Link, Node, On, Region
+from penstock.kernel.net import Iteration, Link, Node, On, Region
 from penstock.kernel.places import Path, event_name
 from penstock.kernel.values import Json, JsonMap
 
@@ -263,16 +263,17 @@ def complete(flow: Flow, component: ComponentState) -> None:
         sorted(iterator.failures),
     )
     flow.in_component(component, body, event_name(component.place.id, component.counter - 1))
-    error = _error(flow, component, iterator, node.iterates.halts)
+    error = _error(flow, component, iterator, node.iterates)
     dies = iterator.death is not None or (isinstance(error, dict) and error.get("kind") == LIMIT)
     after: JsonMap = {"NB_ITERATION": ended, "NB_ITERATION_OK": iterator.ok, "NB_ITERATION_ERROR": iterator.failed}
-    writes, sets = finish(iterator)
+    finished = finish(iterator)
     end = Ended(
         ERROR if error is not None else OK,
         after=after,
         error=error,
-        writes=writes,
-        sets=sets,
+        writes=finished.writes,
+        sets=finished.sets,
+        deletes=finished.deletes,
         exports_all=True,
         exit_code=iterator.death[1] if iterator.death is not None else None,
         dies=dies,
@@ -280,11 +281,11 @@ def complete(flow: Flow, component: ComponentState) -> None:
     flow.finish(flow.scene_of(component), flow.name_of(component), component, end)
 
 
-def _error(flow: Flow, component: ComponentState, iterator: IteratorState, halts: bool) -> Json:
+def _error(flow: Flow, component: ComponentState, iterator: IteratorState, settings: Iteration) -> Json:
     judged = flow.over.get(component.place.id)
     if judged is not None:
         return judged
-    if iterator.failed and (halts or iterator.death is not None):
+    if iterator.failed and (settings.halts or settings.fails or iterator.death is not None):
         return _failed(component, iterator)
     if iterator.death is not None:  # What its error link led to made the iteration OK, and the job dies all the same.
         return iterator.death[2]

@@ -7,9 +7,10 @@ from typing import Any
 
 from penstock.kernel import facts
 from penstock.kernel.facts import Fact
-from penstock.kernel.flow.gathering import gather, seen_by_next, writes_of
+from penstock.kernel.flow.gathering import gather, seen_by_next, writes_of, writes_of_handlers
 from penstock.kernel.flow.index import FlowIndex, count, forget, number_after, remember
 from penstock.kernel.flow.state import (
+    ERROR,
     KEPT_FAILURES,
     OK,
     RUNNING,
@@ -18,7 +19,9 @@ from penstock.kernel.flow.state import (
     ContainerState,
     IteratorState,
     RegionState,
+    failed_iterations,
     owner,
+    rules_of,
 )
 from penstock.kernel.places import Place
 
@@ -107,17 +110,19 @@ def close_iteration(index: FlowIndex, container: ContainerState) -> None:
     iterator.settled.add(container.index)
     if container.status == OK:
         iterator.ok += 1
+        iterator.failed_inside += failed_iterations(container)
         gather(iterator, container.index, writes_of(container))
     else:
         iterator.failed += 1
         iterator.not_ok.add(container.index)
         if len(iterator.failures) < KEPT_FAILURES:
-            iterator.failures.append(container.index)
+            iterator.failures[container.index] = container.error
         if container.body == OK:
             iterator.mishandled[container.index] = container
         if iterator.first_failed is None or container.index < iterator.first_failed:
             iterator.first_failed, iterator.first_error = container.index, container.error
-        gather(iterator, container.index, {})
+        is_told = container.body == ERROR and rules_of(container) >= 1
+        gather(iterator, container.index, writes_of_handlers(container) if is_told else {})
     forget(index, container, is_over=container.status == OK)
 
 

@@ -24,7 +24,7 @@ def branch_ended(flow: Flow, scene: Scene, link: Link, status: str, *, is_told: 
     fired = ERROR not in ends and any(end != SKIPPED for end in ends)
     place = scene.component_place(link.target)
     if fired and not is_told and scene.component(link.target) is None:  # After a resume the join may be there already.
-        for one in links:
+        for one in links if not link.hidden else ():
             body = facts.LinkFired(scene.scope(one.source), scene.scope(one.target), one.on.value, one.order, one.index)
             flow.record(Fact(place.id, (*place.clock, flow.counter(place.id)), body))
     for one in links:

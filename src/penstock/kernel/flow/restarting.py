@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from penstock.kernel.flow.gathering import reopen
 from penstock.kernel.flow.index import FlowIndex, forget, forget_region
 from penstock.kernel.flow.state import (
     ERROR,
@@ -25,8 +26,15 @@ def restart(index: FlowIndex, container: ContainerState, kept: frozenset[str]) -
         if scope in kept:
             region.kept = True
             continue
-        for name, component in region.members.items():
+        for name, component in list(region.members.items()):
+            if name in kept:
+                component.kept = True
+                continue
+            del region.members[name]
             _let_go(index, container, name, component, kept)
+        if region.members:  # Only iterations run again in it, and what follows from them.
+            region.status, region.error = PENDING, None
+            continue
         index.counters[scope] = region.counter
         del container.regions[scope]
         index.regions.pop(scope, None)
@@ -74,8 +82,8 @@ def _reopened(index: FlowIndex, old: IteratorState) -> IteratorState:
     """Failed iterations, and those that had not ended, run again. Where only handlers are left to run, only these do."""
     settled = old.settled.without(old.not_ok)
     again = IteratorState(old.opened_at, old.total, old.items, old.parallel, old.mode, settled=settled)
-    again.ok, again.merged, again.merged_up_to, again.sets = old.ok, old.merged, old.merged_up_to, old.sets
-    again.gathered = old.gathered
+    again.ok, again.merged_up_to, again.failed_inside = old.ok, old.merged_up_to, old.failed_inside
+    reopen(old, again)
     for number, iteration in sorted({**old.open, **old.mishandled}.items()):
         if not iteration.body:
             forget(index, iteration, is_over=False)

@@ -31,16 +31,122 @@ DEAD = "`{}` ended in ERROR and the job dies with it"
 ABORTED = "sub-job `{}` ended in ERROR and `on_subjob_error` is abort"
 
 
-def resume(flow: Flow) -> None:
-    """Record the new start. After a crash whatever has closed is kept; after a failure, what ended OK or was dealt with."""
+def resume(flow: Flow, *, failed_only: bool = False) -> None:
+    """Record the new start. After a crash whatever has closed is kept; after a failure, what ended OK or was dealt with.
+
+    `failed_only`: also a job that completed is resumed, for the sake of its failed iterations.
+    """
     state = flow.state
-    if state.status in ("completed", "cancelled"):
+    kept_components: list[str] = []
+    if state.status == "completed" and failed_only:
+        kept, kept_components = _besides_failed(flow)
+    elif state.status in ("completed", "cancelled"):
+        failed, noun = state.failed_iterations, "iteration" if state.failed_iterations == 1 else "iterations"
+        if failed and state.status == "completed":
+            raise Refused(
+                f"the run is completed, and {failed:,} {noun} of it failed",
+                hint="`penstock resume --failed` runs only the failed iterations again",
+            )
         raise Refused(f"the run is {state.status}; there is nothing to resume")
-    kept = kept_of(flow, has_failed=state.status == "failed")
+    else:
+        kept = kept_of(flow, has_failed=state.status == "failed")
+        kept_components = list(kept_members(flow.root, frozenset(kept)))
     body = facts.ExecutionStarted(
-        state.name, state.digest, state.workload, "", state.trace_id, kind="job", resumed=True, kept=kept
+        state.name,
+        state.digest,
+        state.workload,
+        "",
+        state.trace_id,
+        kind="job",
+        resumed=True,
+        kept=kept,
+        kept_components=kept_components,
+        rules=flow.root.rules,
     )
     flow.mark(body)
+
+
+# ---- failed iterations of a job that went on
+
+
+def _besides_failed(flow: Flow) -> tuple[list[str], list[str]]:
+    """What stays when only failed iterations run again (D60): sub-jobs, and components of those that start over."""
+    if not _has_failed_iterations(flow.root):
+        hint = (
+            "those inside of other iterations cannot be run again by themselves"
+            if flow.state.failed_iterations
+            else None
+        )
+        raise Refused("no iteration of the run failed that could be run again", hint=hint)
+    kept: list[str] = []
+    components: list[str] = []
+    _sort_out(flow, flow.root, "", kept, components)
+    return kept, components
+
+
+def _sort_out(flow: Flow, container: ContainerState, key: str, kept: list[str], components: list[str]) -> None:
+    scene = Scene.opened(flow.plan, flow.net.containers[key], container)
+    again = _again(flow, scene)
+    for region in scene.spec.regions:
+        if scene.region(region) is None:
+            continue
+        if again.isdisjoint(region.members):
+            kept.append(scene.region_scope(region))
+            continue
+        for name in region.members:
+            component = scene.component(name)
+            if component is None:
+                continue
+            if name not in again:
+                components.append(scene.scope(name))
+            elif component.inside is not None:
+                _sort_out(flow, component.inside, name, kept, components)
+
+
+def _has_failed_iterations(container: ContainerState) -> bool:
+    return any(
+        (component.iterator is not None and component.iterator.failed)
+        or (component.inside is not None and _has_failed_iterations(component.inside))
+        for component in container.components.values()
+    )
+
+
+def _again(flow: Flow, scene: Scene) -> set[str]:
+    """The nodes of a scope that start anew: iterators with failed iterations, what follows from their ends, and whoever gives
+    these rows that are nowhere any more."""
+    plan, found = flow.plan, set[str]()
+    todo = [
+        name
+        for region in scene.spec.regions
+        for name in region.members
+        if (component := scene.component(name)) is not None
+        and (
+            (component.iterator is not None and component.iterator.failed)
+            or (component.inside is not None and _has_failed_iterations(component.inside))
+        )
+    ]
+    while todo:
+        name = todo.pop()
+        if name in found:
+            continue
+        found.add(name)
+        part, component = plan.part(name), scene.component(name)
+        todo += [link.target for link in (*plan.outbound[name], *plan.of_region[part.container, part.region])]
+        todo += plan.awaiting.get(name, ())
+        goes_on = component is not None and component.iterator is not None  # Over the elements that it had.
+        given = plan.awaited[name] if goes_on else [*plan.awaited[name], *scene.data(name)]
+        todo += [link.source for link in given if plan.part(link.source).region == part.region and not link.crosses]
+    return {name for name in found if plan.part(name).container == scene.spec.key}
+
+
+def kept_members(container: ContainerState, kept: frozenset[str]) -> Iterator[str]:
+    """Components that an earlier resume kept in sub-jobs that start over once more."""
+    for scope, region in container.regions.items():
+        for name, component in region.members.items() if scope not in kept else ():
+            if component.kept:
+                yield name
+            elif component.inside is not None:
+                yield from kept_members(component.inside, kept)
 
 
 def kept_of(flow: Flow, *, has_failed: bool) -> list[str]:
@@ -75,8 +181,15 @@ def _is_kept(scene: Scene, status: str, region: Region, *, has_failed: bool) -> 
     if any(component is not None and _has_died(component) for component in members):
         return False
     state = scene.region(region)
-    is_dealt_with = status == ERROR and state not in routing.failures(scene) and not scene.plan.net.aborts
-    return status == OK or is_dealt_with
+    failures = routing.failures(scene)
+    is_dealt_with = status == ERROR and state not in failures and not scene.plan.net.aborts
+    return (status == OK and not _handles(scene, region, failures)) or is_dealt_with
+
+
+def _handles(scene: Scene, region: Region, failures: list[RegionState]) -> bool:
+    """Was it led to by the failure of a sub-job that starts over? In a joblet it was, though the call failed all the same."""
+    links = [link for name in region.members for link in scene.plan.inbound[name] if link.on is On.SUBJOB_ERROR]
+    return any(scene.region(scene.plan.region(link.source)) in failures for link in links)
 
 
 def _has_died(component: ComponentState) -> bool:
@@ -111,6 +224,8 @@ def settle_kept(flow: Flow, scene: Scene) -> None:
         state = scene.region(region)
         if state is not None and state.status not in (PENDING, RUNNING):
             settle_closed(flow, scene, region, state)
+        elif state is not None:
+            _settle_members(flow, scene, region)
 
 
 def settle_closed(
@@ -153,15 +268,22 @@ def settle_so_far(flow: Flow, scene: Scene, lost: str | None = None) -> list[Com
         if state is not None and state.status not in (PENDING, RUNNING):
             settle_closed(flow, scene, region, state, joins_anew=lost)
             continue
-        for name in region.members:
-            component = scene.component(name)
-            if component is None:
-                continue
-            if component.status == RUNNING:
-                scene.pending.pop(name, None)
-                scene.component_place(name)
-                at_work.append(component)
-            elif component.status != WAIT:
-                settle_ended(flow, scene, name, component)
-                scene.unsettled[region.index] -= 1
+        at_work += _settle_members(flow, scene, region)
+    return at_work
+
+
+def _settle_members(flow: Flow, scene: Scene, region: Region) -> list[ComponentState]:
+    """Of a sub-job that is open: what its members have led to is settled. Those that are at work."""
+    at_work: list[ComponentState] = []
+    for name in region.members:
+        component = scene.component(name)
+        if component is None:
+            continue
+        if component.status == RUNNING:
+            scene.pending.pop(name, None)
+            scene.component_place(name)
+            at_work.append(component)
+        elif component.status != WAIT:
+            settle_ended(flow, scene, name, component)
+            scene.unsettled[region.index] -= 1
     return at_work

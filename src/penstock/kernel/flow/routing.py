@@ -12,8 +12,8 @@ from penstock.kernel.flow.gathering import writes_in
 from penstock.kernel.flow.plan import OF_ERROR, OF_ITERATION, OF_REGION, FlowPlan
 from penstock.kernel.flow.reasons import Skip
 from penstock.kernel.flow.scene import Scene
-from penstock.kernel.flow.state import ERROR, OK, SKIPPED, ComponentState, ContainerState, RegionState
-from penstock.kernel.net import Link, On, Part, Region
+from penstock.kernel.flow.state import ERROR, OK, SKIPPED, ComponentState, ContainerState, RegionState, rules_of
+from penstock.kernel.net import Link, On, Opening, Part, Region
 from penstock.kernel.values import Json, JsonMap
 
 if TYPE_CHECKING:
@@ -166,7 +166,8 @@ def _element_rows(scene: Scene) -> int:
 
 def fired_by(plan: FlowPlan, name: str, component: ComponentState, ifs: tuple[int, ...]) -> list[Link]:
     """The control links that a component fires by its end: others in the order of the document, then `if` in its own."""
-    fired = [link for link in plan.outbound[name] if link.on is not On.IF and _fires(link, component)]
+    shown = [link for link in plan.outbound[name] if not link.hidden]
+    fired = [link for link in shown if link.on is not On.IF and _fires(link, component)]
     return fired + [link for index in ifs for link in plan.outbound[name] if link.index == index]
 
 
@@ -184,7 +185,10 @@ def _fires(link: Link, component: ComponentState) -> bool:
 def has_fired(link: Link, component: ComponentState) -> bool:
     if link.on is On.DATA:
         return component.status == OK and link.port in component.outputs
-    return link.index in component.fired
+    is_unsaid = (
+        link.hidden and link.on is not On.IF
+    )  # Nothing is recorded of it: it fires with the link it stands beside.
+    return _fires(link, component) if is_unsaid else link.index in component.fired
 
 
 def region_fires(link: Link, status: str) -> bool:
@@ -244,12 +248,23 @@ def with_component(component: ComponentState) -> JsonMap:
 
 
 def failures(scene: Scene) -> list[RegionState]:
-    """The sub-jobs of a scope that ended in ERROR and whose subjob_error led to no handler that ended OK (D37)."""
+    """The sub-jobs of a scope that ended in ERROR and whose subjob_error led to no handler that ended OK (D37). In a joblet that
+    link is confined to its inside, and does not keep the call from failing (D64)."""
+    is_confined = _is_joblet(scene) and rules_of(scene.state) >= 1
     return [
         state
         for region in scene.spec.regions
-        if (state := scene.region(region)) is not None and state.status == ERROR and not _is_taken(scene, region)
+        if (state := scene.region(region)) is not None
+        and state.status == ERROR
+        and (is_confined or not _is_taken(scene, region))
     ]
+
+
+def _is_joblet(scene: Scene) -> bool:
+    """A call, or an iteration whose body is a joblet: there its members are named after the iterator."""
+    if scene.spec.opening is Opening.BODY:
+        return any(name.startswith(f"{scene.spec.key}.__") for name in scene.spec.regions[0].members)
+    return scene.spec.opening is Opening.JOBLET
 
 
 def _is_taken(scene: Scene, region: Region) -> bool:
@@ -278,10 +293,10 @@ def checkpoint(context: Json, state: RegionState, status: str) -> CheckpointSave
         if hashes:
             outputs[component.name] = hashes
     if state.container.index is not None:
-        values: JsonMap = {key: written.value for key, written in writes_in(state).items()}
+        values: JsonMap = {key: one.value for key, one in writes_in(state).items() if not one.deleted}
         context = None
     else:
-        values = {key: written.value for key, written in sorted(state.out().shared().items())}
+        values = state.out().shared_values()
     size = len(json.dumps([values, outputs, context], default=str))
     return CheckpointSaved(state.name, size, status.lower(), values, outputs, context)
 

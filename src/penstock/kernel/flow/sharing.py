@@ -80,6 +80,8 @@ def lose(flow: Flow, region: RegionState) -> None:
             resumed=True,
             kept=kept,
             lost=scope,
+            kept_components=list(resuming.kept_members(flow.root, frozenset(kept))),
+            rules=flow.root.rules,
         )
     )
     adopt(flow, flow.elsewhere - {scope}, lost=scope)

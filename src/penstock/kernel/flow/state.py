@@ -48,6 +48,8 @@ class ComponentState:
     started_at: float = 0.0
     children: dict[str, Any] = field(default_factory=dict)
     """Executions that it runs, by the id of their task run."""
+    kept: bool = False
+    """It stays as it is in a sub-job that started over for the sake of its failed iterations."""
     written: list[str] = field(default_factory=list)
 
 
@@ -103,6 +105,8 @@ class ContainerState:
     fired: set[int] = field(default_factory=set)
     """In an iteration: the links that its end has fired, by index."""
     error: Json = None
+    rules: int = 0
+    """Of a job: the release of the rules that it is decided by (`rules_of`)."""
     kept_iterators: dict[str, IteratorState] = field(default_factory=dict)
     """Scope id of an iterator -> what a resume keeps of its earlier run."""
     kept_insides: dict[str, ContainerState] = field(default_factory=dict)
@@ -122,8 +126,8 @@ class IteratorState:
     open: dict[int, ContainerState] = field(default_factory=dict)
     ok: int = 0
     failed: int = 0
-    failures: list[int] = field(default_factory=list)
-    """The first of the failed ones, to be told of."""
+    failures: dict[int, Json] = field(default_factory=dict)
+    """The first of the failed ones, to be told of: index -> error."""
     not_ok: Bitmap = field(default_factory=Bitmap)
     """All of the failed ones, which a resume runs again."""
     mishandled: dict[int, ContainerState] = field(default_factory=dict)
@@ -141,6 +145,12 @@ class IteratorState:
     sets: set[str] = field(default_factory=set)
     """Keys among these whose values stand for sets."""
     merged_up_to: int = 0
+    sound: tuple[dict[str, Json], set[str]] | None = None
+    """`merged` and `sets` as they were before the first iteration that failed: what a resume goes on from."""
+    later: dict[int, dict[str, Written]] = field(default_factory=dict)
+    """What iterations after that one wrote that ended OK: a resume merges it in its order, with what runs again in between."""
+    failed_inside: int = 0
+    """Iterations of iterators inside its own that failed and were gone on from."""
 
 
 def dying(container: ContainerState) -> ComponentState | None:
@@ -154,6 +164,25 @@ def dying(container: ContainerState) -> ComponentState | None:
 
 
 KEPT_FAILURES = 1_000
+KEPT_WRITES = 100_000
+
+
+def rules_of(container: ContainerState) -> int:
+    """The release of the rules that the job around a scope is decided by."""
+    while container.opener is not None:
+        container = container.opener.region.container
+    return container.rules
+
+
+def failed_iterations(container: ContainerState) -> int:
+    """Iterations in a scope that failed, also those inside of others."""
+    failed = 0
+    for component in container.components.values():
+        if component.iterator is not None:
+            failed += component.iterator.failed + component.iterator.failed_inside
+        if component.inside is not None:
+            failed += failed_iterations(component.inside)
+    return failed
 
 
 def owner(region: RegionState) -> str:

@@ -31,6 +31,8 @@ class Written:
     """The writes that this one knew of and replaced."""
     is_set: bool = False
     """The value stands for a set: where values are gathered it is united with the others."""
+    deleted: bool = False
+    """The key is gone. That is a write like any other, so that it wins or loses against others where histories meet."""
 
 
 def resolved(one: Written, other: Written) -> Written:
@@ -90,15 +92,19 @@ class View:
         return self._seen_after
 
     def get(self, key: str) -> Written | None:
+        """The last write to a key; also one that deleted it."""
         self._look()
         assert self._entries is not None
         return self._seen_local.get(key) or self._entries.get(key)
 
     def values(self) -> JsonMap:
         """Every visible global by its full name."""
-        found = {key: written.value for key, written in self.shared().items()}
-        found.update({key: written.value for key, written in self._seen_local.items()})
-        return found
+        found = {**self.shared(), **self._seen_local}
+        return {key: written.value for key, written in found.items() if not written.deleted}
+
+    def shared_values(self) -> JsonMap:
+        """Every global that is everyone's, in the order of their names."""
+        return {key: written.value for key, written in sorted(self.shared().items()) if not written.deleted}
 
     def _look(self) -> None:
         if self._entries is not None:

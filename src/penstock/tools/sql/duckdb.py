@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -32,6 +33,10 @@ MEMORY = ":memory:"
 LOCK_WAIT_S = 30.0
 """A file belongs to one process at a time: another worker, or another run, may be about to close it."""
 LOCK_POLL_S = 0.05
+LOCK_SAY_S = 5.0
+"""How often whoever waits is told of it."""
+MAKING_S = 600.0
+"""So long a transaction waits for another one that makes the same table."""
 _BATCH = 1000
 _ROWS_AT_ONCE = 5000
 ZONED = "TIMESTAMP WITH TIME ZONE"
@@ -59,23 +64,40 @@ def path_of(path: str | None, auth: str | dict[str, Any] | None, call: Call) -> 
     return MEMORY if path == MEMORY else str(local_path(path, call))
 
 
-def connect(path: str, *, read_only: bool = False) -> DuckDBPyConnection:
+def connect(path: str, *, read_only: bool = False, say: Callable[[str], None] | None = None) -> DuckDBPyConnection:
+    """A file that another process has locked is tried again for a while, and `say` is told of that at once."""
     import duckdb
 
     # Without this, a table that is not there is looked for among the variables of this very program.
     config: dict[str, Any] = {"python_enable_replacements": "false"}
-    patient_until = time.monotonic() + LOCK_WAIT_S
+    began = time.monotonic()
+    next_word = began
     while True:
         try:
             return duckdb.connect(path, read_only=read_only and path != MEMORY, config=config)
         except duckdb.Error as error:
-            locked = "lock" in str(error)
-            if locked and time.monotonic() < patient_until:
+            locked, now = "lock" in str(error), time.monotonic()
+            left = began + LOCK_WAIT_S - now
+            if locked and left > 0:
+                if say is not None and now >= next_word:
+                    say(f"database `{path}` is locked by {_holder(error)}, trying again for {left:.0f} s")
+                    next_word = now + LOCK_SAY_S
                 time.sleep(LOCK_POLL_S)
                 continue
             helpers: dict[str, JsonMap] = {"duckdb": {"code": type(error).__name__}}
             message = f"`{path}` cannot be opened: {_first_paragraph(error)}"
+            if locked:
+                message = (
+                    f"database `{path}` is locked by {_holder(error)}, and was so for {LOCK_WAIT_S:g} s; "
+                    "hint: DuckDB lets one process at a time open a file for writing: end the other one, or let it finish first"
+                )
             raise ToolFailure("connect", message, retryable=locked, helpers=helpers) from None
+
+
+def _holder(error: Exception) -> str:
+    """Who has the file, as DuckDB tells it: `… held in /usr/bin/python3 (PID 4711)`."""
+    found = re.search(r"held in (.+?) \(PID (\d+)\)", str(error))
+    return f"PID {found[2]} ({found[1].rpartition('/')[2]})" if found else "another process"
 
 
 def _first_paragraph(error: Exception) -> str:
@@ -110,6 +132,25 @@ def failure_of(error: Exception, place: Place | None) -> ToolFailure:
     if "No files found" in message or "No such file" in message:
         kind = "not_found"
     return failure(kind, message, place, {"duckdb": {"code": code}}, retryable=retryable)
+
+
+def while_made(work: Callable[[], None], undo: Callable[[], None], stop: Stop) -> None:
+    """Do `work`, which may make a table that another transaction is making: DuckDB ends whichever comes second, which begins
+    again, after `undo`, once the first is over. All transactions of a file are of this process, and none takes for ever."""
+    import duckdb
+
+    patient_until = time.monotonic() + MAKING_S
+    while True:
+        try:
+            work()
+        except duckdb.TransactionException as error:
+            if "conflict on create" not in str(error) or time.monotonic() > patient_until:
+                raise
+            undo()
+            stop.check()
+            time.sleep(LOCK_POLL_S)
+        else:
+            return
 
 
 def as_text(value: Any) -> str | None:
@@ -233,8 +274,9 @@ def _zone_free_column(column: str, kind: str) -> str:
 class SharedDuckdb:
     """One database of an execution, opened in a thread when the first task needs it."""
 
-    def __init__(self, path: str, *, read_only: bool) -> None:
+    def __init__(self, path: str, *, read_only: bool, say: Callable[[str], None] | None = None) -> None:
         self._path = path
+        self._say = say
         self._read_only = read_only
         self._lock = threading.Lock()
         self._root: DuckDBPyConnection | None = None
@@ -243,7 +285,7 @@ class SharedDuckdb:
         """A connection of the caller's own, which looks for files in the document's folder first."""
         with self._lock:
             if self._root is None:
-                self._root = connect(self._path, read_only=self._read_only)
+                self._root = connect(self._path, read_only=self._read_only, say=self._say)
             cursor = self._root.cursor()
         if "," not in folder:  # a comma is what separates the folders of this setting, and it cannot be quoted
             cursor.execute("SET file_search_path = $folder", {"folder": folder})
@@ -304,7 +346,7 @@ class DuckdbTool(Tool[DuckdbParams]):
 
 async def shared_database(path: str, call: Call, *, read_only: bool = False) -> SharedDuckdb:
     async def make() -> tuple[SharedDuckdb, Callable[[], Awaitable[None]]]:
-        shared = SharedDuckdb(path, read_only=read_only)
+        shared = SharedDuckdb(path, read_only=read_only, say=call.say)
         return shared, shared.close
 
     shared: SharedDuckdb = await call.resources.get(("duckdb", path, read_only), make)

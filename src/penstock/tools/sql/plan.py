@@ -218,7 +218,7 @@ class Planner:
             return [upsert_step(params.upsert, self.call)]
         values = values_of(params)
         # `params` is there to be used; `args` may be there for other reasons.
-        bound = self.text if params.params else self._shared
+        bound = self.text if params.params else self.shared
         if params.query is not None:
             *before, last = bound(params.query, values)
             return [*(Command((statement,)) for statement in before), Command((last,), must_give_rows=True)]
@@ -231,7 +231,7 @@ class Planner:
         return [self.item(item, values) for item in items]
 
     def text(self, text: str, params: Bindings) -> list[Bound]:
-        bound = self._shared(text, params)
+        bound = self.shared(text, params)
         if params and all(statement.args is None for statement in bound):
             name = next(iter(params)) if isinstance(params, dict) else "name"
             raise ToolFailure("parameters", f"`params` is given, but the command has no placeholder such as `:{name}`")
@@ -239,16 +239,16 @@ class Planner:
 
     def item(self, item: str | CommandItem, params: Bindings) -> Step:
         if isinstance(item, str):
-            return Command(tuple(self._shared(item, params)))
+            return Command(tuple(self.shared(item, params)))
         if item.upsert is not None and item.command is None:
             return upsert_step(item.upsert, self.call)
         if item.command is None or item.upsert is not None:
             raise ToolFailure("parameters", "an entry of `commands` has exactly one of `command` and `upsert`")
         if item.params is not None:
             return Command(tuple(self.text(item.command, item.params)))
-        return Command(tuple(self._shared(item.command, params)))
+        return Command(tuple(self.shared(item.command, params)))
 
-    def _shared(self, text: str, params: Bindings) -> list[Bound]:
+    def shared(self, text: str, params: Bindings) -> list[Bound]:
         """With the task's own `params`, of which a command need not use every one."""
         statements = split(text, self.dialect)
         if not statements:
