@@ -25,7 +25,7 @@ CODES: dict[str, str] = {
     "E0108": "The condition has no variable in it, so it is always true or always false.",
     "E0109": "The condition mixes expressions with text; a condition is one expression.",
     "E0110": "A filter, test, function or method is given arguments that it does not take.",
-    "E0111": "The regular expression is wrong, or could take for ever on some texts.",
+    "E0111": "The regular expression is wrong, or uses what the linear-time engine does not have.",
 }
 _UNKNOWN = {"filter": "E0102", "function": "E0103", "test": "E0104", "method": "E0106"}
 _ASKS_FOR_UNDEFINED = frozenset({"default", "d", "defined", "undefined"})
@@ -240,6 +240,13 @@ class _Reader:
                 known = [known for known in TABLES[kind] if self.grammar.allows(kind, known)]
                 message = f"there is no {kind} `{name.value}`"
                 self._find(_UNKNOWN[kind], message, name.start, name.end, label=did_you_mean(name.value, known))
+            else:
+                entry = TABLES[kind][name.value]
+                keywords = tuple(keyword for keyword, _ in node.arguments.keywords)
+                complaint = entry.complaint(len(arguments) - place - 1, keywords)
+                if complaint:
+                    hint = f"behind its name come its own arguments; it is written `{entry.signature()}`"
+                    self._find("E0110", f"the {kind} `{name.value}` {complaint}", name.start, name.end, hint)
 
     def _pattern(self, node: nodes.Word) -> None:
         if node.name not in PATTERN_WORDS or not node.arguments.positional:
