@@ -20,6 +20,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.net import Net
 from penstock.ports.log import Header as RunHeader
 from penstock.ports.log import Status
+from penstock.server.catalog import compiling
 from penstock.server.documents import Pinned
 from penstock.server.hosted_runs import inputs_of
 from penstock.server.hosting import Submission
@@ -50,7 +51,7 @@ async def submit(
     if None not in (idempotency_key, asked.idempotency_key) and idempotency_key != asked.idempotency_key:
         raise ApiError(422, "the idempotency keys of the header and of the body differ", "give one of them")
     key = idempotency_key or asked.idempotency_key
-    document, net = await at_length(lambda: _document(backend, asked))
+    document, net = await compiling(lambda: _document(backend, asked))
     submission = Submission(
         document,
         asked.payload,

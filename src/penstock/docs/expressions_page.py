@@ -28,8 +28,8 @@ any machine. Every operation pays before it runs, for the most it can cost; what
 the time, chance, files or the network.
 """
 PATTERNS = """\
-Patterns (`regex_replace`, `regex_search`, `regex_findall`, `is matching`) run on RE2, which needs linear time on any text. What is
-different from Python's `re`:
+Patterns (`regex_replace`, `regex_search`, `regex_findall`, `is matching`) run on RE2, which needs linear time on any text. What
+is different from Python's `re`:
 
 - there is no look-ahead, no look-behind and no back-reference inside a pattern; a constant pattern that has one is refused before
   the run (E0111), any other is an error of the expression. In a replacement `\\1` and `\\g<name>` are groups;

@@ -117,6 +117,10 @@ class Frame:
         if self.steps < 0:
             raise Misuse(f"the expression needs more than {MAX_STEPS:,} steps; do this work in a task")
 
+    @property
+    def is_spent(self) -> bool:
+        return self.steps < 0 or self.memory < 0
+
     def hold(self, size: int) -> None:
         """Pays for so many bytes."""
         self.memory -= size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from penstock.expr import nodes
 from penstock.expr.budget import Frame
@@ -12,11 +12,18 @@ from penstock.expr.errors import ExpressionError, Misuse, Unforeseen
 from penstock.expr.nodes import Body, Expr, Template, children, path_of
 from penstock.expr.parse import parse, parse_condition
 from penstock.expr.rules import Finding, read_expression, read_template
-from penstock.expr.scope import MISSING, Scope
+from penstock.expr.scope import MISSING, Names, Scope
 from penstock.expr.values import elements, is_sequence, kind, to_text
 
 Writer: TypeAlias = Callable[[Frame, list[str]], None]
-Program: TypeAlias = Callable[[Scope], Any]
+CONSTANT_STEPS: Final = 5_000
+
+
+class Program(Protocol):
+    """Evaluates a text over a scope. Who pays from a purse of their own gives the frame with it."""
+
+    def __call__(self, scope: Scope, frame: Frame | None = None) -> Any: ...
+
 
 # What a turn of a loop costs besides its body.
 _TURN = 4
@@ -31,11 +38,26 @@ def template_program(text: str, strict: bool) -> Program:
     return _text(template, strict)
 
 
-def condition_program(text: str) -> Callable[[Scope], bool]:
+def condition_program(text: str) -> Program:
     expr = parse_condition(text)
     _refuse(text, read_expression(expr, True)[0])
     run = ExpressionCompiler(text, strict=False).compile(expr)
-    return _guarded(lambda scope: bool(run(Frame(scope))), text, expr.start, expr.end)
+    return _guarded(lambda frame: bool(run(frame)), text, expr.start, expr.end)
+
+
+def constant_truth(text: str) -> bool | None:
+    """What a condition without variables is; None when that takes more than a few steps. Raises ExpressionError.
+
+    A document may hold thousands of them, and all are looked at before the run.
+    """
+    frame = Frame(Names())
+    frame.steps = CONSTANT_STEPS
+    try:
+        return bool(condition_program(text)(frame, frame))
+    except ExpressionError:
+        if frame.is_spent:
+            return None
+        raise
 
 
 def _refuse(text: str, findings: list[Finding]) -> None:
@@ -48,15 +70,15 @@ def _refuse(text: str, findings: list[Finding]) -> None:
 _UNFORESEEN = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, MemoryError)
 
 
-def _guarded(run: Callable[[Scope], Any], text: str, start: int, end: int) -> Program:
+def _guarded(run: Run, text: str, start: int, end: int, frame_of: Callable[[Scope], Any] = Frame) -> Program:
     """The door of the evaluator: whatever is wrong with an expression leaves as an ExpressionError.
 
     An operation refuses what it cannot work with by itself. `Unforeseen` is the last resort, and a mistake of ours.
     """
 
-    def guarded(scope: Scope) -> Any:
+    def guarded(scope: Scope, frame: Frame | None = None) -> Any:
         try:
-            return run(scope)
+            return run(frame_of(scope) if frame is None else frame)
         except Misuse as misuse:
             raise ExpressionError(str(misuse), text, start, end) from None
         except RecursionError:
@@ -71,20 +93,20 @@ def _guarded(run: Callable[[Scope], Any], text: str, start: int, end: int) -> Pr
 def _single(expr: Expr, text: str, strict: bool) -> Program:
     compiler = ExpressionCompiler(text, strict)
     run = compiler.compile_whole(expr)
-    # A path needs nothing of a frame but the look-up, which the scope has itself.
-    frame_of: Any = Frame if path_of(expr) is None else _itself
 
-    def lenient(scope: Scope) -> Any:
-        value = run(frame_of(scope))
+    def lenient(frame: Frame) -> Any:
+        value = run(frame)
         return None if value is MISSING else value
 
-    def single(scope: Scope) -> Any:
-        value = run(frame_of(scope))
+    def single(frame: Frame) -> Any:
+        value = run(frame)
         if value is MISSING:
-            raise compiler.undefined(expr, Frame(scope))
+            raise compiler.undefined(expr, Frame(frame))
         return value
 
-    return _guarded(single if strict else lenient, text, expr.start, expr.end)
+    # A path needs nothing of a frame but the look-up, which the scope has itself.
+    frame_of = Frame if path_of(expr) is None else _itself
+    return _guarded(single if strict else lenient, text, expr.start, expr.end, frame_of)
 
 
 def _itself(scope: Scope) -> Any:
@@ -94,8 +116,7 @@ def _itself(scope: Scope) -> Any:
 def _text(template: Template, strict: bool) -> Program:
     writers = _BodyCompiler(template, strict).body(template.body)
 
-    def write(scope: Scope) -> str:
-        frame = Frame(scope)
+    def write(frame: Frame) -> str:
         written: list[str] = []
         for writer in writers:
             writer(frame, written)

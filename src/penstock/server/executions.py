@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.dialects.reading import did_you_mean, listed
@@ -18,7 +17,7 @@ from penstock.kernel.decide import Decider, opening
 from penstock.kernel.errors import Bug, PenstockError, Refused
 from penstock.kernel.facts import Fact, RunEnded
 from penstock.kernel.net import Net
-from penstock.kernel.places import ROOT, Place, child_place
+from penstock.kernel.places import ROOT, child_place
 from penstock.kernel.state import ExecutionState, PipelineState
 from penstock.kernel.values import Json, JsonMap, merge_deeply
 from penstock.ports.blobs import BlobStore
@@ -95,7 +94,7 @@ class ExecutionHost:
         outputs: tuple[str, ...] = (),
         sample: int | None = None,
     ) -> Driver:
-        net, _ = self.documents.compile(document)
+        net, _ = await self.documents.prepared(document)
         keys = await self._unlock(net, workload, document)
         workload = self._hidden(workload, keys)
         self.record(opening(net, ROOT, workload, trace_id=trace_id))
@@ -105,7 +104,7 @@ class ExecutionHost:
 
     async def take_up_root(self, document: Pinned) -> Driver:
         """The root of an execution whose state was folded from the log."""
-        net, _ = self.documents.compile(document)
+        net, _ = await self.documents.prepared(document)
         state = self.stream.tree.root
         keys = await self._unlock(net, state.workload, document)
         return self._driver(document, net, state.workload, keys, state, None, 0)
@@ -332,8 +331,12 @@ class ExecutionHost:
         before = failed_before(caller, self.stream.tree) if known is None else None
         folder = caller.folder or caller.setting.folder
         pinned_before = known or before
-        document = Pinned.from_mapping(pinned_before.document) if pinned_before else self._document(place, path, folder)
-        net, _ = self.documents.compile(document)
+        if pinned_before is not None:
+            document = Pinned.from_mapping(pinned_before.document)
+        else:
+            root = self._pinned.get("")
+            document = await self.documents.sought(path, folder, dict(root.sources) if root is not None else {})
+        net, _ = await self.documents.prepared(document)
         if return_step is not None and net.kind == "playbook" and return_step not in net.nodes:
             label = did_you_mean(return_step, net.nodes)
             raise Refused(
@@ -349,11 +352,6 @@ class ExecutionHost:
             self.record(opening(net, place, given, parent=caller.run_id, document=kept, **goes_on))
         state = self.stream.tree.executions[place.id]
         return self._driver(document, net, given, keys, state, caller.iteration, depth, outputs), known is None
-
-    def _document(self, place: Place, path: str, folder: Path) -> Pinned:
-        """The document that a sub-playbook is pinned to when it starts."""
-        root = self._pinned.get("")
-        return self.documents.find(path, folder, dict(root.sources) if root is not None else {})
 
     async def _let_child_go(self, caller: Caller, driver: Driver) -> None:
         reason = caller.stop_reason()

@@ -71,7 +71,7 @@ class HostedRun(RunUnderWay):
 
     async def _begin(self, stream: Stream, document: Pinned, inputs: dict[str, Any]) -> None:
         world = self.world
-        net, _ = world.documents.compile(document)
+        net, _ = await world.documents.prepared(document)
         group = context_group(net, inputs.get("context"))
         workload = merge_deeply(merge_deeply(net.workload, group), inputs.get("payload") or {})
         keys = await world.unlock(net, workload, document)
@@ -82,7 +82,7 @@ class HostedRun(RunUnderWay):
 
     async def _take_up(self, stream: Stream, document: Pinned, is_resumed: bool) -> None:
         world, state = self.world, stream.tree.root
-        net, _ = world.documents.compile(document)
+        net, _ = await world.documents.prepared(document)
         keys = await world.unlock(net, state.workload, document)
         host = self._host(stream, document, keys)
         force = self.force

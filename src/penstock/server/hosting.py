@@ -159,7 +159,7 @@ class Hosting:
     async def submit(self, asked: Submission) -> str:
         """Register a run, for good; it starts at once when its partition is ours, and soon when it is another's."""
         world = self.world
-        net, _ = world.documents.compile(asked.document)
+        net, _ = await world.documents.prepared(asked.document)
         context_group(net, asked.context)
         trace_id = asked.trace_id or self._new_id()
         kept = asked.document.as_kept()

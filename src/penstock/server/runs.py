@@ -133,7 +133,7 @@ class RunUnderWay:
     ) -> RunSummary:
         """`context` names the context group of a job; its values lie between the defaults and the payload."""
         world = self.world
-        net, _ = world.documents.compile(document)
+        net, _ = await world.documents.prepared(document)
         workload = merge_deeply(merge_deeply(net.workload, context_group(net, context)), payload)
         keys = await world.unlock(net, workload, document)  # A missing secret stops a run before there is one.
         header = Header(
@@ -175,7 +175,7 @@ class RunUnderWay:
             if state.cancelling and state.status in ("running", "interrupted"):
                 await self._cancel_folded(stream, document, "it was being cancelled when it stopped")
                 return summary_of(self.execution_id, state, stream.counts, stream.seq, world.clock.now())
-            net, _ = world.documents.compile(document)
+            net, _ = await world.documents.prepared(document)
             keys = await world.unlock(net, state.workload, document)
             self._root = await self._host(stream, document, keys).take_up_root(document)
             await self._root.resume()
@@ -198,7 +198,7 @@ class RunUnderWay:
     async def _cancel_folded(self, stream: Stream, document: Pinned, reason: str) -> None:
         documents = self.world.documents
         if stream.seq > 0:  # Else it was registered and never started.
-            tree, (net, _) = stream.tree, documents.compile(document)
+            tree, (net, _) = stream.tree, await documents.prepared(document)
 
             def net_of(pinned: Json) -> Net:
                 return documents.compile(Pinned.from_mapping(pinned))[0]
