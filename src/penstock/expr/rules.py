@@ -5,6 +5,7 @@ The check at plan time reports all findings, and the compiler refuses a tree tha
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from penstock.expr import nodes
@@ -92,8 +93,9 @@ class _Reader:
         self.grammar = grammar
         self.findings: list[Finding] = []
         self.uses: list[Use] = []
-        # Paths that a test around this place has asked about: behind it they are known to be there.
+        # Paths that a test around this place has asked about: behind it they are known to be there, and so is what leads to them.
         self.asked: list[tuple[str, ...]] = []
+        self.known: Counter[tuple[str, ...]] = Counter()
 
     def body(self, body: Body, bound: frozenset[str]) -> frozenset[str]:
         """Returns the names that are bound behind it."""
@@ -122,13 +124,24 @@ class _Reader:
             self._ask(test, bound)
             after |= self.body(body, bound)
         after |= self.body(part.otherwise, bound)
-        del self.asked[before:]
+        self._forget(before)
         return after
 
     def _ask(self, test: Expr, bound: frozenset[str]) -> None:
         begin = len(self.uses)
         self.expr(test, bound, True)
-        self.asked.extend(use.path for use in self.uses[begin:])
+        self._remember(begin)
+
+    def _remember(self, begin: int) -> None:
+        """The paths that were read since."""
+        for use in self.uses[begin:]:
+            self.asked.append(use.path)
+            self.known.update(use.path[:length] for length in range(1, len(use.path) + 1))
+
+    def _forget(self, before: int) -> None:
+        for path in self.asked[before:]:
+            self.known.subtract(path[:length] for length in range(1, len(path) + 1))
+        del self.asked[before:]
 
     def expr(self, node: Expr, bound: frozenset[str], guarded: bool) -> None:
         if (path := path_of(node)) is not None:
@@ -146,8 +159,8 @@ class _Reader:
                 for operand in node.operands:
                     begin = len(self.uses)
                     self.expr(operand, bound, guarded)
-                    self.asked.extend(use.path for use in self.uses[begin:])
-                del self.asked[before:]
+                    self._remember(begin)
+                self._forget(before)
             case nodes.Unary(operator="not"):
                 self.expr(node.operand, bound, True)
             case nodes.Choice():
@@ -156,7 +169,7 @@ class _Reader:
                 self.expr(node.then, bound, guarded)
                 if node.otherwise is not None:
                     self.expr(node.otherwise, bound, guarded)
-                del self.asked[before:]
+                self._forget(before)
             case nodes.Get():
                 self._key(node.key)
                 for child in (node.of, node.key):
@@ -174,8 +187,7 @@ class _Reader:
         self._name(root, step)
         if root not in bound:
             full = (root, *map(str, keys))
-            asked = any(full == other[: len(full)] for other in self.asked)
-            self.uses.append(Use(full, node.start, node.end, guarded or asked))
+            self.uses.append(Use(full, node.start, node.end, guarded or self.known[full] > 0))
 
     def _key(self, key: Expr) -> None:
         if isinstance(key, nodes.Const) and isinstance(key.value, str):
