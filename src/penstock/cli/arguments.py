@@ -14,9 +14,11 @@ from penstock.cli.parsing import (
     Parser,
     as_json,
     count,
+    database,
     label,
     meant,
     one_run,
+    results,
     seconds,
     server,
     store,
@@ -110,6 +112,7 @@ def _runs(parser: Parser) -> None:
     parser.add_argument("--limit", metavar="N", type=count, default=20, help="the newest N (default 20)")
     store(parser)
     server(parser)
+    database(parser)
     as_json(parser, "print one JSON object with a list of runs")
 
 
@@ -154,6 +157,8 @@ def _explain(parser: Parser) -> None:
 
 def _cancel(parser: Parser) -> None:
     one_run(parser)
+    database(parser)
+    results(parser)
     parser.add_argument("--reason", metavar="TEXT", default="cancelled on request", help="kept in the log")
     parser.add_argument(
         "--timeout", metavar="SECONDS", type=seconds, default=30.0, help="how long to wait for its end (default 30)"

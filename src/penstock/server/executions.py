@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.dialects.reading import did_you_mean, listed
@@ -17,7 +18,7 @@ from penstock.kernel.decide import Decider, opening
 from penstock.kernel.errors import Bug, PenstockError, Refused
 from penstock.kernel.facts import Fact, RunEnded
 from penstock.kernel.net import Net
-from penstock.kernel.places import ROOT, child_place
+from penstock.kernel.places import ROOT, Place, child_place
 from penstock.kernel.state import ExecutionState, PipelineState
 from penstock.kernel.values import Json, JsonMap, merge_deeply
 from penstock.ports.blobs import BlobStore
@@ -334,8 +335,7 @@ class ExecutionHost:
         if pinned_before is not None:
             document = Pinned.from_mapping(pinned_before.document)
         else:
-            root = self._pinned.get("")
-            document = await self.documents.sought(path, folder, dict(root.sources) if root is not None else {})
+            document = await self._document(place, path, folder)
         net, _ = await self.documents.prepared(document)
         if return_step is not None and net.kind == "playbook" and return_step not in net.nodes:
             label = did_you_mean(return_step, net.nodes)
@@ -352,6 +352,11 @@ class ExecutionHost:
             self.record(opening(net, place, given, parent=caller.run_id, document=kept, **goes_on))
         state = self.stream.tree.executions[place.id]
         return self._driver(document, net, given, keys, state, caller.iteration, depth, outputs), known is None
+
+    async def _document(self, place: Place, path: str, folder: Path) -> Pinned:
+        """The document that a sub-playbook is pinned to when it starts."""
+        root = self._pinned.get("")
+        return await self.documents.sought(path, folder, dict(root.sources) if root is not None else {})
 
     async def _let_child_go(self, caller: Caller, driver: Driver) -> None:
         reason = caller.stop_reason()

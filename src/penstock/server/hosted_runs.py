@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from penstock.kernel.errors import Refused
@@ -32,10 +32,15 @@ class HostedRun(RunUnderWay):
         return self._root is not None and self._root.finished.is_set()
 
     async def go_on(
-        self, is_ready: Callable[[], None], registered: bytes | None = None, *, is_resumed: bool
+        self,
+        is_ready: Callable[[], None],
+        registered: bytes | None = None,
+        *,
+        is_claimed: Callable[[], Awaitable[None]],
+        is_resumed: bool,
     ) -> RunSummary:
-        """Drive the run to its end. `is_ready` is called once notes of its workers can be heard. `registered`: its document with
-        its inputs, if that is at hand."""
+        """Drive the run to its end. `is_ready` is called once notes of its workers can be heard, `is_claimed` when the run is
+        this server's and nothing has been done with it yet. `registered`: its document with its inputs, if that is at hand."""
         world = self.world
         if registered is None:
             registered = await asyncio.to_thread(world.log.document, self.execution_id)
@@ -45,6 +50,7 @@ class HostedRun(RunUnderWay):
         except Refused as error:
             raise NotFree(error.message, error.hint) from error
         try:
+            await is_claimed()
             force = world.employ(self.execution_id, self.hide)
             assert isinstance(force, FleetForce)
             self.force = force
