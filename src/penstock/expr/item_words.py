@@ -408,7 +408,7 @@ class _Json:
                 # A number of Python has no more digits than this; what is opaque writes its text, which is short.
                 self.characters += 40 if type(current) is not int else 8 + current.bit_length() // 3
                 continue
-            self.frame.spend(2 * len(inside))
+            self.frame.spend(2 + (4 if self.indent else 3) * len(inside))
             self.characters += 2 + (len(inside) + 1) * (2 + self.indent * depth)
             stack += [(part, depth + 1) for part in inside]
         return self.characters

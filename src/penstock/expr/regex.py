@@ -66,7 +66,7 @@ class Pattern:
         return _STEPS_PER_MATCH + self.cost(characters if self.loops else min(characters, self.size))
 
     def search(self, text: str, frame: Frame) -> Any:
-        frame.spend(self.cost(len(text)))
+        frame.spend(_STEPS_PER_MATCH // 2 + self.cost(len(text)))
         try:
             return self.engine.search(text)
         except UnicodeEncodeError:
@@ -74,7 +74,7 @@ class Pattern:
 
     def matches(self, text: str, frame: Frame) -> Any:
         """All matches, each paid for before it is looked for."""
-        frame.spend(self.cost(len(text)) * (3 if self.amortised else 1))
+        frame.spend(_STEPS_PER_MATCH // 2 + self.cost(len(text)) * (3 if self.amortised else 1))
         try:
             for match in self.engine.finditer(text):
                 yield match

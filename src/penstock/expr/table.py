@@ -21,6 +21,7 @@ class Entry(Struct, frozen=True):
 
     ours       Jinja has no such word
     cheap      costs the same whatever the size of the value
+    slow       costs more than others before it looks at anything: dates, encodings
     undefined  is asked about undefined values too; all other words give undefined for undefined
     """
 
@@ -30,6 +31,7 @@ class Entry(Struct, frozen=True):
     summary: str
     ours: bool = False
     cheap: bool = False
+    slow: bool = False
     undefined: bool = False
     framed: bool = False
 
@@ -73,6 +75,10 @@ METHODS: dict[str, Entry] = {}
 TABLES: dict[WordKind, dict[str, Entry]] = {"filter": FILTERS, "test": TESTS, "function": FUNCTIONS, "method": METHODS}
 
 
+_CALL = 2
+_SLOW = 20
+
+
 def call(entry: Entry, frame: Frame, arguments: list[Any], named: dict[str, Any]) -> Any:
     """Undefined goes in, undefined comes out; the work is paid for before it is done."""
     everything = (*arguments, *named.values()) if named else arguments
@@ -83,7 +89,7 @@ def call(entry: Entry, frame: Frame, arguments: list[Any], named: dict[str, Any]
     if entry.cheap:
         frame.spend(1)
     else:
-        frame.spend(1 + sum(map(cost_of, everything)))
+        frame.spend((_SLOW if entry.slow else _CALL) + sum(map(cost_of, everything)))
     if entry.framed:
         return entry.run(frame, *arguments, **named)
     result = entry.run(*arguments, **named)

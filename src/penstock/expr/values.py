@@ -192,12 +192,12 @@ def equal(frame: Frame, value: Any, other: Any) -> bool:
         if isinstance(left, Mapping) and isinstance(right, Mapping):
             if len(left) != len(right):
                 return False
-            frame.spend(1 + len(left))
+            frame.spend(2 + 2 * len(left))
             inner = [(left[key], right.get(key, MISSING)) for key in left]
         elif is_sequence(left) and is_sequence(right):
             if len(left) != len(right):
                 return False
-            frame.spend(1 + len(left))
+            frame.spend(2 + 2 * len(left))
             inner = list(zip(left, right, strict=True))
         elif left == right:
             continue
@@ -244,7 +244,7 @@ def position(frame: Frame, value: Any, container: Sequence[Any]) -> int | None:
     if type(value) in _SCALARS and type(container) in (list, tuple, range):
         # Sixteen short values are compared in one step; a long text is compared with each element as far as they agree.
         if type(container) is not range:
-            frame.spend((len(container) >> 4) + len(container) * (len(value) >> 7 if type(value) is str else 0))
+            frame.spend(2 + (len(container) >> 4) + len(container) * (len(value) >> 7 if type(value) is str else 0))
         elif type(value) not in _NUMBERS:
             return None
         try:

@@ -89,11 +89,11 @@ _filter("indent", text_words.indent, "Every line but the first moved to the righ
 _filter("center", text_words.center, "The text in the middle of so many characters.")
 _filter("ljust", text_words.ljust, "The text filled up on its right.", "ours")
 _filter("rjust", text_words.rjust, "The text filled up on its left: `7 | string | rjust(3, '0')`.", "ours")
-_filter("format", text_words.format_, "printf-style: `'%s-%03d' | format(a, b)`.")
-_filter("urlencode", text_words.urlencode, "Text quoted for a URL; a mapping becomes a query string.")
-_filter("b64encode", text_words.b64encode, "Base64 of the text.", "ours")
-_filter("b64decode", text_words.b64decode, "The text that a base64 text stands for.", "ours")
-_filter("sha256", text_words.sha256, "The SHA-256 of the text, in hexadecimal.", "ours")
+_filter("format", text_words.format_, "printf-style: `'%s-%03d' | format(a, b)`.", "slow")
+_filter("urlencode", text_words.urlencode, "Text quoted for a URL; a mapping becomes a query string.", "slow")
+_filter("b64encode", text_words.b64encode, "Base64 of the text.", "ours slow")
+_filter("b64decode", text_words.b64decode, "The text that a base64 text stands for.", "ours slow")
+_filter("sha256", text_words.sha256, "The SHA-256 of the text, in hexadecimal.", "ours slow")
 _filter(
     "regex_replace",
     regex.regex_replace,
@@ -104,19 +104,24 @@ _filter("regex_search", regex.regex_search, "The first match, or one group of it
 _filter("regex_findall", regex.regex_findall, "A list of all matches.", "ours")
 
 # Dates
-_filter("to_datetime", date_words.to_datetime, "ISO text of a time written in another format.", "ours")
-_filter("strftime", date_words.strftime, "A time written in this format.", "ours")
-_filter("timestamp", date_words.timestamp, "Seconds since 1970 of a time.", "ours")
+_filter("to_datetime", date_words.to_datetime, "ISO text of a time written in another format.", "ours slow")
+_filter("strftime", date_words.strftime, "A time written in this format.", "ours slow")
+_filter("timestamp", date_words.timestamp, "Seconds since 1970 of a time.", "ours slow")
 _filter(
-    "date_add", date_words.date_add, "A time moved by so many days, hours …; negative numbers move it back.", "ours"
+    "date_add",
+    date_words.date_add,
+    "A time moved by so many days, hours …; negative numbers move it back.",
+    "ours slow",
 )
 _filter(
     "date_diff",
     date_words.date_diff,
     "How far a time is after another, in `seconds`, `minutes`, `hours`, `days` or `weeks`.",
-    "ours",
+    "ours slow",
 )
-_filter("date_trunc", date_words.date_trunc, "The begin of the `year`, `month`, `day`, `hour` … of a time.", "ours")
+_filter(
+    "date_trunc", date_words.date_trunc, "The begin of the `year`, `month`, `day`, `hour` … of a time.", "ours slow"
+)
 
 # Lists and mappings
 _filter("length count", item_words.length, "How many elements, keys or characters.", "cheap")
