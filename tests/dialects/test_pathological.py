@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 
@@ -15,23 +11,7 @@ from penstock.components.flow.context_formats import _from_yaml
 from penstock.dialects.sniff import kind_of
 from penstock.dialects.source import load_text
 from penstock.expr.check import inspect
-
-
-def calls_of(job: Callable[[], object]) -> int:
-    """How many calls of functions, Python's and C's, it takes: the same on every machine."""
-    count = 0
-
-    def counted(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(counted)
-    try:
-        job()
-    finally:
-        sys.setprofile(None)
-    return count
-
+from tests.expr.support import calls_of
 
 DEEP = {
     "[": lambda size: "a: " + "[" * size,

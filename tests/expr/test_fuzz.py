@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from types import FrameType
-from typing import Any
-
 import pytest
 
 from penstock.expr.scope import Names
 from tests.depth import times
-from tests.expr.fuzz import Grammar, awkward_values, difference, evaluated, fingerprint, rendered
+from tests.expr.fuzz import Answer, Grammar, awkward_values, difference, evaluated, fingerprint, rendered
+from tests.expr.support import calls_of
 
 _BUDGET = 5_000
 # Reading and compiling a text costs calls as well, and so does what a single step stands for.
 _CALLS_AT_LEAST = 30_000
 _CALLS_PER_STEP = 12
-
-
-class CallCount:
-    """How many calls of functions, Python's and C's, are made inside a `with`."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-
-    def __enter__(self) -> CallCount:
-        sys.setprofile(self._count)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        sys.setprofile(None)
-
-    def _count(self, frame: FrameType, event: str, argument: Any) -> None:
-        if event in ("call", "c_call"):
-            self.calls += 1
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -43,10 +22,11 @@ def test_random_expressions_end_as_expressions_and_do_no_more_than_they_paid_for
     grammar = Grammar(seed, sorted(scope))
     for _ in range(times(150)):
         text = grammar.expression()
-        with CallCount() as counted:
-            first = evaluated(text, scope, _BUDGET)
+        answers: list[Answer] = []
+        calls = calls_of(lambda text=text, answers=answers: answers.append(evaluated(text, scope, _BUDGET)))
+        (first,) = answers
         assert not first.failed, text
-        assert counted.calls <= _CALLS_AT_LEAST + _CALLS_PER_STEP * min(first.steps, _BUDGET), text
+        assert calls <= _CALLS_AT_LEAST + _CALLS_PER_STEP * min(first.steps, _BUDGET), text
         assert not difference(first, evaluated(text, scope, _BUDGET)), text
     assert {name: fingerprint(value) for name, value in scope.items()} == before
 
