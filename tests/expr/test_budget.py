@@ -17,6 +17,7 @@ STEPS = "needs more than 500,000 steps"
 VALUES = Names(awkward_values())
 
 
+@pytest.mark.clause("JA.1")
 @pytest.mark.parametrize(
     "expression",
     [
