@@ -147,3 +147,10 @@ def test_a_smaller_grammar_has_only_the_words_it_is_given():
 def test_every_code_is_explained():
     assert sorted(CODES) == [f"E01{number:02}" for number in range(1, 12)]
     assert all(text.endswith(".") for text in CODES.values())
+
+
+def test_a_constant_condition_that_takes_many_steps_is_left_to_the_run():
+    assert inspect("1 + 1 == 2", condition=True).constant is True
+    costly = inspect("range(100000) | sum > 1", condition=True)
+    assert (costly.constant, costly.findings) == (None, ())
+    assert inspect("1 / 0 > 1", condition=True).findings[0].message == "division by zero"

@@ -66,7 +66,7 @@ FORBIDDEN = [
     ("{{ x | replace('a', 'b', old='c') }}", "E0110"),
     ("{{ len() }}", "E0110"),
     ("{{ x.get() }}", "E0110"),
-    ("{{ x | regex_search('(a+)+$') }}", "E0111"),
+    ("{{ x | regex_search('(?=a)b') }}", "E0111"),
     ("{{ x is matching '(' }}", "E0111"),
 ]
 
@@ -152,7 +152,9 @@ TOO_MUCH = [
     "{% set a = [1, 1] %}"
     + "".join(f"{{% set a = [{', '.join(['a'] * 10)}] %}}" for _ in range(9))
     + "{{ a | tojson }}",
-    "{% set a = [1, 1] %}" + "".join(f"{{% set a = [{', '.join(['a'] * 10)}] %}}" for _ in range(9)) + "{{ a == [a] }}",
+    "{% set a, b = [[1, 1], [1, 1]] %}"
+    + "".join(f"{{% set a, b = [[{', '.join(['a'] * 10)}], [{', '.join(['b'] * 10)}]] %}}" for _ in range(9))
+    + "{{ a == b }}",
     "{% set a = 'x' %}" + "{% set a = a ~ a %}" * 40 + "{{ a }}",
     "{% set a = 3 %}" + "{% set a = a * a %}" * 60 + "{{ a }}",
     "{{ ('[' * 100000) | fromjson }}",
@@ -204,10 +206,9 @@ def test_values_nested_without_end_are_an_error_not_a_crash():
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]
-    for template in ("{{ x | tojson }}", "{{ x }}.", "{{ x == [x] }}", "{{ x | unique }}", "{{ x | string }}"):
+    for template in ("{{ x | tojson }}", "{{ x }}.", "{{ x | unique }}", "{{ x | string }}"):
         assert refusal(template, x=deep).message
-    with pytest.raises(ExpressionError):
-        truth("x == y", Names({"x": deep, "y": [[deep]]}))
+    assert truth("x != y", Names({"x": deep, "y": [[deep]]}))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from penstock.api import answers, models
 from penstock.api.access import ADMIN, READ, RUN
-from penstock.api.backend import Backend, apart, at_length, backend_of
+from penstock.api.backend import Backend, apart, backend_of
 from penstock.api.documents_in import MEDIA, compiled, picture_of, pinned, plan_of, plan_text_of
 from penstock.api.errors import ApiError
 from penstock.api.routing import answer, content, errors, router
@@ -18,6 +18,7 @@ from penstock.dialects.report import as_json
 from penstock.kernel.values import JsonMap
 from penstock.ports.control import Filed
 from penstock.ports.wire import iso
+from penstock.server.catalog import compiling
 from penstock.server.documents import Pinned
 
 routes = router("documents", "/api")
@@ -89,7 +90,7 @@ async def versions(request: Request, path: At) -> Response:
 )
 async def put(request: Request, path: At, asked: models.PutDocument, by: Annotated[str, RUN]) -> Response:
     backend = backend_of(request)
-    filed, is_new = await at_length(lambda: _file(backend, path, asked, by))
+    filed, is_new = await compiling(lambda: _file(backend, path, asked, by))
     return answer(filed_json(filed), 201 if is_new else 200)
 
 
@@ -141,7 +142,7 @@ def _no_such(path: str, version: int | None) -> ApiError:
 )
 async def validate(request: Request, asked: models.ValidateIn) -> Response:
     backend = backend_of(request)
-    return answer(await at_length(lambda: _problems(backend, asked)))
+    return answer(await compiling(lambda: _problems(backend, asked)))
 
 
 def _problems(backend: Backend, asked: models.ValidateIn) -> JsonMap:
@@ -158,9 +159,9 @@ def _problems(backend: Backend, asked: models.ValidateIn) -> JsonMap:
 async def plan(request: Request, asked: models.PlanIn) -> Response:
     backend = backend_of(request)
     if asked.format == "text":
-        text = await at_length(lambda: plan_text_of(*compiled(backend, pinned(backend, asked.document))))
+        text = await compiling(lambda: plan_text_of(*compiled(backend, pinned(backend, asked.document))))
         return Response(text, media_type="text/plain")
-    return answer(await at_length(lambda: plan_of(*compiled(backend, pinned(backend, asked.document)))))
+    return answer(await compiling(lambda: plan_of(*compiled(backend, pinned(backend, asked.document)))))
 
 
 _PICTURE = content(MEDIA.values(), "the picture")
@@ -175,5 +176,5 @@ _PICTURE = content(MEDIA.values(), "the picture")
 )
 async def graph(request: Request, asked: models.GraphIn) -> Response:
     backend = backend_of(request)
-    net, _ = await at_length(lambda: compiled(backend, pinned(backend, asked.document)))
-    return Response(await at_length(lambda: picture_of(net, asked.format)), media_type=MEDIA[asked.format])
+    net, _ = await compiling(lambda: compiled(backend, pinned(backend, asked.document)))
+    return Response(await compiling(lambda: picture_of(net, asked.format)), media_type=MEDIA[asked.format])

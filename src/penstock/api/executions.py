@@ -23,6 +23,7 @@ from penstock.ports.log import Header as RunHeader
 from penstock.ports.log import Status
 from penstock.ports.moments import moment_of
 from penstock.projections.wording import counted
+from penstock.server.catalog import compiling
 from penstock.server.documents import Pinned, inputs_of
 from penstock.server.hosting import Submission
 from penstock.server.views import listed, with_failures
@@ -52,7 +53,7 @@ async def submit(
     if None not in (idempotency_key, asked.idempotency_key) and idempotency_key != asked.idempotency_key:
         raise ApiError(422, "the idempotency keys of the header and of the body differ", "give one of them")
     key = idempotency_key or asked.idempotency_key
-    document, net = await at_length(lambda: _document(backend, asked))
+    document, net = await compiling(lambda: _document(backend, asked))
     submission = Submission(
         document,
         asked.payload,

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from penstock.api import answers, models
 from penstock.api.access import ADMIN, READ, admit
-from penstock.api.backend import Backend, apart, at_length, backend_of
+from penstock.api.backend import Backend, apart, backend_of
 from penstock.api.documents_in import compiled
 from penstock.api.errors import ApiError, from_refusal
 from penstock.api.routing import answer, errors, router
@@ -18,6 +18,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.values import JsonMap
 from penstock.ports.control import HIDDEN, Hook, Missed, Schedule, Scope
 from penstock.ports.wire import iso
+from penstock.server.catalog import compiling
 from penstock.server.documents import Pinned
 from penstock.server.hooks import (
     NotReadable,
@@ -55,7 +56,7 @@ async def submit_filed(
         backend.documents.compile(document)
         return document
 
-    document = await at_length(checked)
+    document = await compiling(checked)
     asked = Submission(document, payload, label=label, key=key, context=context, trace_id=uuid.uuid4().hex)
     return await backend.hosting.submit(asked)
 
@@ -139,7 +140,7 @@ async def put_schedule(request: Request, name: Name, asked: models.PutSchedule) 
         Missed(asked.missed),
         asked.is_on,
     )
-    await at_length(lambda: _check_filed(backend, asked.path, asked.version))
+    await compiling(lambda: _check_filed(backend, asked.path, asked.version))
     now = backend.clock.now()
     try:
         kept = await apart(lambda: keep_schedule(backend.control, wanted, now))
@@ -220,7 +221,7 @@ async def put_hook(request: Request, name: Name, asked: models.PutHook) -> Respo
         return keep_hook(backend.control, Hook(name, asked.path, asked.version, secret, asked.payload, asked.is_on))
 
     try:
-        return answer(hook_json(await apart(kept)))
+        return answer(hook_json(await compiling(kept)))
     except Refused as error:
         raise from_refusal(error, 422) from error
 

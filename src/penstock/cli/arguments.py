@@ -18,6 +18,7 @@ from penstock.cli.parsing import (
     label,
     meant,
     one_run,
+    results,
     seconds,
     server,
     since,
@@ -146,6 +147,7 @@ def _runs(parser: Parser) -> None:
     parser.add_argument("--limit", metavar="N", type=count, default=20, help="the newest N of them (default 20)")
     store(parser)
     server(parser)
+    database(parser)
     as_json(parser, "print one JSON object with a list of runs")
 
 
@@ -190,6 +192,8 @@ def _explain(parser: Parser) -> None:
 
 def _cancel(parser: Parser) -> None:
     one_run(parser)
+    database(parser)
+    results(parser)
     parser.add_argument("--reason", metavar="TEXT", default="cancelled on request", help="kept in the log")
     parser.add_argument(
         "--timeout", metavar="SECONDS", type=seconds, default=30.0, help="how long to wait for its end (default 30)"

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from penstock.cli.places import database_of
 from penstock.cli.remote import server_of
 from penstock.homes import known_home
 from penstock.remote.client import Client
@@ -44,9 +45,28 @@ def looking(options: Namespace) -> Iterator[tuple[Engine, str]]:
 
         yield RemoteEngine(Client(url)), url
         return
-    home = known_home(options.store)
-    with opened(home) as engine:
-        yield engine, str(home)
+    engine = stored(options)
+    try:
+        places = database_of(options)
+        # Without the name and the password that may stand in a URL.
+        yield engine, (places.database or "").rpartition("@")[2] if places is not None else str(engine.home)
+    finally:
+        import asyncio
+
+        asyncio.run(engine.close())
+
+
+def stored(options: Namespace) -> Embedded:
+    """The runs of a state folder; or those of a fleet, without any of its servers, where its database is named."""
+    from penstock.app import Embedded, embedded
+
+    places = database_of(options)
+    if places is None:
+        return embedded(known_home(options.store))
+    from penstock.fleet_stores import open_log, open_results
+    from penstock.tools.registry import Registry
+
+    return Embedded(places.home, open_log(places, "command line"), open_results(places), Registry())
 
 
 @contextmanager

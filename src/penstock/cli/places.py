@@ -23,6 +23,11 @@ def places_of(options: Namespace) -> Places:
     return Places.said(home_here(options.store), options.database, *more)
 
 
+def database_of(options: Namespace) -> Places | None:
+    """The places of a fleet, where a command names its database; else what it asks about is in a state folder."""
+    return places_of(options) if getattr(options, "database", None) else None
+
+
 def slots_of(options: Namespace) -> int:
     if options.slots is not None:
         return int(options.slots)

@@ -1,7 +1,8 @@
 """What a document is, told from its top-level keys alone.
 
 Law: cheap and never wrong about a document that is right. What cannot be read at all is called a playbook, whose reader says
-what is wrong with it. Nothing below the first level is built: the YAML parser is followed event by event.
+what is wrong with it. Nothing below the first level is built: the YAML parser is followed event by event, and no further than
+into what a document may hold. The parser keeps a record for every open bracket and looks through all of them at each event.
 """
 
 from __future__ import annotations
@@ -10,9 +11,13 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Literal
 
+from penstock.dialects.source_limits import DEFAULT_LIMITS
+
 Kind = Literal["playbook", "job", "joblet"]
 
 LARGEST = 64 * 1024 * 1024
+MOST_EVENTS = 3 * DEFAULT_LIMITS.nodes
+"""A value has at most one event for its key, and two for itself."""
 _BY_NAME: dict[str, Kind] = {"Job": "job", "Joblet": "joblet", "Playbook": "playbook"}
 _BOM = "\ufeff"
 _OF_JOBS = frozenset({"components", "connections", "job_config"})
@@ -64,7 +69,9 @@ def _top_level(text: str) -> Iterator[tuple[str, str | None]]:
     depth = 0
     key: str | None = None
     try:
-        for event in yaml.parse(text, Loader=loader):
+        for number, event in enumerate(yaml.parse(text, Loader=loader)):
+            if depth > DEFAULT_LIMITS.depth or number > MOST_EVENTS:
+                return
             if isinstance(event, yaml.CollectionStartEvent):
                 if depth == 0 and not isinstance(event, yaml.MappingStartEvent):
                     return

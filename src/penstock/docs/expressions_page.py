@@ -23,8 +23,21 @@ value in a tool's parameter is an error of that task, which names the variable.
 In a playbook bare names are looked up in `args`, then `ctx`, then `iter`, then `workload`, then among the results of the tasks of
 this pipeline and of the steps before.
 
-Every expression has a budget of steps, not of time: the same expression fails in the same way on any machine. No word knows the
-time, chance, files or the network.
+Every expression has a budget of 500,000 steps and of 64 MiB of memory, not of time: the same expression fails in the same way on
+any machine. Every operation pays before it runs, for the most it can cost; what is larger is the work of a task. No word knows
+the time, chance, files or the network.
+"""
+PATTERNS = """\
+Patterns (`regex_replace`, `regex_search`, `regex_findall`, `is matching`) run on RE2, which needs linear time on any text. What
+is different from Python's `re`:
+
+- there is no look-ahead, no look-behind and no back-reference inside a pattern; a constant pattern that has one is refused before
+  the run (E0111), any other is an error of the expression. In a replacement `\\1` and `\\g<name>` are groups;
+- `\\d`, `\\w`, `\\s` and `\\b` know ASCII only; `\\pL`, `\\p{Greek}` and the like are Unicode;
+- `$` is the end of the text, not also before a line break at its end; with `(?m)` it is the end of a line;
+- a pattern has at most 1,000 characters and a repeat counts to 1,000, repeats inside repeats included. Searching costs the length
+  of the text times the size of the compiled pattern. Finding all matches of a pattern that combines `|` or a repeated group
+  with `*` or `+` costs that for every match.
 """
 OPERATORS = """\
 a + b   a - b   a * b   a / b   a // b   a % b   a ** b   a ~ b        numbers; `+` also joins lists; `~` joins as text
@@ -44,6 +57,8 @@ def expressions_page() -> str:
         SYNTAX,
         "## Operators",
         code("text", OPERATORS),
+        "## Regular expressions",
+        PATTERNS,
         "## Which names are seen where in a playbook",
         _seen(),
         "A task's result is read by the task's name, a step's last result by the step's name. `iter.parent` is the iteration "

@@ -1,7 +1,11 @@
-"""Every evaluation has a budget of steps and of size, so that an expression ends the same way on any machine.
+"""Every evaluation has a budget of steps and of memory, so that an expression ends the same way on any machine.
 
-A step is one turn of a loop times the parts of its body, one element that a word looks at, or 128 characters of text.
-Nothing here asks a clock: the same expression over the same values always spends the same.
+Law: an operation pays before it runs, for the most it can cost. What it pays depends on the values alone: nothing here asks a
+clock or the allocator. A step stands for some 200 nanoseconds: one turn of a loop, one value that is looked at, 128 characters
+that are copied, 16 that are converted one by one. A part that is shared counts every time it is walked: lists that hold one list
+many times are small in memory and huge when compared or written out.
+
+Memory that is given back is not given back to the budget: it bounds the sum of what one evaluation makes.
 """
 
 from __future__ import annotations
@@ -12,11 +16,17 @@ from typing import Any, Final
 from penstock.expr.errors import Misuse
 
 MAX_STEPS: Final = 500_000
+MAX_MEMORY: Final = 64 * 1024 * 1024
 MAX_TEXT: Final = 10 * 1024 * 1024
 MAX_ITEMS: Final = 1_000_000
 MAX_RANGE: Final = 10**12
 MAX_BITS: Final = 4096
 MAX_WIDTH: Final = 10_000
+
+# What a value takes besides its content: the slot in a list, the header of a text or list, a mapping with few keys.
+SLOT: Final = 8
+HEADER: Final = 56
+SMALL_MAPPING: Final = 232
 
 _SCALARS = frozenset({int, float, bool, type(None)})
 
@@ -37,7 +47,7 @@ def check_width(width: int) -> None:
 
 
 def cost_of(value: Any) -> int:
-    """What it costs to look at all of a value once."""
+    """What it costs to look at all elements of a value, or all characters, once."""
     kind = type(value)
     if kind is str:
         return len(value) >> 7
@@ -48,51 +58,93 @@ def cost_of(value: Any) -> int:
     return 0
 
 
-def deep_size(value: Any, limit: int) -> int:
-    """How many values and 128-character pieces of text are inside, counting a shared part every time; stops at `limit`.
+def search_cost(text: str, wanted: str) -> int:
+    """What it costs to look for one text in another: Python's way for short ones is a nested loop."""
+    length, width = len(text), len(wanted)
+    return (length >> 6) + (length * width >> 8 if length < 30_000 or width < 6 else 0)
 
-    Lists that hold one list many times are small in memory and huge when written out, so memory is no measure.
-    """
-    count = 0
+
+def deep_size(value: Any, limit: int) -> int:
+    """How many values and 128-character pieces of text are inside, counting a shared part every time; stops at `limit`."""
+    count = 1
     stack = [value]
-    while stack and count < limit:
+    while stack:
         current = stack.pop()
-        count += 1
-        if type(current) is str:
-            count += len(current) >> 7
-        elif type(current) in _SCALARS:
-            pass
-        elif isinstance(current, Mapping):
-            stack.extend(current.values())
-        elif type(current) is range:
+        kind = type(current)
+        if kind is list:
             count += len(current)
-        elif isinstance(current, Sequence) and not isinstance(current, (str, bytes)):
-            stack.extend(current)
+            if count < limit:
+                stack += [inner for inner in current if type(inner) not in _SCALARS]
+        elif kind is str:
+            count += len(current) >> 7
+        elif kind in _SCALARS:
+            continue
+        elif kind is range:
+            count += len(current)
+        elif kind is dict or isinstance(current, Mapping):
+            count += len(current)
+            if count < limit:
+                stack += [inner for inner in current.values() if type(inner) not in _SCALARS]
+                count += sum([len(key) >> 7 for key in current if type(key) is str])
+        elif isinstance(current, Sequence) and kind is not bytes:
+            count += len(current)
+            if count < limit:
+                stack += [inner for inner in current if type(inner) not in _SCALARS]
+        if count >= limit:
+            return limit
     return count
 
 
-_NOTHING_SET: dict[str, Any] = {}
-
-
-def deep_cost_of(value: Any) -> int:
-    return deep_size(value, MAX_STEPS + 1)
+_NOTHING: dict[Any, Any] = {}
 
 
 class Frame:
     """One evaluation: the names it sees, what it may still spend, and the variables its statements have set."""
 
-    __slots__ = ("locals", "lookup", "steps", "written")
+    __slots__ = ("locals", "lookup", "memory", "patterns", "steps", "written")
 
     def __init__(self, scope: Any) -> None:
         self.lookup = scope.lookup
         self.steps = MAX_STEPS
+        self.memory = MAX_MEMORY
         self.written = 0
-        self.locals = _NOTHING_SET  # statements replace it and never write into it
+        # Both are replaced and never written into.
+        self.locals = _NOTHING
+        self.patterns = _NOTHING
 
     def spend(self, steps: int) -> None:
         self.steps -= steps
         if self.steps < 0:
             raise Misuse(f"the expression needs more than {MAX_STEPS:,} steps; do this work in a task")
+
+    @property
+    def is_spent(self) -> bool:
+        return self.steps < 0 or self.memory < 0
+
+    def hold(self, size: int) -> None:
+        """Pays for so many bytes."""
+        self.memory -= size
+        if self.memory < 0:
+            raise Misuse(
+                f"the expression needs more than {MAX_MEMORY // (1024 * 1024)} MiB of memory; do this work in a task"
+            )
+
+    def text(self, length: int, *sources: str) -> None:
+        """Pays for a text of at most so many characters, made of these."""
+        check_text(length)
+        self.spend(length >> 7)
+        self.hold(HEADER + (length if all(map(str.isascii, sources)) else length * 4))
+
+    def items(self, count: int, size: int = SLOT) -> None:
+        """Pays for a list of so many elements, or for so many turns; `size` is what each takes in memory."""
+        check_items(count)
+        self.spend(count)
+        self.hold(HEADER + count * size)
+
+    def copies(self, value: Any, count: int) -> None:
+        """Pays for a value that is going to stand in so many places: whoever walks through them meets all of it each time."""
+        if count > 0 and type(value) not in _SCALARS:
+            self.spend(deep_size(value, self.steps // count + 2) * count)
 
     def write(self, characters: int) -> None:
         self.written += characters

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from penstock.expr.errors import ExpressionError
 from penstock.expr.lexer import is_template
 from penstock.expr.parse import parse, parse_condition
-from penstock.expr.program import condition_program
+from penstock.expr.program import constant_truth
 from penstock.expr.rules import CODES, EVERYTHING, Finding, Grammar, Use, read_expression, read_template
-from penstock.expr.scope import Names
 
 __all__ = ["CODES", "EVERYTHING", "Finding", "Grammar", "Inspection", "Use", "inspect"]
 
@@ -47,7 +46,7 @@ def _condition(text: str, grammar: Grammar) -> Inspection:
     constant: bool | None = None
     if not findings and not uses:
         try:
-            constant = condition_program(text)(Names())
+            constant = constant_truth(text)
         except ExpressionError as error:
             findings = [Finding("E0101", error.message, error.start, error.end, error.hint)]
     return Inspection(tuple(findings), tuple(uses), is_single=True, constant=constant)

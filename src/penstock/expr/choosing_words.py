@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from penstock.expr.budget import Frame, deep_cost_of
+from penstock.expr.budget import Frame
 from penstock.expr.errors import Misuse
-from penstock.expr.item_words import looked_up, pluck
+from penstock.expr.item_words import chosen_part, pluck
 from penstock.expr.scope import MISSING
 from penstock.expr.table import FILTERS, TESTS, Entry, call
-from penstock.expr.values import elements, is_sequence
+from penstock.expr.values import elements
 
 
 def _entry(table: dict[str, Entry], name: Any) -> Entry:
@@ -22,42 +22,45 @@ def _entry(table: dict[str, Entry], name: Any) -> Entry:
 
 
 def map_(frame: Frame, value: Any, filter: Any = None, *arguments: Any, **named: Any) -> list[Any]:
-    found = elements(value)
+    found = elements(frame, value)
+    frame.items(len(found))
     if filter is None:
         if "attribute" not in named or not named.keys() <= {"attribute", "default"}:
             raise Misuse("`map` takes the name of a filter, or `attribute=` (and `default=`)")
-        return pluck(found, **named)
+        return pluck(frame, found, **named)
     entry = _entry(FILTERS, filter)
     for argument in (*arguments, *named.values()):
-        if isinstance(argument, Mapping) or is_sequence(argument):
-            # The same list may end up in every element, so it is paid for every time.
-            frame.spend(len(found) * deep_cost_of(argument))
+        # The same list may end up in every element, so it is paid for every time.
+        frame.copies(argument, len(found))
     results = (call(entry, frame, [element, *arguments], named) for element in found)
     return [None if result is MISSING else result for result in results]
 
 
-def _choice(frame: Frame, look: Callable[[Any], Any], test: Any, arguments: tuple[Any, ...]) -> Callable[[Any], bool]:
-    if test is None:
-        return lambda element: bool(look(element))
-    entry = _entry(TESTS, test)
-    return lambda element: call(entry, frame, [look(element), *arguments], {}) is True
+def _chosen(frame: Frame, value: Any, attribute: Any, test: Any, arguments: tuple[Any, ...], wanted: bool) -> list[Any]:
+    found = elements(frame, value)
+    frame.items(len(found))
+    look = chosen_part(frame, attribute, len(found))
+    holds: Callable[[Any], bool] = bool
+    if test is not None:
+        entry = _entry(TESTS, test)
+
+        def holds(part: Any) -> bool:
+            return call(entry, frame, [part, *arguments], {}) is True
+
+    return [element for element in found if holds(look(element)) is wanted]
 
 
 def select(frame: Frame, value: Any, test: Any = None, *arguments: Any) -> list[Any]:
-    chosen = _choice(frame, looked_up(None), test, arguments)
-    return [element for element in elements(value) if chosen(element)]
+    return _chosen(frame, value, None, test, arguments, True)
 
 
 def reject(frame: Frame, value: Any, test: Any = None, *arguments: Any) -> list[Any]:
-    chosen = _choice(frame, looked_up(None), test, arguments)
-    return [element for element in elements(value) if not chosen(element)]
+    return _chosen(frame, value, None, test, arguments, False)
 
 
 def selectattr(frame: Frame, value: Any, attribute: Any, test: Any = None, *arguments: Any) -> list[Any]:
-    chosen = _choice(frame, looked_up(attribute), test, arguments)
-    return [element for element in elements(value) if chosen(element)]
+    return _chosen(frame, value, attribute, test, arguments, True)
 
 
 def rejectattr(frame: Frame, value: Any, attribute: Any, test: Any = None, *arguments: Any) -> list[Any]:
-    chosen = _choice(frame, looked_up(attribute), test, arguments)
-    return [element for element in elements(value) if not chosen(element)]
+    return _chosen(frame, value, attribute, test, arguments, False)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeAlias
 
 from penstock.expr import nodes
-from penstock.expr.budget import Frame, check_text, cost_of, deep_cost_of
+from penstock.expr.budget import Frame
 from penstock.expr.errors import ExpressionError, Misuse
 from penstock.expr.nodes import Expr, path_of
 from penstock.expr.scope import MISSING
@@ -110,11 +110,9 @@ class ExpressionCompiler:
 
         def slice_(frame: Frame) -> Any:
             try:
-                part = sliced(of(frame), *(bound(frame) for bound in bounds))
-                frame.spend(cost_of(part) if type(part) is not range else 1)
+                return sliced(frame, of(frame), *(bound(frame) for bound in bounds))
             except Misuse as misuse:
                 self._misused(misuse, node)
-            return part
 
         return slice_
 
@@ -169,28 +167,21 @@ class ExpressionCompiler:
 
         def binary(frame: Frame) -> Any:
             try:
-                result = calculate(left(frame), right(frame))
-                if type(result) in (str, list):
-                    frame.spend(cost_of(result))
+                return calculate(frame, left(frame), right(frame))
             except Misuse as misuse:
                 self._misused(misuse, node)
-            return result
 
         return binary
 
     def _compare(self, node: nodes.Compare) -> Run:
         first = self.compile(node.first)
-        looks = any(sign in ("in", "not in") and not isinstance(operand, nodes.ListOf) for sign, operand in node.rest)
         rest = [(COMPARISONS[sign], self._compared(sign, operand)) for sign, operand in node.rest]
         if len(rest) == 1:
             ((compare, second),) = rest
 
             def once(frame: Frame) -> Any:
                 try:
-                    left, right = first(frame), second(frame)
-                    if looks or type(right) not in _CHEAP:
-                        _pay(frame, left, right)
-                    return compare(left, right)
+                    return compare(frame, first(frame), second(frame))
                 except Misuse as misuse:
                     self._misused(misuse, node)
 
@@ -201,8 +192,7 @@ class ExpressionCompiler:
                 left = first(frame)
                 for compare, operand in rest:
                     right = operand(frame)
-                    _pay(frame, left, right)
-                    if not compare(left, right):
+                    if not compare(frame, left, right):
                         return False
                     left = right
             except Misuse as misuse:
@@ -252,15 +242,13 @@ class ExpressionCompiler:
                 for operand in operands:
                     value = operand(frame)
                     if value is not MISSING:
-                        parts.append(to_text(value))
+                        parts.append(to_text(frame, value))
                     elif self.strict:
                         return MISSING
-                check_text(sum(map(len, parts)))
-                text = "".join(parts)
-                frame.spend(cost_of(text))
+                frame.text(sum(map(len, parts)), *parts)
             except Misuse as misuse:
                 self._misused(misuse, node)
-            return text
+            return "".join(parts)
 
         return joined
 
@@ -325,15 +313,6 @@ class ExpressionCompiler:
 
 
 _NO_NAMES: dict[str, Any] = {}
-_CHEAP = frozenset({str, int, float, bool, type(None), type(MISSING)})
-
-
-def _pay(frame: Frame, left: Any, right: Any) -> None:
-    """Looking through a list costs its length; comparing two lists or mappings costs all that is in them."""
-    if type(right) is str:
-        frame.spend(len(right) >> 7)
-    elif type(right) not in _CHEAP:
-        frame.spend(cost_of(right) >> 4 if type(left) in _CHEAP else deep_cost_of(right))
 
 
 def _none(frame: Frame) -> None:

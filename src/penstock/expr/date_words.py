@@ -9,7 +9,7 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from penstock.expr.budget import check_text
+from penstock.expr.budget import Frame
 from penstock.expr.errors import Misuse
 from penstock.expr.number_words import number_of
 from penstock.expr.text_words import text_of
@@ -17,6 +17,7 @@ from penstock.expr.values import kind, shown
 
 _DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
 _KNOWN = frozenset("aAwdbBmyYHIpMSfzZjUWGuV%")
+_LONGEST = 200
 _UNITS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400, "weeks": 604800}
 _TRUNCATIONS = ("year", "month", "day", "hour", "minute", "second")
 
@@ -24,7 +25,7 @@ _TRUNCATIONS = ("year", "month", "day", "hour", "minute", "second")
 def _moment(word: str, value: Any) -> datetime:
     try:
         if isinstance(value, str):
-            return datetime.fromisoformat(value.strip())
+            return datetime.fromisoformat(value.strip()[:_LONGEST])
         if isinstance(value, datetime):
             return value
         if isinstance(value, date):
@@ -45,31 +46,35 @@ def _iso(moment: datetime) -> str:
     return text[:-6] + "Z" if text.endswith("+00:00") else text
 
 
-def _format(word: str, value: Any) -> str:
+def _format(frame: Frame, word: str, value: Any) -> str:
     text = text_of(word, value)
-    check_text(len(text) * 16)
+    if len(text) > _LONGEST:
+        raise Misuse(f"a date format may have at most {_LONGEST} characters")
+    frame.spend(10 * len(text))
     for directive in _DIRECTIVE.finditer(text):
         if not directive.group(1) or directive.group(1) not in _KNOWN:
             raise Misuse(f"`{directive.group()}` is not a date format this language knows, such as `%Y-%m-%d`")
     return text
 
 
-def to_datetime(value: Any, format: Any = None) -> str:
+def to_datetime(frame: Frame, value: Any, format: Any = None) -> str:
     """ISO text of a time that is written in another way."""
     if format is None:
         return _iso(_moment("to_datetime", value))
-    text = text_of("to_datetime", value)
+    text, pattern = text_of("to_datetime", value), _format(frame, "to_datetime", format)
+    # Python makes a pattern of the format. It has each directive at most once, so the ways to read a text are few, but not one.
+    frame.spend(200 + len(text))
     try:
-        return _iso(datetime.strptime(text, _format("to_datetime", format)))
-    except (ValueError, re.error):
+        return _iso(datetime.strptime(text, pattern))
+    except (ValueError, OverflowError, re.error):
         raise Misuse(f"{shown(value)} does not fit the date format {shown(format)}") from None
 
 
-def strftime(value: Any, format: Any = "%Y-%m-%dT%H:%M:%SZ") -> str:
+def strftime(frame: Frame, value: Any, format: Any = "%Y-%m-%dT%H:%M:%SZ") -> str:
     moment = _moment("strftime", value)
     try:
-        return moment.strftime(_format("strftime", format))
-    except (ValueError, UnicodeError):
+        return moment.strftime(_format(frame, "strftime", format))
+    except (ValueError, UnicodeError, OverflowError):
         raise Misuse(f"{shown(value)} cannot be written as {shown(format)}") from None
 
 
@@ -92,14 +97,14 @@ def date_add(value: Any, weeks: Any = 0, days: Any = 0, hours: Any = 0, minutes:
 
 
 def date_diff(value: Any, other: Any, unit: Any = "seconds") -> float:
-    if unit not in _UNITS:
+    if not isinstance(unit, str) or unit not in _UNITS:
         raise Misuse(f"`date_diff` counts in {', '.join(f'`{name}`' for name in _UNITS)}, not {shown(unit)}")
     difference = _zoned(_moment("date_diff", value)) - _zoned(_moment("date_diff", other))
     return difference.total_seconds() / _UNITS[unit]
 
 
 def date_trunc(value: Any, unit: Any = "day") -> str:
-    if unit not in _TRUNCATIONS:
+    if not isinstance(unit, str) or unit not in _TRUNCATIONS:
         raise Misuse(f"`date_trunc` knows {', '.join(f'`{name}`' for name in _TRUNCATIONS)}, not {shown(unit)}")
     moment = _moment("date_trunc", value)
     smallest = {"month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0}

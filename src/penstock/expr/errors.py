@@ -2,6 +2,7 @@
 
 Misuse             a value that does not fit, raised by words and operators, which do not know where they stand
 ExpressionError    the same with the text and the offsets of the culprit; the only exception that leaves this package
+Unforeseen         an ExpressionError for what no operation has refused; the fuzzer (tests/expr/fuzz.py) counts it as a failure
 """
 
 from __future__ import annotations
@@ -62,3 +63,7 @@ class ExpressionError(Exception):
             width = max(1, min(width, len(line) - column))
         padding = "".join("\t" if character == "\t" else " " for character in line[:column])
         return f"{line}\n{padding}{'^' * width}"
+
+
+class Unforeseen(ExpressionError):
+    """An operation threw something of Python's instead of refusing a value: the door turns it into an error of the expression."""

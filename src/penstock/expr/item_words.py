@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from penstock.expr.budget import MAX_RANGE, check_items, check_text
+from penstock.expr.budget import (
+    HEADER,
+    MAX_RANGE,
+    MAX_TEXT,
+    SLOT,
+    SMALL_MAPPING,
+    Frame,
+    check_items,
+    check_text,
+    search_cost,
+)
 from penstock.expr.errors import Misuse
 from penstock.expr.number_words import sum_
 from penstock.expr.scope import MISSING
 from penstock.expr.text_words import text_of, whole_of
-from penstock.expr.values import elements, is_sequence, item, kind, shown
+from penstock.expr.values import Unordered, before, elements, equal, is_sequence, item, kind, position, shown
 
 
 def default(value: Any, default_value: Any = "", boolean: Any = False) -> Any:
@@ -24,35 +34,47 @@ def length(value: Any) -> int:
     raise Misuse(f"{kind(value)} has no length")
 
 
-def first(value: Any) -> Any:
+def first(frame: Frame, value: Any) -> Any:
     if isinstance(value, Mapping):
         return next(iter(value), MISSING)
-    found = value if isinstance(value, str) else elements(value)
+    found = value if isinstance(value, str) else elements(frame, value)
     return found[0] if found else MISSING
 
 
-def last(value: Any) -> Any:
+def last(frame: Frame, value: Any) -> Any:
     if isinstance(value, Mapping):
         raise Misuse("a mapping has no last element")
-    found = value if isinstance(value, str) else elements(value)
+    found = value if isinstance(value, str) else elements(frame, value)
     return found[-1] if found else MISSING
 
 
-def list_(value: Any) -> list[Any]:
-    return list(elements(value))
+def list_(frame: Frame, value: Any) -> list[Any]:
+    found = elements(frame, value)
+    frame.items(len(found), SLOT + HEADER if isinstance(value, range) else SLOT)
+    return list(found)
 
 
-def reverse(value: Any) -> Any:
-    return value[::-1] if isinstance(value, str) else list(reversed(elements(value)))
+def reverse(frame: Frame, value: Any) -> Any:
+    if isinstance(value, str):
+        frame.text(len(value), value)
+        return value[::-1]
+    found = elements(frame, value)
+    frame.items(len(found))
+    return list(reversed(found))
 
 
-def looked_up(attribute: Any) -> Callable[[Any], Any]:
-    """A function that follows a path such as `address.city` or `0`; none at all gives the element itself."""
+def chosen_part(frame: Frame, attribute: Any, count: int) -> Callable[[Any], Any]:
+    """Follows a path such as `address.city` or `0` in so many elements; no attribute at all is the element itself."""
     if attribute is None:
         return lambda element: element
     keys = [attribute]
     if isinstance(attribute, str):
-        keys = [int(part) if part.isdecimal() else part for part in attribute.split(".")]
+        frame.spend(attribute.count("."))
+        keys = [
+            int(part) if part.isascii() and part.isdecimal() and len(part) < 19 else part
+            for part in attribute.split(".")
+        ]
+    frame.spend(len(keys) * count)
 
     def look(element: Any) -> Any:
         for key in keys:
@@ -62,120 +84,195 @@ def looked_up(attribute: Any) -> Callable[[Any], Any]:
     return look
 
 
-def _folded(value: Any) -> Any:
-    return value.lower() if isinstance(value, str) else value
+def _keys(frame: Frame, found: Sequence[Any], attribute: Any, case_sensitive: Any) -> list[Any]:
+    """What the elements are sorted and compared by."""
+    look = chosen_part(frame, attribute, len(found))
+    frame.items(len(found))
+    keys = [look(element) for element in found]
+    if case_sensitive:
+        return keys
+    for index, key in enumerate(keys):
+        if isinstance(key, str):
+            frame.spend(len(key) >> 4)
+            frame.hold(HEADER + len(key) * (1 if key.isascii() else 12))
+            keys[index] = key.lower()
+    return keys
 
 
-def _sort_key(attribute: Any, case_sensitive: Any) -> Callable[[Any], Any]:
-    look = looked_up(attribute)
-    return look if case_sensitive else lambda element: _folded(look(element))
+class _Ranked:
+    """A list among values that are sorted; comparing two of them is paid for."""
+
+    __slots__ = ("frame", "key")
+
+    def __init__(self, frame: Frame, key: Any) -> None:
+        self.frame = frame
+        self.key = key
+
+    def __lt__(self, other: _Ranked) -> bool:
+        self.frame.spend(8)
+        return before(self.frame, self.key, other.key)
+
+    def __gt__(self, other: _Ranked) -> bool:
+        return other < self
 
 
-def _in_order(word: str, value: Iterable[Any], key: Callable[[Any], Any], reverse: Any) -> list[Any]:
+_SCALARS = frozenset({str, int, float, bool, type(None), type(MISSING)})
+
+
+def _ranks(frame: Frame, keys: list[Any], comparisons: int) -> list[Any]:
+    """Keys that can be compared so often; texts and numbers by Python itself, which costs the same however it goes."""
+    if all(type(key) in _SCALARS for key in keys):
+        longest = max((len(key) for key in keys if type(key) is str), default=0)
+        frame.spend((comparisons >> 2) + comparisons * (longest >> 7))
+        return keys
+    frame.hold(HEADER * len(keys))
+    return [_Ranked(frame, key) for key in keys]
+
+
+def _in_order(frame: Frame, word: str, found: Sequence[Any], keys: list[Any], reverse: Any) -> list[Any]:
+    ranks = _ranks(frame, keys, len(found) * len(found).bit_length())
+    frame.items(len(found), 2 * SLOT)
     try:
-        return sorted(value, key=key, reverse=bool(reverse))
-    except TypeError:
+        return [found[index] for index in sorted(range(len(found)), key=ranks.__getitem__, reverse=bool(reverse))]
+    except (TypeError, Unordered):
         raise Misuse(
             f"`{word}` cannot bring these values in order: they are of different kinds, or null, or missing"
         ) from None
 
 
-def sort(value: Any, reverse: Any = False, case_sensitive: Any = False, attribute: Any = None) -> list[Any]:
-    return _in_order("sort", elements(value), _sort_key(attribute, case_sensitive), reverse)
+def sort(
+    frame: Frame, value: Any, reverse: Any = False, case_sensitive: Any = False, attribute: Any = None
+) -> list[Any]:
+    found = elements(frame, value)
+    return _in_order(frame, "sort", found, _keys(frame, found, attribute, case_sensitive), reverse)
 
 
-def dictsort(value: Any, case_sensitive: Any = False, by: Any = "key", reverse: Any = False) -> list[Any]:
+def dictsort(frame: Frame, value: Any, case_sensitive: Any = False, by: Any = "key", reverse: Any = False) -> list[Any]:
     if by not in ("key", "value"):
         raise Misuse("`dictsort` sorts by `key` or by `value`")
-    return _in_order("dictsort", items(value), _sort_key(0 if by == "key" else 1, case_sensitive), reverse)
+    found = items(frame, value)
+    keys = _keys(frame, found, 0 if by == "key" else 1, case_sensitive)
+    return _in_order(frame, "dictsort", found, keys, reverse)
 
 
-def _extreme(word: str, choose: Callable[..., Any], value: Any, key: Callable[[Any], Any]) -> Any:
+def _extreme(frame: Frame, word: str, choose: Callable[..., Any], found: Sequence[Any], keys: list[Any]) -> Any:
+    ranks = _ranks(frame, keys, len(found))
     try:
-        return choose(elements(value), key=key, default=MISSING)
-    except TypeError:
+        index = choose(range(len(found)), key=ranks.__getitem__, default=None)
+    except (TypeError, Unordered):
         raise Misuse(
             f"`{word}` cannot compare these values: they are of different kinds, or null, or missing"
         ) from None
+    return MISSING if index is None else found[index]
 
 
-def min_(value: Any, case_sensitive: Any = False, attribute: Any = None) -> Any:
-    return _extreme("min", min, value, _sort_key(attribute, case_sensitive))
+def min_(frame: Frame, value: Any, case_sensitive: Any = False, attribute: Any = None) -> Any:
+    found = elements(frame, value)
+    return _extreme(frame, "min", min, found, _keys(frame, found, attribute, case_sensitive))
 
 
-def max_(value: Any, case_sensitive: Any = False, attribute: Any = None) -> Any:
-    return _extreme("max", max, value, _sort_key(attribute, case_sensitive))
+def max_(frame: Frame, value: Any, case_sensitive: Any = False, attribute: Any = None) -> Any:
+    found = elements(frame, value)
+    return _extreme(frame, "max", max, found, _keys(frame, found, attribute, case_sensitive))
 
 
-def min_function(*values: Any) -> Any:
-    return _extreme("min", min, values[0] if len(values) == 1 else values, looked_up(None))
+def min_function(frame: Frame, *values: Any) -> Any:
+    return min_(frame, values[0] if len(values) == 1 else values, True)
 
 
-def max_function(*values: Any) -> Any:
-    return _extreme("max", max, values[0] if len(values) == 1 else values, looked_up(None))
+def max_function(frame: Frame, *values: Any) -> Any:
+    return max_(frame, values[0] if len(values) == 1 else values, True)
 
 
-def sum_filter(value: Any, attribute: Any = None, start: Any = 0) -> Any:
-    return sum_([looked_up(attribute)(element) for element in elements(value)], start)
+def sum_filter(frame: Frame, value: Any, attribute: Any = None, start: Any = 0) -> Any:
+    found = elements(frame, value)
+    if attribute is not None:
+        look = chosen_part(frame, attribute, len(found))
+        frame.items(len(found))
+        found = [look(element) for element in found]
+    return sum_(frame, found, start)
 
 
-def _identity(value: Any) -> Any:
-    """Something hashable that is equal for equal values."""
+def _identity(frame: Frame, value: Any) -> Any:
+    """Something hashable that is equal for equal values, and whose hashes nobody can make collide."""
     if isinstance(value, Mapping):
-        return ("mapping", frozenset((key, _identity(inner)) for key, inner in value.items()))
+        frame.spend(4 + 4 * len(value))
+        frame.hold(4 * HEADER + 4 * HEADER * len(value))
+        return (
+            "mapping",
+            frozenset([(_identity(frame, key), _identity(frame, inner)) for key, inner in value.items()]),
+        )
     if is_sequence(value):
-        return ("list", tuple(_identity(inner) for inner in value))
+        frame.spend(4 + 2 * len(value))
+        frame.hold(2 * HEADER + SLOT * len(value))
+        return ("list", tuple([_identity(frame, inner) for inner in value]))
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    if type(value) is int and value.bit_length() > 60:
+        # The hash of a large number is its remainder, which many numbers have in common.
+        return ("number", hex(value))
+    if type(value) is str:
+        frame.spend(len(value) >> 7)
+    try:
+        hash(value)
+    except TypeError:
+        raise Misuse(f"{kind(value)} cannot be compared with others") from None
     return value
 
 
-def unique(value: Any, case_sensitive: Any = False, attribute: Any = None) -> list[Any]:
-    key = _sort_key(attribute, case_sensitive)
+def unique(frame: Frame, value: Any, case_sensitive: Any = False, attribute: Any = None) -> list[Any]:
+    found = elements(frame, value)
+    frame.items(len(found), 3 * HEADER)
     seen: dict[Any, Any] = {}
-    for element in elements(value):
-        seen.setdefault(_identity(key(element)), element)
+    for element, key in zip(found, _keys(frame, found, attribute, case_sensitive), strict=True):
+        seen.setdefault(_identity(frame, key), element)
     return list(seen.values())
 
 
-def groupby(value: Any, attribute: Any, default: Any = None) -> list[Any]:
+def groupby(frame: Frame, value: Any, attribute: Any, default: Any = None) -> list[Any]:
     """Pairs of what the group has in common and the list of its elements."""
-    look = looked_up(attribute)
+    found = elements(frame, value)
+    frame.items(len(found), 6 * HEADER)
     groups: dict[Any, list[Any]] = {}
-    heads: dict[Any, Any] = {}
-    for element in elements(value):
-        head = look(element)
-        head = default if head is MISSING else head
-        groups.setdefault(_identity(head), []).append(element)
-        heads.setdefault(_identity(head), head)
-    return _in_order(
-        "groupby", [[heads[key], found] for key, found in groups.items()], lambda pair: _folded(pair[0]), False
-    )
+    for element, head in zip(found, _keys(frame, found, attribute, True), strict=True):
+        common = default if head is MISSING else head
+        groups.setdefault(_identity(frame, common), [common, []])[1].append(element)
+    pairs = list(groups.values())
+    return _in_order(frame, "groupby", pairs, _keys(frame, pairs, 0, False), False)
 
 
-def pluck(value: Any, attribute: Any, default: Any = None) -> list[Any]:
-    look = looked_up(attribute)
-    return [default if (found := look(element)) is MISSING else found for element in elements(value)]
+def pluck(frame: Frame, value: Any, attribute: Any, default: Any = None) -> list[Any]:
+    found = elements(frame, value)
+    look = chosen_part(frame, attribute, len(found))
+    frame.items(len(found))
+    frame.copies(default, len(found))
+    return [default if (part := look(element)) is MISSING else part for element in found]
 
 
-def flatten(value: Any, levels: Any = None) -> list[Any]:
+def flatten(frame: Frame, value: Any, levels: Any = None) -> list[Any]:
     most = 100 if levels is None else whole_of("flatten", levels)
-    found = list(elements(value))
+    found = list_(frame, value)
     for _ in range(max(0, min(most, 100))):
         if not any(is_sequence(element) for element in found):
             break
-        check_items(sum(len(element) if is_sequence(element) else 1 for element in found))
+        frame.items(len(found) + sum(len(element) if is_sequence(element) else 1 for element in found))
         found = [inner for element in found for inner in (element if is_sequence(element) else (element,))]
     return found
 
 
-def batch(value: Any, linecount: Any, fill_with: Any = None) -> list[list[Any]]:
+def batch(frame: Frame, value: Any, linecount: Any, fill_with: Any = None) -> list[list[Any]]:
     size = whole_of("batch", linecount)
     if size < 1:
         raise Misuse("`batch` needs a size of at least 1")
-    found = elements(value)
-    rows = [list(found[start : start + size]) for start in range(0, len(found), size)]
+    found = elements(frame, value)
+    frame.items(len(found), SLOT + HEADER)
+    size = min(size, len(found)) if fill_with is None else size
+    rows = [list(found[start : start + size]) for start in range(0, len(found), size)] if found else []
     if rows and fill_with is not None:
-        check_items(size)
-        rows[-1].extend([fill_with] * (size - len(rows[-1])))
+        missing = size - len(rows[-1])
+        frame.items(missing)
+        frame.copies(fill_with, missing)
+        rows[-1].extend([fill_with] * missing)
     return rows
 
 
@@ -185,8 +282,10 @@ def _mapping(word: str, value: Any) -> Mapping[Any, Any]:
     return value
 
 
-def items(value: Any) -> list[Any]:
-    return [[key, inner] for key, inner in _mapping("items", value).items()]
+def items(frame: Frame, value: Any) -> list[Any]:
+    pairs = _mapping("items", value)
+    frame.items(len(pairs), SLOT + HEADER + 2 * SLOT)
+    return [[key, inner] for key, inner in pairs.items()]
 
 
 def keys(value: Any) -> list[Any]:
@@ -202,43 +301,63 @@ def get(value: Any, key: Any, default: Any = None) -> Any:
     return default if found is MISSING else found
 
 
-def count(value: Any, element: Any) -> int:
-    return (
-        text_of("count", value).count(text_of("count", element))
-        if isinstance(value, str)
-        else elements(value).count(element)
-    )
+def count(frame: Frame, value: Any, element: Any) -> int:
+    if isinstance(value, str):
+        wanted = text_of("count", element)
+        frame.spend(search_cost(value, wanted))
+        return value.count(wanted)
+    found = elements(frame, value)
+    frame.spend(len(found))
+    return sum(1 for other in found if equal(frame, other, element))
 
 
-def index(value: Any, element: Any) -> int:
-    try:
-        if isinstance(value, str):
-            return value.index(text_of("index", element))
-        return elements(value).index(element)
-    except ValueError:
-        raise Misuse(f"{shown(element)} is not in it") from None
+def index(frame: Frame, value: Any, element: Any) -> int:
+    if isinstance(value, str):
+        wanted = text_of("index", element)
+        frame.spend(search_cost(value, wanted))
+        place = value.find(wanted)
+        found = place if place >= 0 else None
+    else:
+        found = position(frame, element, elements(frame, value))
+    if found is None:
+        raise Misuse(f"{shown(element)} is not in it")
+    return found
 
 
-def combine(value: Any, *others: Any) -> dict[Any, Any]:
+def combine(frame: Frame, value: Any, *others: Any) -> dict[Any, Any]:
     """One mapping of several; later ones win."""
-    merged = dict(_mapping("combine", value))
-    for other in others:
-        merged.update(_mapping("combine", other))
+    merged: dict[Any, Any] = {}
+    for other in (value, *others):
+        part = _mapping("combine", other)
+        frame.hold(SMALL_MAPPING + 3 * HEADER * len(part))
+        merged.update(part)
     return merged
 
 
-def dict_(value: Any = None, **named: Any) -> dict[Any, Any]:
+def dict_(frame: Frame, value: Any = None, **named: Any) -> dict[Any, Any]:
     """A mapping of a mapping or of pairs, with more keys by name."""
     if value is None or isinstance(value, Mapping):
+        frame.hold(SMALL_MAPPING + 3 * HEADER * len(value or ()))
         return {**(value or {}), **named}
-    pairs = [elements(pair) for pair in elements(value)]
-    if any(len(pair) != 2 or not isinstance(pair[0], (str, int, float)) for pair in pairs):
-        raise Misuse("`dict` takes a mapping, or pairs of a key and a value")
+    found = elements(frame, value)
+    frame.items(len(found), 4 * HEADER)
+    pairs = [elements(frame, pair) for pair in found]
+    if any(len(pair) != 2 or not _can_be_key(pair[0]) for pair in pairs):
+        raise Misuse("`dict` takes a mapping, or pairs of a key and a value; a key is a text or a number")
     return {**{pair[0]: pair[1] for pair in pairs}, **named}
 
 
-def zip_(*lists: Any) -> list[list[Any]]:
-    return [list(row) for row in zip(*(elements(value) for value in lists), strict=False)]
+def _can_be_key(value: Any) -> bool:
+    """Larger numbers could be chosen so that their hashes collide, which makes a mapping slow."""
+    return isinstance(value, (str, float)) or (isinstance(value, int) and value.bit_length() <= 60)
+
+
+def zip_(frame: Frame, *lists: Any) -> list[list[Any]]:
+    columns = [elements(frame, value) for value in lists]
+    count = min(map(len, columns), default=0)
+    frame.items(count, SLOT + HEADER + SLOT * len(columns))
+    frame.spend(count * len(columns))
+    return [list(row) for row in zip(*columns, strict=False)]
 
 
 def range_(*bounds: Any) -> range:
@@ -253,12 +372,53 @@ def range_(*bounds: Any) -> range:
     return range(*numbers)
 
 
-def any_(value: Any) -> bool:
-    return any(elements(value))
+def any_(frame: Frame, value: Any) -> bool:
+    return any(elements(frame, value))
 
 
-def all_(value: Any) -> bool:
-    return all(elements(value))
+def all_(frame: Frame, value: Any) -> bool:
+    return all(elements(frame, value))
+
+
+class _Json:
+    """How long the JSON text of a value can become, at most; every value is paid for once it is met."""
+
+    def __init__(self, frame: Frame, indent: int) -> None:
+        self.frame = frame
+        self.indent = indent
+        self.characters = 0
+        self.ascii = True
+
+    def measure(self, value: Any) -> int:
+        stack: list[tuple[Any, int]] = [(value, 1)]
+        while stack:
+            current, depth = stack.pop()
+            inside: list[Any]
+            if isinstance(current, str):
+                self._text(current)
+                continue
+            if isinstance(current, Mapping):
+                inside = list(current.values())
+                for key in current:
+                    self._text(key if isinstance(key, str) else "")
+            elif is_sequence(current):
+                check_items(len(current))
+                inside = list(current)
+            else:
+                # A number of Python has no more digits than this; what is opaque writes its text, which is short.
+                self.characters += 40 if type(current) is not int else 8 + current.bit_length() // 3
+                continue
+            self.frame.spend(2 + (4 if self.indent else 3) * len(inside))
+            self.characters += 2 + (len(inside) + 1) * (2 + self.indent * depth)
+            stack += [(part, depth + 1) for part in inside]
+        return self.characters
+
+    def _text(self, text: str) -> None:
+        self.frame.spend(len(text) >> 4)
+        self.characters += 4 + len(text)
+        self.ascii = self.ascii and text.isascii()
+        if not text.isprintable():
+            self.characters += 5 * len(text)
 
 
 def _plain(value: Any) -> Any:
@@ -269,20 +429,40 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def tojson(value: Any, indent: Any = None) -> str:
+def tojson(frame: Frame, value: Any, indent: Any = None) -> str:
     """JSON text; opaque objects write themselves as text."""
     if indent is not None and not (type(indent) is int and 0 <= indent <= 16):
         raise Misuse("`tojson` takes an indent from 0 to 16")
+    measured = _Json(frame, indent or 0)
+    longest = measured.measure(value)
+    encoder = json.JSONEncoder(indent=indent, ensure_ascii=False, default=_plain, allow_nan=False)
     try:
-        text = json.dumps(value, indent=indent, ensure_ascii=False, default=_plain, allow_nan=False)
+        if longest <= MAX_TEXT:
+            frame.text(longest, "" if measured.ascii else "\u2028")
+            return encoder.encode(value)
+        return _in_pieces(frame, encoder, value)
     except (ValueError, TypeError) as error:
         raise Misuse(f"the value cannot be written as JSON: {error}") from None
-    check_text(len(text))
-    return text
 
 
-def fromjson(value: Any) -> Any:
+def _in_pieces(frame: Frame, encoder: json.JSONEncoder, value: Any) -> str:
+    """Written piece by piece, because all of it may become too long: a text of control codes grows sixfold."""
+    pieces: list[str] = []
+    length = 0
+    for piece in encoder.iterencode(value):
+        length += len(piece)
+        check_text(length)
+        frame.spend(5 + (len(piece) >> 7))
+        frame.hold(HEADER + len(piece) * (1 if piece.isascii() else 4))
+        pieces.append(piece)
+    return "".join(pieces)
+
+
+def fromjson(frame: Frame, value: Any) -> Any:
     text = text_of("fromjson", value)
+    frame.spend(len(text) >> 2)
+    parts = text.count(",") + text.count("[") + 4 * text.count("{") + text.count(":")
+    frame.hold(len(text) * (1 if text.isascii() else 4) + parts * (SLOT + HEADER))
     try:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import ceil, floor, isfinite
 from typing import Any
 
+from penstock.expr.budget import Frame
 from penstock.expr.errors import Misuse
 from penstock.expr.scope import MISSING
 from penstock.expr.values import add, elements, kind, shown
@@ -75,7 +76,10 @@ def round_(value: Any, precision: Any = 0, method: Any = "common") -> Any:
     if type(digits) is not int or abs(digits) > 300:
         raise Misuse("`round` takes a precision from -300 to 300")
     if method == "common":
-        return round(number, digits)
+        try:
+            return round(number, digits)
+        except (OverflowError, ValueError):
+            raise Misuse(f"{shown(value)} cannot be rounded to this precision") from None
     if method not in ("ceil", "floor"):
         raise Misuse("`round` knows the methods `common`, `ceil` and `floor`")
     try:
@@ -95,14 +99,19 @@ def round_function(value: Any, precision: Any = None) -> Any:
     return round(number)
 
 
-def sum_(value: Any, start: Any = 0) -> Any:
-    total = start
-    for element in elements(value):
-        total = add(total, number_of("sum", element))
+def sum_(frame: Frame, value: Any, start: Any = 0) -> Any:
+    total = number_of("sum", start)
+    found = elements(frame, value)
+    frame.spend(2 * len(found))
+    for element in found:
+        total = add(frame, total, number_of("sum", element))
     return total
 
 
 def divisible(value: Any, number: Any) -> bool:
     if number_of("divisibleby", number) == 0:
         raise Misuse("`divisibleby` cannot divide by 0")
-    return bool(number_of("divisibleby", value) % number == 0)
+    try:
+        return bool(number_of("divisibleby", value) % number == 0)
+    except OverflowError:
+        raise Misuse("the number is too large to be divided by a number with a fraction") from None

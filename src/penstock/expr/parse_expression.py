@@ -256,13 +256,15 @@ class ExpressionParser(TokenStream):
         opening = self.sign("(")
         positional: list[Expr] = []
         keywords: list[tuple[str, Expr]] = []
+        given: set[str] = set()
         while not self._is("sign", ")"):
             token = self.token
             following = self.tokens[min(self.index + 1, len(self.tokens) - 1)]
             if token.kind == "name" and following.kind == "sign" and following.value == "=":
                 self.index += 2
-                if any(token.value == name for name, _ in keywords):
+                if token.value in given:
                     self._fail(f"`{token.value}` is given twice", token.start, token.end)
+                given.add(token.value)
                 keywords.append((token.value, self.expression()))
             elif keywords:
                 self._unexpected("behind `name=value`, all other arguments need a name too")

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias
 
 from penstock.expr import nodes
 from penstock.expr.budget import Frame
 from penstock.expr.compile import ExpressionCompiler, Run
-from penstock.expr.errors import ExpressionError, Misuse
+from penstock.expr.errors import ExpressionError, Misuse, Unforeseen
 from penstock.expr.nodes import Body, Expr, Template, children, path_of
 from penstock.expr.parse import parse, parse_condition
 from penstock.expr.rules import Finding, read_expression, read_template
-from penstock.expr.scope import MISSING, Scope
+from penstock.expr.scope import MISSING, Names, Scope
 from penstock.expr.values import elements, is_sequence, kind, to_text
 
 Writer: TypeAlias = Callable[[Frame, list[str]], None]
-Program: TypeAlias = Callable[[Scope], Any]
+CONSTANT_STEPS: Final = 5_000
+
+
+class Program(Protocol):
+    """Evaluates a text over a scope. Who pays from a purse of their own gives the frame with it."""
+
+    def __call__(self, scope: Scope, frame: Frame | None = None) -> Any: ...
+
 
 # What a turn of a loop costs besides its body.
 _TURN = 4
@@ -31,11 +38,26 @@ def template_program(text: str, strict: bool) -> Program:
     return _text(template, strict)
 
 
-def condition_program(text: str) -> Callable[[Scope], bool]:
+def condition_program(text: str) -> Program:
     expr = parse_condition(text)
     _refuse(text, read_expression(expr, True)[0])
-    run = _guarded(ExpressionCompiler(text, strict=False).compile(expr), expr, text)
-    return lambda scope: bool(run(scope))
+    run = ExpressionCompiler(text, strict=False).compile(expr)
+    return _guarded(lambda frame: bool(run(frame)), text, expr.start, expr.end)
+
+
+def constant_truth(text: str) -> bool | None:
+    """What a condition without variables is; None when that takes more than a few steps. Raises ExpressionError.
+
+    A document may hold thousands of them, and all are looked at before the run.
+    """
+    frame = Frame(Names())
+    frame.steps = CONSTANT_STEPS
+    try:
+        return bool(condition_program(text)(frame, frame))
+    except ExpressionError:
+        if frame.is_spent:
+            return None
+        raise
 
 
 def _refuse(text: str, findings: list[Finding]) -> None:
@@ -44,57 +66,63 @@ def _refuse(text: str, findings: list[Finding]) -> None:
         raise ExpressionError(message, text, finding.start, finding.end, code=finding.code, hint=finding.hint)
 
 
-def _guarded(run: Run, expr: Expr, text: str) -> Program:
-    """What may still be thrown at this height: a view that cannot be read by such a key, and data nested without end."""
-    if path_of(expr) is not None:
-        # A path needs nothing of a frame but the look-up, which the scope has itself.
-        return cast(Program, run)
+# What Python can throw at an operation that does not expect a value. Errors of the world (a view that cannot be read) pass.
+_UNFORESEEN = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, MemoryError)
 
-    def guarded(scope: Scope) -> Any:
+
+def _guarded(run: Run, text: str, start: int, end: int, frame_of: Callable[[Scope], Any] = Frame) -> Program:
+    """The door of the evaluator: whatever is wrong with an expression leaves as an ExpressionError.
+
+    An operation refuses what it cannot work with by itself. `Unforeseen` is the last resort, and a mistake of ours.
+    """
+
+    def guarded(scope: Scope, frame: Frame | None = None) -> Any:
         try:
-            return run(Frame(scope))
+            return run(frame_of(scope) if frame is None else frame)
         except Misuse as misuse:
-            raise ExpressionError(str(misuse), text, expr.start, expr.end) from None
+            raise ExpressionError(str(misuse), text, start, end) from None
         except RecursionError:
-            raise ExpressionError("the values are nested too deeply", text, expr.start, expr.end) from None
+            raise ExpressionError("the values are nested too deeply", text, start, end) from None
+        except _UNFORESEEN as error:
+            message = f"the values do not fit the expression: {type(error).__name__}: {error}"
+            raise Unforeseen(message, text, start, end) from error
 
     return guarded
 
 
 def _single(expr: Expr, text: str, strict: bool) -> Program:
     compiler = ExpressionCompiler(text, strict)
-    run = _guarded(compiler.compile_whole(expr), expr, text)
+    run = compiler.compile_whole(expr)
 
-    def lenient(scope: Scope) -> Any:
-        value = run(scope)
+    def lenient(frame: Frame) -> Any:
+        value = run(frame)
         return None if value is MISSING else value
 
-    def single(scope: Scope) -> Any:
-        value = run(scope)
+    def single(frame: Frame) -> Any:
+        value = run(frame)
         if value is MISSING:
-            raise compiler.undefined(expr, Frame(scope))
+            raise compiler.undefined(expr, Frame(frame))
         return value
 
-    return single if strict else lenient
+    # A path needs nothing of a frame but the look-up, which the scope has itself.
+    frame_of = Frame if path_of(expr) is None else _itself
+    return _guarded(single if strict else lenient, text, expr.start, expr.end, frame_of)
+
+
+def _itself(scope: Scope) -> Any:
+    return scope
 
 
 def _text(template: Template, strict: bool) -> Program:
     writers = _BodyCompiler(template, strict).body(template.body)
-    text = template.text
 
-    def write(scope: Scope) -> str:
-        frame = Frame(scope)
+    def write(frame: Frame) -> str:
         written: list[str] = []
-        try:
-            for writer in writers:
-                writer(frame, written)
-        except Misuse as misuse:
-            raise ExpressionError(str(misuse), text, 0, len(text)) from None
-        except RecursionError:
-            raise ExpressionError("the values are nested too deeply", text, 0, len(text)) from None
+        for writer in writers:
+            writer(frame, written)
         return "".join(written)
 
-    return write
+    return _guarded(write, template.text, 0, len(template.text))
 
 
 class _BodyCompiler:
@@ -136,8 +164,9 @@ class _BodyCompiler:
                     raise self.expressions.undefined(expr, frame)
                 return
             try:
-                text = to_text(value)
+                text = to_text(frame, value)
                 frame.write(len(text))
+                frame.spend(1 + (len(text) >> 7))
             except Misuse as misuse:
                 raise ExpressionError(str(misuse), self.text, expr.start, expr.end) from None
             written.append(text)
@@ -164,6 +193,7 @@ class _BodyCompiler:
 
         def assign(frame: Frame, written: list[str]) -> None:
             try:
+                frame.spend(1 + (len(frame.locals) >> 4))
                 frame.locals = {**frame.locals, **_bound(targets, run(frame))}
             except Misuse as misuse:
                 raise ExpressionError(str(misuse), self.text, node.start, node.end) from None
@@ -184,19 +214,20 @@ class _BodyCompiler:
                 value = []
             outer = frame.locals
             try:
-                found = elements(value)
-                frame.spend(len(found) * turn)
-                turns = [{**outer, **_bound(part.targets, element)} for element in found]
+                found = elements(frame, value)
+                frame.spend(len(found) * (turn + (len(outer) >> 4)))
+                if where is not None:
+                    frame.items(len(found))
+                    found = [each for each in found if _holds(where, frame, {**outer, **_bound(part.targets, each)})]
+                for index, element in enumerate(found):
+                    names = {**outer, **_bound(part.targets, element)}
+                    frame.locals = {**names, "loop": _loop(index, len(found))} if told else names
+                    for writer in body:
+                        writer(frame, written)
             except Misuse as misuse:
                 raise ExpressionError(str(misuse), self.text, part.over.start, part.over.end) from None
-            if where is not None:
-                turns = [names for names in turns if _holds(where, frame, names)]
-            for index, names in enumerate(turns):
-                frame.locals = {**names, "loop": _loop(index, len(turns))} if told else names
-                for writer in body:
-                    writer(frame, written)
             frame.locals = outer
-            for writer in () if turns else otherwise:
+            for writer in () if found else otherwise:
                 writer(frame, written)
 
         return for_

@@ -5,6 +5,7 @@ The check at plan time reports all findings, and the compiler refuses a tree tha
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from penstock.expr import nodes
@@ -25,7 +26,7 @@ CODES: dict[str, str] = {
     "E0108": "The condition has no variable in it, so it is always true or always false.",
     "E0109": "The condition mixes expressions with text; a condition is one expression.",
     "E0110": "A filter, test, function or method is given arguments that it does not take.",
-    "E0111": "The regular expression is wrong, or could take for ever on some texts.",
+    "E0111": "The regular expression is wrong, or uses what the linear-time engine does not have.",
 }
 _UNKNOWN = {"filter": "E0102", "function": "E0103", "test": "E0104", "method": "E0106"}
 _ASKS_FOR_UNDEFINED = frozenset({"default", "d", "defined", "undefined"})
@@ -92,8 +93,9 @@ class _Reader:
         self.grammar = grammar
         self.findings: list[Finding] = []
         self.uses: list[Use] = []
-        # Paths that a test around this place has asked about: behind it they are known to be there.
+        # Paths that a test around this place has asked about: behind it they are known to be there, and so is what leads to them.
         self.asked: list[tuple[str, ...]] = []
+        self.known: Counter[tuple[str, ...]] = Counter()
 
     def body(self, body: Body, bound: frozenset[str]) -> frozenset[str]:
         """Returns the names that are bound behind it."""
@@ -122,13 +124,24 @@ class _Reader:
             self._ask(test, bound)
             after |= self.body(body, bound)
         after |= self.body(part.otherwise, bound)
-        del self.asked[before:]
+        self._forget(before)
         return after
 
     def _ask(self, test: Expr, bound: frozenset[str]) -> None:
         begin = len(self.uses)
         self.expr(test, bound, True)
-        self.asked.extend(use.path for use in self.uses[begin:])
+        self._remember(begin)
+
+    def _remember(self, begin: int) -> None:
+        """The paths that were read since."""
+        for use in self.uses[begin:]:
+            self.asked.append(use.path)
+            self.known.update(use.path[:length] for length in range(1, len(use.path) + 1))
+
+    def _forget(self, before: int) -> None:
+        for path in self.asked[before:]:
+            self.known.subtract(path[:length] for length in range(1, len(path) + 1))
+        del self.asked[before:]
 
     def expr(self, node: Expr, bound: frozenset[str], guarded: bool) -> None:
         if (path := path_of(node)) is not None:
@@ -146,8 +159,8 @@ class _Reader:
                 for operand in node.operands:
                     begin = len(self.uses)
                     self.expr(operand, bound, guarded)
-                    self.asked.extend(use.path for use in self.uses[begin:])
-                del self.asked[before:]
+                    self._remember(begin)
+                self._forget(before)
             case nodes.Unary(operator="not"):
                 self.expr(node.operand, bound, True)
             case nodes.Choice():
@@ -156,7 +169,7 @@ class _Reader:
                 self.expr(node.then, bound, guarded)
                 if node.otherwise is not None:
                     self.expr(node.otherwise, bound, guarded)
-                del self.asked[before:]
+                self._forget(before)
             case nodes.Get():
                 self._key(node.key)
                 for child in (node.of, node.key):
@@ -174,8 +187,7 @@ class _Reader:
         self._name(root, step)
         if root not in bound:
             full = (root, *map(str, keys))
-            asked = any(full == other[: len(full)] for other in self.asked)
-            self.uses.append(Use(full, node.start, node.end, guarded or asked))
+            self.uses.append(Use(full, node.start, node.end, guarded or self.known[full] > 0))
 
     def _key(self, key: Expr) -> None:
         if isinstance(key, nodes.Const) and isinstance(key.value, str):
@@ -240,6 +252,13 @@ class _Reader:
                 known = [known for known in TABLES[kind] if self.grammar.allows(kind, known)]
                 message = f"there is no {kind} `{name.value}`"
                 self._find(_UNKNOWN[kind], message, name.start, name.end, label=did_you_mean(name.value, known))
+            else:
+                entry = TABLES[kind][name.value]
+                keywords = tuple(keyword for keyword, _ in node.arguments.keywords)
+                complaint = entry.complaint(len(arguments) - place - 1, keywords)
+                if complaint:
+                    hint = f"behind its name come its own arguments; it is written `{entry.signature()}`"
+                    self._find("E0110", f"the {kind} `{name.value}` {complaint}", name.start, name.end, hint)
 
     def _pattern(self, node: nodes.Word) -> None:
         if node.name not in PATTERN_WORDS or not node.arguments.positional:

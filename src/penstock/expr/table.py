@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from penstock.expr.budget import Frame, cost_of, deep_cost_of
+from penstock.expr.budget import HEADER, SLOT, Frame, cost_of
 from penstock.expr.scope import MISSING
 
 WordKind: TypeAlias = Literal["filter", "test", "function", "method"]
@@ -16,9 +16,12 @@ WordKind: TypeAlias = Literal["filter", "test", "function", "method"]
 class Entry(Struct, frozen=True):
     """`run` takes the value first (functions: their first argument), and before it the frame when `framed`.
 
+    A call pays for looking at all elements and characters of its arguments once, and for a result of that size. A word that
+    does more, or makes more, is `framed` and pays for that itself, before it does it.
+
     ours       Jinja has no such word
     cheap      costs the same whatever the size of the value
-    deep       looks at all that is inside the value, not only at its elements
+    slow       costs more than others before it looks at anything: dates, encodings
     undefined  is asked about undefined values too; all other words give undefined for undefined
     """
 
@@ -28,7 +31,7 @@ class Entry(Struct, frozen=True):
     summary: str
     ours: bool = False
     cheap: bool = False
-    deep: bool = False
+    slow: bool = False
     undefined: bool = False
     framed: bool = False
 
@@ -72,6 +75,10 @@ METHODS: dict[str, Entry] = {}
 TABLES: dict[WordKind, dict[str, Entry]] = {"filter": FILTERS, "test": TESTS, "function": FUNCTIONS, "method": METHODS}
 
 
+_CALL = 2
+_SLOW = 20
+
+
 def call(entry: Entry, frame: Frame, arguments: list[Any], named: dict[str, Any]) -> Any:
     """Undefined goes in, undefined comes out; the work is paid for before it is done."""
     everything = (*arguments, *named.values()) if named else arguments
@@ -82,11 +89,14 @@ def call(entry: Entry, frame: Frame, arguments: list[Any], named: dict[str, Any]
     if entry.cheap:
         frame.spend(1)
     else:
-        measure = deep_cost_of if entry.deep else cost_of
-        frame.spend(1 + sum(map(measure, everything)))
-    result = entry.run(frame, *arguments, **named) if entry.framed else entry.run(*arguments, **named)
-    if not entry.cheap and type(result) in (str, list, dict):
-        frame.spend(cost_of(result))
+        frame.spend((_SLOW if entry.slow else _CALL) + sum(map(cost_of, everything)))
+    if entry.framed:
+        return entry.run(frame, *arguments, **named)
+    result = entry.run(*arguments, **named)
+    if type(result) is str:
+        frame.hold(HEADER + (len(result) if result.isascii() else 4 * len(result)))
+    elif type(result) is list:
+        frame.hold(HEADER + SLOT * len(result))
     return result
 
 

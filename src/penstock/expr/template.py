@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from penstock.expr.budget import Frame
 from penstock.expr.errors import ExpressionError
 from penstock.expr.lexer import is_template
 from penstock.expr.parse import parse
@@ -17,7 +18,18 @@ from penstock.expr.rules import read_template
 from penstock.expr.scope import MISSING, Names, Scope
 from penstock.kernel.values import Json
 
-__all__ = ["MISSING", "ExpressionError", "Names", "Scope", "is_template", "render", "render_lenient", "roots", "truth"]
+__all__ = [
+    "MISSING",
+    "ExpressionError",
+    "Names",
+    "Scope",
+    "is_template",
+    "render",
+    "render_lenient",
+    "render_within",
+    "roots",
+    "truth",
+]
 
 _KEPT: Final = 4096
 _SCALARS: Final = frozenset({int, float, bool, type(None)})
@@ -41,9 +53,14 @@ def render_lenient(template: Json, scope: Scope) -> object:
     return _tree(template, scope, _lenient)
 
 
+def render_within(template: str, frame: Frame) -> object:
+    """The same as `render`, paid for with what this frame still has."""
+    return _strict(template)(frame, frame)
+
+
 def truth(condition: str, scope: Scope) -> bool:
     """Whether a condition holds, written bare or as one `{{ … }}`. What is undefined is false."""
-    return _condition(condition)(scope)
+    return bool(_condition(condition)(scope))
 
 
 def roots(template: Json) -> frozenset[str]:
@@ -68,7 +85,7 @@ def _lenient(text: str) -> Program:
 
 
 @lru_cache(_KEPT)
-def _condition(text: str) -> Callable[[Scope], bool]:
+def _condition(text: str) -> Program:
     return condition_program(text)
 
 

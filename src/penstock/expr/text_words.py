@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from penstock.expr.budget import MAX_WIDTH, check_text, check_width
+from penstock.expr.budget import HEADER, MAX_TEXT, MAX_WIDTH, SLOT, Frame, check_width, search_cost
 from penstock.expr.errors import Misuse
-from penstock.expr.values import elements, item, kind, shown, to_text
+from penstock.expr.values import elements, item, kind, scalar_text, shown, to_text
 
 
 def text_of(word: str, value: Any) -> str:
@@ -15,7 +15,7 @@ def text_of(word: str, value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, (bool, int, float)):
-        return to_text(value)
+        return scalar_text(value)
     raise Misuse(f"`{word}` takes text, not {kind(value)}")
 
 
@@ -25,50 +25,110 @@ def whole_of(word: str, value: Any) -> int:
     return value
 
 
-def upper(value: Any) -> str:
-    return text_of("upper", value).upper()
+def _converted(frame: Frame, word: str, value: Any) -> str:
+    """The text, paid for by the character, of which up to three may come."""
+    text = text_of(word, value)
+    frame.spend(len(text) >> 4)
+    frame.hold(HEADER + len(text) * (1 if text.isascii() else 12))
+    return text
 
 
-def lower(value: Any) -> str:
-    return text_of("lower", value).lower()
+def upper(frame: Frame, value: Any) -> str:
+    return _converted(frame, "upper", value).upper()
 
 
-def title(value: Any) -> str:
-    return text_of("title", value).title()
+def lower(frame: Frame, value: Any) -> str:
+    return _converted(frame, "lower", value).lower()
 
 
-def capitalize(value: Any) -> str:
-    return text_of("capitalize", value).capitalize()
+def title(frame: Frame, value: Any) -> str:
+    return _converted(frame, "title", value).title()
 
 
-def trim(value: Any, chars: Any = None) -> str:
-    return text_of("trim", value).strip(None if chars is None else text_of("trim", chars))
+def capitalize(frame: Frame, value: Any) -> str:
+    return _converted(frame, "capitalize", value).capitalize()
 
 
-def replace(value: Any, old: Any, new: Any, count: Any = None) -> str:
+def _stripped(frame: Frame, word: str, value: Any, chars: Any) -> tuple[str, str | None]:
+    text = text_of(word, value)
+    if chars is None:
+        return text, None
+    gone = text_of(word, chars)
+    frame.spend(len(text) * len(gone) >> 7)
+    return text, gone
+
+
+def trim(frame: Frame, value: Any, chars: Any = None) -> str:
+    text, gone = _stripped(frame, "trim", value, chars)
+    return text.strip(gone)
+
+
+def lstrip(frame: Frame, value: Any, chars: Any = None) -> str:
+    text, gone = _stripped(frame, "lstrip", value, chars)
+    return text.lstrip(gone)
+
+
+def rstrip(frame: Frame, value: Any, chars: Any = None) -> str:
+    text, gone = _stripped(frame, "rstrip", value, chars)
+    return text.rstrip(gone)
+
+
+def replace(frame: Frame, value: Any, old: Any, new: Any, count: Any = None) -> str:
     text, gone, come = (text_of("replace", part) for part in (value, old, new))
-    most = -1 if count is None else whole_of("replace", count)
-    hits = text.count(gone) if most < 0 else min(most, text.count(gone))
-    check_text(len(text) + hits * max(0, len(come) - len(gone)))
+    most = MAX_TEXT if count is None or whole_of("replace", count) < 0 else min(count, MAX_TEXT)
+    frame.spend(search_cost(text, gone) * 2)
+    hits = min(most, text.count(gone))
+    frame.spend(hits >> 2)
+    frame.text(len(text) + hits * max(0, len(come) - len(gone)), text, come)
     return text.replace(gone, come, most)
 
 
-def split(value: Any, sep: Any = None, maxsplit: Any = -1) -> list[str]:
+def split(frame: Frame, value: Any, sep: Any = None, maxsplit: Any = -1) -> list[str]:
     if sep == "":
         raise Misuse("`split` needs a separator that is not empty")
-    return text_of("split", value).split(None if sep is None else text_of("split", sep), whole_of("split", maxsplit))
+    text, most = text_of("split", value), whole_of("split", maxsplit)
+    if most < 0 or most > len(text):
+        most = len(text)
+    if sep is None:
+        # How many words there are is known only behind them; so many at most can be paid for.
+        most = min(most, frame.steps)
+        parts = text.split(None, most)
+        _pay_parts(frame, text, len(parts))
+        return parts
+    separator = text_of("split", sep)
+    frame.spend(search_cost(text, separator) * 2)
+    _pay_parts(frame, text, min(most, text.count(separator)) + 1)
+    return text.split(separator, most)
 
 
-def lines(value: Any) -> list[str]:
-    return text_of("lines", value).splitlines()
+def _pay_parts(frame: Frame, text: str, count: int) -> None:
+    frame.items(count, SLOT + HEADER)
+    frame.hold(len(text) * (1 if text.isascii() else 4))
 
 
-def join(value: Any, d: Any = "", attribute: Any = None) -> str:
+_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+
+
+def lines(frame: Frame, value: Any) -> list[str]:
+    text = text_of("lines", value)
+    frame.spend(len(text) >> 4)
+    _pay_parts(frame, text, 1 + sum(map(text.count, _BREAKS)))
+    return text.splitlines()
+
+
+def join(frame: Frame, value: Any, d: Any = "", attribute: Any = None) -> str:
     separator = text_of("join", d)
-    chosen = elements(value) if attribute is None else [item(element, attribute) for element in elements(value)]
-    parts = [to_text(part) for part in chosen]
-    check_text(sum(map(len, parts)) + len(separator) * max(0, len(parts) - 1))
+    chosen = elements(frame, value)
+    frame.items(len(chosen))
+    if attribute is not None:
+        chosen = [item(element, attribute) for element in chosen]
+    parts = [to_text(frame, part) for part in chosen]
+    frame.text(sum(map(len, parts)) + len(separator) * max(0, len(parts) - 1), separator, *parts)
     return separator.join(parts)
+
+
+def join_method(frame: Frame, value: Any, parts: Any) -> str:
+    return join(frame, parts, value)
 
 
 def truncate(value: Any, length: Any = 255, killwords: Any = False, end: Any = "...") -> str:
@@ -81,32 +141,40 @@ def truncate(value: Any, length: Any = 255, killwords: Any = False, end: Any = "
     return (cut if killwords or " " not in cut else cut.rsplit(" ", 1)[0]) + tail
 
 
-def indent(value: Any, width: Any = 4, first: Any = False, blank: Any = False) -> str:
+def indent(frame: Frame, value: Any, width: Any = 4, first: Any = False, blank: Any = False) -> str:
     text = text_of("indent", value)
     if isinstance(width, str):
         margin = width
     else:
         check_width(whole_of("indent", width))
         margin = " " * width
-    check_text(len(text) + (text.count("\n") + 1) * len(margin))
+    count = text.count("\n") + 1
+    frame.items(count, SLOT + HEADER)
+    frame.text(len(text) + count * len(margin), text, margin)
     rows = text.split("\n")
     kept = [row if (index == 0 and not first) or not (row or blank) else margin + row for index, row in enumerate(rows)]
     return "\n".join(kept)
 
 
-def center(value: Any, width: Any = 80) -> str:
-    check_width(whole_of("center", width))
-    return text_of("center", value).center(width)
+def _padded(frame: Frame, word: str, value: Any, width: Any, fill: str = " ") -> str:
+    check_width(whole_of(word, width))
+    text = text_of(word, value)
+    frame.text(max(width, len(text)), text, fill)
+    return text
 
 
-def ljust(value: Any, width: Any, fill: Any = " ") -> str:
-    check_width(whole_of("ljust", width))
-    return text_of("ljust", value).ljust(width, _one_character("ljust", fill))
+def center(frame: Frame, value: Any, width: Any = 80) -> str:
+    return _padded(frame, "center", value, width).center(max(width, 0))
 
 
-def rjust(value: Any, width: Any, fill: Any = " ") -> str:
-    check_width(whole_of("rjust", width))
-    return text_of("rjust", value).rjust(width, _one_character("rjust", fill))
+def ljust(frame: Frame, value: Any, width: Any, fill: Any = " ") -> str:
+    with_ = _one_character("ljust", fill)
+    return _padded(frame, "ljust", value, width, with_).ljust(max(width, 0), with_)
+
+
+def rjust(frame: Frame, value: Any, width: Any, fill: Any = " ") -> str:
+    with_ = _one_character("rjust", fill)
+    return _padded(frame, "rjust", value, width, with_).rjust(max(width, 0), with_)
 
 
 def _one_character(word: str, fill: Any) -> str:
@@ -115,60 +183,76 @@ def _one_character(word: str, fill: Any) -> str:
     return fill
 
 
+# A whole number has at most as many digits as Python writes.
+_LONGEST_NUMBER = 4300
 _SPEC = re.compile(
     r"%(?:\((?P<key>[^)]*)\))?(?P<flags>[-+ #0]*)(?P<width>\d*)(?:\.(?P<precision>\d+))?(?P<type>.?)", re.DOTALL
 )
 
 
-def format_(value: Any, *arguments: Any, **named: Any) -> str:
+def format_(frame: Frame, value: Any, *arguments: Any, **named: Any) -> str:
     """The printf way: `%s`, `%d`, `%05.2f`, `%(name)s`."""
     template = text_of("format", value)
     length = len(template)
+    # Each `%` may take a value of its own, or the same one by name.
+    count = template.count("%")
+    frame.spend(count * 8 + len(template) // 16)
     for spec in _SPEC.finditer(template):
         if spec["type"] not in tuple("sdifeEgGxXo%"):
             raise Misuse(f"`{spec.group()}` is not a format this language knows; use `%s`, `%d`, `%.2f` …")
         for width in (spec["width"], spec["precision"]):
             check_width(int(width) if width and len(width) < 9 else MAX_WIDTH + 1 if width else 0)
             length += int(width or 0)
-    written = [argument if isinstance(argument, (int, float)) else to_text(argument) for argument in arguments]
-    pairs = {key: inner if isinstance(inner, (int, float)) else to_text(inner) for key, inner in named.items()}
-    check_text(length + sum(len(part) for part in (*written, *pairs.values()) if isinstance(part, str)))
+    written = [argument if isinstance(argument, (int, float)) else to_text(frame, argument) for argument in arguments]
+    pairs = {key: inner if isinstance(inner, (int, float)) else to_text(frame, inner) for key, inner in named.items()}
+    texts = [part for part in (*written, *pairs.values()) if isinstance(part, str)]
+    numbers = count if pairs else len(written) - len(texts)
+    length += sum(map(len, texts)) * (count if pairs else 1) + _LONGEST_NUMBER * numbers
+    frame.text(length, template, *texts)
     try:
         return template % (pairs or tuple(written))
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         raise Misuse(f"the values do not fit the format {shown(template)}: {error}") from None
 
 
-def urlencode(value: Any) -> str:
+def urlencode(frame: Frame, value: Any) -> str:
     """A text is quoted; a mapping or a list of pairs becomes a query string."""
     from collections.abc import Mapping
-    from urllib.parse import quote
 
     if isinstance(value, Mapping):
         pairs = [(key, inner) for key, inner in value.items() if inner is not None]
     elif isinstance(value, (str, int, float)):
-        text = text_of("urlencode", value)
-        check_text(len(text) * 3)
-        return quote(text, safe="/")
+        return _quoted(frame, text_of("urlencode", value), "/")
     else:
-        pairs = [_pair(element) for element in elements(value)]
-    parts = [f"{quote(to_text(key), safe='')}={quote(to_text(inner), safe='')}" for key, inner in pairs]
-    check_text(sum(map(len, parts)))
+        pairs = [_pair(frame, element) for element in elements(frame, value)]
+    parts = [f"{_quoted(frame, to_text(frame, key))}={_quoted(frame, to_text(frame, inner))}" for key, inner in pairs]
+    frame.text(sum(map(len, parts)))
     return "&".join(parts)
 
 
-def _pair(element: Any) -> tuple[Any, Any]:
-    if isinstance(element, str) or len(elements(element)) != 2:
+def _quoted(frame: Frame, text: str, safe: str = "") -> str:
+    from urllib.parse import quote
+
+    frame.spend(8 + (len(text) >> 1 if not text.isalnum() or not text.isascii() else len(text) >> 7))
+    frame.text(len(text) * (3 if text.isascii() else 12))
+    try:
+        return quote(text, safe=safe)
+    except UnicodeEncodeError:
+        raise Misuse("`urlencode` cannot write half of a surrogate pair") from None
+
+
+def _pair(frame: Frame, element: Any) -> tuple[Any, Any]:
+    if isinstance(element, str) or len(elements(frame, element)) != 2:
         raise Misuse("`urlencode` takes text, a mapping or a list of pairs")
-    first, second = element
+    first, second = elements(frame, element)
     return first, second
 
 
-def b64encode(value: Any) -> str:
+def b64encode(frame: Frame, value: Any) -> str:
     from binascii import b2a_base64
 
     data = value if isinstance(value, bytes) else text_of("b64encode", value).encode("utf-8", "surrogatepass")
-    check_text(len(data) * 2)
+    frame.text(len(data) * 2)
     return b2a_base64(data, newline=False).decode("ascii")
 
 
@@ -184,9 +268,10 @@ def b64decode(value: Any) -> str:
         raise Misuse("`b64decode` was given something that is not base64 of UTF-8 text") from None
 
 
-def sha256(value: Any) -> str:
+def sha256(frame: Frame, value: Any) -> str:
     from hashlib import sha256 as digest
 
+    frame.spend(8 + (len(value) >> 4 if isinstance(value, (str, bytes)) else 0))
     data = value if isinstance(value, bytes) else text_of("sha256", value).encode("utf-8", "surrogatepass")
     return digest(data, usedforsecurity=False).hexdigest()
 
@@ -197,11 +282,3 @@ def startswith(value: Any, prefix: Any) -> bool:
 
 def endswith(value: Any, suffix: Any) -> bool:
     return text_of("endswith", value).endswith(text_of("endswith", suffix))
-
-
-def lstrip(value: Any, chars: Any = None) -> str:
-    return text_of("lstrip", value).lstrip(None if chars is None else text_of("lstrip", chars))
-
-
-def rstrip(value: Any, chars: Any = None) -> str:
-    return text_of("rstrip", value).rstrip(None if chars is None else text_of("rstrip", chars))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from penstock.expr.budget import MAX_BITS, MAX_ITEMS, check_items, check_text, deep_size
+from penstock.expr.budget import HEADER, MAX_BITS, SLOT, Frame, check_items, check_text, search_cost
 from penstock.expr.errors import Misuse
 from penstock.expr.scope import MISSING, Missing
 
@@ -42,7 +42,12 @@ def kind(value: Any) -> str:
 
 def shown(value: Any) -> str:
     """A short value for a message."""
-    text = repr(value) if type(value) in _SCALARS else kind(value)
+    if type(value) is str:
+        value = value[:100]
+    try:
+        text = repr(value) if type(value) in _SCALARS else kind(value)
+    except ValueError:
+        return "a number of very many digits"
     return text if len(text) <= 40 else text[:37] + "…" + text[-1:]
 
 
@@ -73,7 +78,7 @@ def item(value: Any, key: Any) -> Any:
     return MISSING
 
 
-def sliced(value: Any, first: Any, last: Any, step: Any) -> Any:
+def sliced(frame: Frame, value: Any, first: Any, last: Any, step: Any) -> Any:
     if value is MISSING or first is MISSING or last is MISSING or step is MISSING:
         return MISSING
     if not isinstance(value, Sequence):
@@ -83,15 +88,24 @@ def sliced(value: Any, first: Any, last: Any, step: Any) -> Any:
             raise Misuse(f"a slice takes whole numbers, not {kind(bound)}")
     if step == 0:
         raise Misuse("the step of a slice cannot be 0")
+    if type(value) is range:
+        frame.spend(1)
+        return value[first:last:step]
+    length = len(range(*slice(first, last, step).indices(len(value))))
+    if isinstance(value, str):
+        frame.text(length, value)
+        return value[first:last:step]
+    frame.items(length)
     part = value[first:last:step]
-    return part if isinstance(part, (str, list, range)) else list(part)
+    return part if isinstance(part, list) else list(part)
 
 
-def elements(value: Any) -> Sequence[Any]:
-    """What a loop or a word walks over."""
+def elements(frame: Frame, value: Any) -> Sequence[Any]:
+    """What a loop or a word walks over. What has to be made for that is paid for; walking is paid for by who walks."""
     if isinstance(value, (list, tuple)):
         return value
     if isinstance(value, (str, Mapping)):
+        frame.items(len(value), SLOT + HEADER if isinstance(value, str) and not value.isascii() else SLOT)
         return list(value)
     if isinstance(value, Sequence) and not isinstance(value, bytes):
         check_items(len(value))
@@ -99,69 +113,116 @@ def elements(value: Any) -> Sequence[Any]:
     raise Misuse(f"{kind(value)} has no elements to go through")
 
 
-def to_text(value: Any) -> str:
+def to_text(frame: Frame, value: Any) -> str:
     """How a value is written inside a text. An opaque object writes itself."""
     if type(value) is str:
         return value
     if value is None or type(value) in _NUMBERS:
-        return _scalar(value)
+        return scalar_text(value)
     if isinstance(value, Mapping) or is_sequence(value):
         written: list[str] = []
-        _write(value, written, [0])
+        _Writing(frame).write(value, written)
+        frame.text(sum(map(len, written)), *written[:1000])
         return "".join(written)
     return str(value)
 
 
-def _scalar(value: Any) -> str:
+def scalar_text(value: Any) -> str:
     try:
         return str(value)
     except ValueError:
         raise Misuse("the number has too many digits to be written") from None
 
 
-def _write(value: Any, written: list[str], size: list[int]) -> None:
+class _Writing:
     """Python's way of writing lists and mappings, except that opaque objects inside write themselves as they do outside."""
-    if isinstance(value, Mapping):
-        separator = "{"
-        for key, inner in value.items():
-            written.append(f"{separator}{key!r}: ")
-            _write(inner, written, size)
-            separator = ", "
-        written.append("}" if separator == ", " else "{}")
-    elif is_sequence(value):
-        check_items(len(value))
-        separator = "["
-        for inner in value:
-            written.append(separator)
-            _write(inner, written, size)
-            separator = ", "
-        written.append("]" if separator == ", " else "[]")
-    else:
-        written.append(repr(value) if isinstance(value, str) else to_text(value))
-    size[0] += len(written[-1]) + 2
-    check_text(size[0])
-    if len(written) > MAX_ITEMS:
-        raise Misuse("the value is too large to be written as text")
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self.size = 0
+
+    def write(self, value: Any, written: list[str]) -> None:
+        if isinstance(value, Mapping):
+            self._pay(len(value))
+            separator = "{"
+            for key, inner in value.items():
+                self._add(f"{separator}{self._quoted(key)}: ", written)
+                self.write(inner, written)
+                separator = ", "
+            self._add("}" if separator == ", " else "{}", written)
+        elif is_sequence(value):
+            check_items(len(value))
+            self._pay(len(value))
+            separator = "["
+            for inner in value:
+                written.append(separator)
+                self.write(inner, written)
+                separator = ", "
+            self._add("]" if separator == ", " else "[]", written)
+        else:
+            self._add(self._quoted(value), written)
+
+    def _quoted(self, value: Any) -> str:
+        if not isinstance(value, str):
+            return to_text(self.frame, value)
+        # Quoting looks at each character, and may write ten for one.
+        self.frame.spend(len(value) >> 4)
+        self.frame.hold(len(value) * (1 if value.isascii() else 4))
+        return repr(value)
+
+    def _pay(self, count: int) -> None:
+        self.frame.spend(1 + 4 * count)
+        self.frame.hold(count * (SLOT + HEADER))
+
+    def _add(self, text: str, written: list[str]) -> None:
+        written.append(text)
+        self.size += len(text) + 2
+        check_text(self.size)
 
 
-def equal(value: Any, other: Any) -> bool:
-    if value == other:
-        return True
+def equal(frame: Frame, value: Any, other: Any) -> bool:
+    """Lists and mappings are compared part by part, so a view equals what it shows; each pair of parts is paid for."""
     if type(value) in _SCALARS or type(other) in _SCALARS:
-        return False
-    # A view does not compare equal to the list or mapping it shows, so views are compared part by part.
-    if isinstance(value, Mapping) and isinstance(other, Mapping):
-        return len(value) == len(other) and all(key in other and equal(value[key], other[key]) for key in value)
-    if is_sequence(value) and is_sequence(other):
-        return len(value) == len(other) and all(map(equal, value, other))
-    return False
+        return _scalars_equal(frame, value, other)
+    pairs = [(value, other)]
+    while pairs:
+        left, right = pairs.pop()
+        if left is right:
+            continue
+        if isinstance(left, Mapping) and isinstance(right, Mapping):
+            if len(left) != len(right):
+                return False
+            frame.spend(2 + 2 * len(left))
+            inner = [(left[key], right.get(key, MISSING)) for key in left]
+        elif is_sequence(left) and is_sequence(right):
+            if len(left) != len(right):
+                return False
+            frame.spend(2 + 2 * len(left))
+            inner = list(zip(left, right, strict=True))
+        elif left == right:
+            continue
+        else:
+            return False
+        for pair in inner:
+            if type(pair[0]) in _SCALARS or type(pair[1]) in _SCALARS:
+                if pair[0] is not pair[1] and not _scalars_equal(frame, *pair):
+                    return False
+            else:
+                pairs.append(pair)
+    return True
 
 
-def not_equal(value: Any, other: Any) -> bool:
-    return not equal(value, other)
+def _scalars_equal(frame: Frame, value: Any, other: Any) -> bool:
+    if type(value) is str and type(other) is str and len(value) == len(other):
+        frame.spend(len(value) >> 7)
+    return bool(value == other)
 
 
-def contained(value: Any, container: Any) -> bool:
+def not_equal(frame: Frame, value: Any, other: Any) -> bool:
+    return not equal(frame, value, other)
+
+
+def contained(frame: Frame, value: Any, container: Any) -> bool:
     if container is MISSING or value is MISSING or container is None:
         return False
     if isinstance(container, str):
@@ -169,37 +230,72 @@ def contained(value: Any, container: Any) -> bool:
             return False
         if not isinstance(value, str):
             raise Misuse(f"`in` looks for text in text, not for {kind(value)}")
+        frame.spend(search_cost(container, value))
         return value in container
     if isinstance(container, Mapping):
         return type(value) in _SCALARS and value in container
-    if type(container) is list and type(value) in _SCALARS:
-        return value in container
     if is_sequence(container):
-        return value in container or (
-            type(value) not in _SCALARS and any(equal(value, element) for element in container)
-        )
+        return position(frame, value, container) is not None
     raise Misuse(f"`in` needs a list, a mapping or text on its right, not {kind(container)}")
 
 
-def not_contained(value: Any, container: Any) -> bool:
-    return not contained(value, container)
-
-
-def _ordered(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], bool]:
-    def ordered(value: Any, other: Any) -> bool:
+def position(frame: Frame, value: Any, container: Sequence[Any]) -> int | None:
+    """Where a value first is in a list, or None."""
+    if type(value) in _SCALARS and type(container) in (list, tuple, range):
+        # Sixteen short values are compared in one step; a long text is compared with each element as far as they agree.
+        if type(container) is not range:
+            frame.spend(2 + (len(container) >> 4) + len(container) * (len(value) >> 7 if type(value) is str else 0))
+        elif type(value) not in _NUMBERS:
+            return None
         try:
-            return bool(compare(value, other))
-        except TypeError:
-            # Nothing is known about the order of what is not there.
-            if value is None or other is None or value is MISSING or other is MISSING:
-                return False
-            hint = "; convert one with `| int`, `| float` or `| string`" if str in (type(value), type(other)) else ""
-            raise Misuse(f"{kind(value)} cannot be compared with {kind(other)}{hint}") from None
+            return container.index(value)
+        except ValueError:
+            return None
+    for index, element in enumerate(container):
+        frame.spend(1)
+        if equal(frame, value, element):
+            return index
+    return None
+
+
+def not_contained(frame: Frame, value: Any, container: Any) -> bool:
+    return not contained(frame, value, container)
+
+
+class Unordered(Misuse):
+    """Two values of which none comes before the other."""
+
+
+def before(frame: Frame, value: Any, other: Any, compare: Callable[[Any, Any], Any] = operator.lt) -> bool:
+    """Whether `compare` holds; lists are compared by their first parts that differ."""
+    while is_sequence(value) and is_sequence(other):
+        frame.spend(1 + min(len(value), len(other)))
+        for left, right in zip(value, other, strict=False):
+            if left is not right and not equal(frame, left, right):
+                value, other = left, right
+                break
+        else:
+            value, other = len(value), len(other)
+    if type(value) is str and type(other) is str:
+        frame.spend(min(len(value), len(other)) >> 7)
+    try:
+        return bool(compare(value, other))
+    except TypeError:
+        hint = "; convert one with `| int`, `| float` or `| string`" if str in (type(value), type(other)) else ""
+        raise Unordered(f"{kind(value)} cannot be compared with {kind(other)}{hint}") from None
+
+
+def _ordered(compare: Callable[[Any, Any], Any]) -> Callable[[Frame, Any, Any], bool]:
+    def ordered(frame: Frame, value: Any, other: Any) -> bool:
+        # Nothing is known about the order of what is not there.
+        if value is None or other is None or value is MISSING or other is MISSING:
+            return False
+        return before(frame, value, other, compare)
 
     return ordered
 
 
-COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+COMPARISONS: dict[str, Callable[[Frame, Any, Any], bool]] = {
     "==": equal,
     "!=": not_equal,
     "<": _ordered(operator.lt),
@@ -211,39 +307,42 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def add(left: Any, right: Any) -> Any:
+def add(frame: Frame, left: Any, right: Any) -> Any:
     if type(left) in _NUMBERS and type(right) in _NUMBERS:
-        return _number(left + right)
+        return _calculated(operator.add, left, right)
     if left is MISSING or right is MISSING:
         return MISSING
     if isinstance(left, str) and isinstance(right, str):
-        check_text(len(left) + len(right))
+        frame.text(len(left) + len(right), left, right)
         return left + right
     if is_sequence(left) and is_sequence(right):
-        check_items(len(left) + len(right))
+        frame.items(len(left) + len(right))
         return [*left, *right]
     hint = "; to join text, use `~`" if str in (type(left), type(right)) else ""
     raise Misuse(f"{kind(left)} and {kind(right)} cannot be added{hint}")
 
 
-def multiply(left: Any, right: Any) -> Any:
+def multiply(frame: Frame, left: Any, right: Any) -> Any:
     if type(left) in _NUMBERS and type(right) in _NUMBERS:
-        return _number(left * right)
+        return _calculated(operator.mul, left, right)
     if left is MISSING or right is MISSING:
         return MISSING
     if type(left) is int:
         left, right = right, left
-    if type(right) is int and isinstance(left, str):
-        check_text(len(left) * max(right, 0))
-        return left * right
-    if type(right) is int and is_sequence(left):
-        check_items(len(left) * max(right, 0))
-        check_items(deep_size(left, 10**6) * max(right, 0))
+    if type(right) is int and (isinstance(left, str) or is_sequence(left)):
+        length = len(left) * max(right, 0)
+        if isinstance(left, str):
+            frame.text(length, left)
+            return left * right if length else ""
+        frame.items(length)
+        if not length:
+            return []
+        frame.copies(left, right)
         return list(left) * right
     raise Misuse(f"{kind(left)} and {kind(right)} cannot be multiplied")
 
 
-def power(left: Any, right: Any) -> Any:
+def power(frame: Frame, left: Any, right: Any) -> Any:
     if left is MISSING or right is MISSING:
         return MISSING
     _both_numbers("**", left, right)
@@ -256,8 +355,8 @@ def power(left: Any, right: Any) -> Any:
     return result
 
 
-def _arithmetic(sign: str, calculate: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def arithmetic(left: Any, right: Any) -> Any:
+def _arithmetic(sign: str, calculate: Callable[[Any, Any], Any]) -> Callable[[Frame, Any, Any], Any]:
+    def arithmetic(frame: Frame, left: Any, right: Any) -> Any:
         if left is MISSING or right is MISSING:
             return MISSING
         _both_numbers(sign, left, right)
@@ -302,7 +401,7 @@ def positive(value: Any) -> Any:
     return +value
 
 
-ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+ARITHMETIC: dict[str, Callable[[Frame, Any, Any], Any]] = {
     "+": add,
     "-": _arithmetic("-", operator.sub),
     "*": multiply,

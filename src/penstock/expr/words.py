@@ -33,10 +33,11 @@ PATTERN_WORDS: Final = frozenset({"regex_replace", "regex_search", "regex_findal
 
 
 def _add(kind: WordKind, names: str, run: Callable[..., Any], summary: str, traits: str = "") -> None:
-    """`names` are the name and its aliases; `traits` are those of an Entry."""
+    """`names` are the name and its aliases; `traits` are those of an Entry. What takes a frame is framed."""
+    framed = run.__code__.co_varnames[:1] == ("frame",)
     for name in names.split():
         flags = dict.fromkeys(traits.split(), True)
-        TABLES[kind][name] = Entry(name, kind, run, summary, **flags)
+        TABLES[kind][name] = Entry(name, kind, run, summary, framed=framed, **flags)
 
 
 def _filter(names: str, run: Callable[..., Any], summary: str, traits: str = "") -> None:
@@ -62,9 +63,9 @@ _filter(
     "This value instead of an undefined one; with `true`, also instead of an empty one.",
     "cheap undefined",
 )
-_filter("string", to_text, "The value written as text.", "deep")
+_filter("string", to_text, "The value written as text.")
 _filter("bool", number_words.bool_, "True or false, also of texts such as `yes` and `off`.", "ours")
-_filter("tojson", item_words.tojson, "The value as JSON text.", "deep")
+_filter("tojson", item_words.tojson, "The value as JSON text.")
 _filter("fromjson", item_words.fromjson, "The value that a JSON text stands for.", "ours")
 
 # Numbers
@@ -88,36 +89,39 @@ _filter("indent", text_words.indent, "Every line but the first moved to the righ
 _filter("center", text_words.center, "The text in the middle of so many characters.")
 _filter("ljust", text_words.ljust, "The text filled up on its right.", "ours")
 _filter("rjust", text_words.rjust, "The text filled up on its left: `7 | string | rjust(3, '0')`.", "ours")
-_filter("format", text_words.format_, "printf-style: `'%s-%03d' | format(a, b)`.")
-_filter("urlencode", text_words.urlencode, "Text quoted for a URL; a mapping becomes a query string.")
-_filter("b64encode", text_words.b64encode, "Base64 of the text.", "ours")
-_filter("b64decode", text_words.b64decode, "The text that a base64 text stands for.", "ours")
-_filter("sha256", text_words.sha256, "The SHA-256 of the text, in hexadecimal.", "ours")
+_filter("format", text_words.format_, "printf-style: `'%s-%03d' | format(a, b)`.", "slow")
+_filter("urlencode", text_words.urlencode, "Text quoted for a URL; a mapping becomes a query string.", "slow")
+_filter("b64encode", text_words.b64encode, "Base64 of the text.", "ours slow")
+_filter("b64decode", text_words.b64decode, "The text that a base64 text stands for.", "ours slow")
+_filter("sha256", text_words.sha256, "The SHA-256 of the text, in hexadecimal.", "ours slow")
 _filter(
     "regex_replace",
     regex.regex_replace,
     r"Every match replaced; `\1` in the replacement is the first group.",
-    "ours framed",
+    "ours",
 )
-_filter(
-    "regex_search", regex.regex_search, "The first match, or one group of it; null when there is none.", "ours framed"
-)
-_filter("regex_findall", regex.regex_findall, "A list of all matches.", "ours framed")
+_filter("regex_search", regex.regex_search, "The first match, or one group of it; null when there is none.", "ours")
+_filter("regex_findall", regex.regex_findall, "A list of all matches.", "ours")
 
 # Dates
-_filter("to_datetime", date_words.to_datetime, "ISO text of a time written in another format.", "ours")
-_filter("strftime", date_words.strftime, "A time written in this format.", "ours")
-_filter("timestamp", date_words.timestamp, "Seconds since 1970 of a time.", "ours")
+_filter("to_datetime", date_words.to_datetime, "ISO text of a time written in another format.", "ours slow")
+_filter("strftime", date_words.strftime, "A time written in this format.", "ours slow")
+_filter("timestamp", date_words.timestamp, "Seconds since 1970 of a time.", "ours slow")
 _filter(
-    "date_add", date_words.date_add, "A time moved by so many days, hours …; negative numbers move it back.", "ours"
+    "date_add",
+    date_words.date_add,
+    "A time moved by so many days, hours …; negative numbers move it back.",
+    "ours slow",
 )
 _filter(
     "date_diff",
     date_words.date_diff,
     "How far a time is after another, in `seconds`, `minutes`, `hours`, `days` or `weeks`.",
-    "ours",
+    "ours slow",
 )
-_filter("date_trunc", date_words.date_trunc, "The begin of the `year`, `month`, `day`, `hour` … of a time.", "ours")
+_filter(
+    "date_trunc", date_words.date_trunc, "The begin of the `year`, `month`, `day`, `hour` … of a time.", "ours slow"
+)
 
 # Lists and mappings
 _filter("length count", item_words.length, "How many elements, keys or characters.", "cheap")
@@ -130,7 +134,7 @@ _filter("dictsort", item_words.dictsort, "The pairs of a mapping in order of the
 _filter("min", item_words.min_, "The smallest element; undefined when there is none.")
 _filter("max", item_words.max_, "The largest element; undefined when there is none.")
 _filter("sum", item_words.sum_filter, "The sum of the elements, or of an attribute of them.")
-_filter("unique", item_words.unique, "Every element once, in the order of first appearance.", "deep")
+_filter("unique", item_words.unique, "Every element once, in the order of first appearance.")
 _filter("groupby", item_words.groupby, "Pairs of a value of the attribute and the list of elements that have it.")
 _filter("batch", item_words.batch, "Lists of so many elements each.")
 _filter("flatten", item_words.flatten, "The elements of the lists inside, down to so many levels.", "ours")
@@ -140,11 +144,11 @@ _filter("values", item_words.values, "The values of a mapping.", "ours")
 _filter("combine", item_words.combine, "One mapping of several; later ones win.", "ours")
 _filter("zip", item_words.zip_, "Lists of the first elements, the second ones, and so on.", "ours")
 _filter("pluck", item_words.pluck, "The same attribute of every element; `map(attribute=…)` does the same.", "ours")
-_filter("map", choosing_words.map_, "A filter applied to every element, or an attribute of every element.", "framed")
-_filter("select", choosing_words.select, "The elements that are true, or pass a test.", "framed")
-_filter("reject", choosing_words.reject, "The elements that are not true, or fail a test.", "framed")
-_filter("selectattr", choosing_words.selectattr, "The elements whose attribute is true, or passes a test.", "framed")
-_filter("rejectattr", choosing_words.rejectattr, "The elements whose attribute is not true, or fails a test.", "framed")
+_filter("map", choosing_words.map_, "A filter applied to every element, or an attribute of every element.")
+_filter("select", choosing_words.select, "The elements that are true, or pass a test.")
+_filter("reject", choosing_words.reject, "The elements that are not true, or fail a test.")
+_filter("selectattr", choosing_words.selectattr, "The elements whose attribute is true, or passes a test.")
+_filter("rejectattr", choosing_words.rejectattr, "The elements whose attribute is not true, or fails a test.")
 
 _test("defined", lambda value: value is not MISSING, "There is such a value.", "cheap undefined")
 _test("undefined", lambda value: value is MISSING, "There is no such value.", "cheap undefined")
@@ -167,10 +171,10 @@ _test("odd", lambda value: number_words.number_of("odd", value) % 2 == 1, "It is
 _test("divisibleby", number_words.divisible, "It can be divided by this number.")
 _test("startingwith", text_words.startswith, "The text starts so.", "ours")
 _test("endingwith", text_words.endswith, "The text ends so.", "ours")
-_test("matching", regex.matching, "The pattern is found in the text.", "ours framed")
-_test("in", COMPARISONS["in"], "It is among these.", "")
-_test("eq equalto ==", COMPARISONS["=="], "It is equal to this.", "")
-_test("ne !=", COMPARISONS["!="], "It is not equal to this.", "")
+_test("matching", regex.matching, "The pattern is found in the text.", "ours")
+_test("in", COMPARISONS["in"], "It is among these.")
+_test("eq equalto ==", COMPARISONS["=="], "It is equal to this.")
+_test("ne !=", COMPARISONS["!="], "It is not equal to this.")
 _test("lt lessthan <", COMPARISONS["<"], "It is less than this.")
 _test("le <=", COMPARISONS["<="], "It is at most this.")
 _test("gt greaterthan >", COMPARISONS[">"], "It is more than this.")
@@ -187,7 +191,7 @@ _function("sum", number_words.sum_, "The sum of the elements.", "ours")
 _function("round", number_words.round_function, "The nearest whole number, or rounded to so many digits.", "ours")
 _function("int", number_words.int_, "A whole number of a text or number.", "ours")
 _function("float", number_words.float_, "A number of a text.", "ours")
-_function("str", to_text, "The value written as text.", "ours deep")
+_function("str", to_text, "The value written as text.", "ours")
 _function("bool", number_words.bool_, "True or false, also of texts such as `yes` and `off`.", "ours")
 _function("list", item_words.list_, "A new list of the elements.", "ours")
 _function("dict", item_words.dict_, "A mapping: `dict(a=1, b=2)`.")
@@ -210,8 +214,6 @@ _method("split", text_words.split, "A list of the parts between the separators."
 _method("replace", text_words.replace, "Every `old` replaced by `new`.")
 _method("startswith", text_words.startswith, "The text starts so.")
 _method("endswith", text_words.endswith, "The text ends so.")
-_method(
-    "join", lambda value, parts: text_words.join(parts, value), "The elements as one text, with this text between them."
-)
+_method("join", text_words.join_method, "The elements as one text, with this text between them.")
 _method("count", item_words.count, "How often it is in the text or list.")
 _method("index", item_words.index, "At which place it first is in the text or list; an error when it is not.")

@@ -6,12 +6,14 @@ beside it in the catalog, then in the catalog as a whole. A document from a file
 
 from __future__ import annotations
 
+import asyncio
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from penstock.kernel.errors import Refused
+from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.net import Net
 from penstock.ports.components import ComponentCatalog
 from penstock.ports.control import ControlStore, Filed
@@ -25,6 +27,26 @@ if TYPE_CHECKING:
 MARK = "catalog:"
 MOST_COMPILED = 500
 """So many documents are kept compiled; the others are compiled again when they are needed."""
+
+
+T = TypeVar("T")
+
+COMPILE_S = 60.0
+"""Nobody waits longer for a document to be checked."""
+# Few, and of their own: however many documents are sent, those who drive executions find their threads free.
+_COMPILING = ThreadPoolExecutor(4, "compile")
+
+
+async def compiling(job: Callable[[], T], patience_s: float = COMPILE_S) -> T:
+    """Do what reads and checks a document away from the event loop: a stranger wrote it, and may have made it slow."""
+    work = asyncio.get_running_loop().run_in_executor(_COMPILING, job)
+    try:
+        return await asyncio.wait_for(work, patience_s)
+    except TimeoutError:
+        raise Unavailable(
+            f"the document was not checked within {patience_s:g} s",
+            "others are being checked at the same time, or it is very large: split it into sub-playbooks or joblets",
+        ) from None
 
 
 class NotFiled(Refused):
@@ -41,6 +63,13 @@ class CatalogDocuments(Documents):
         while len(self._compiled) > MOST_COMPILED:
             self._compiled.pop(next(iter(self._compiled)), None)
         return found
+
+    async def prepared(self, document: Pinned) -> tuple[Net, Compiled | CompiledJob]:
+        found = self._compiled.get(document)
+        return found if found is not None else await compiling(lambda: self.compile(document))
+
+    async def sought(self, path: str, folder: Path, sent: Mapping[str, str] | None = None) -> Pinned:
+        return await compiling(lambda: self.find(path, folder, sent))
 
     def examined(self, document: Pinned, *, strict: bool = False) -> Compiled | CompiledJob:
         """With all its problems, whatever they are."""

@@ -132,6 +132,14 @@ class Documents:
             found = self._compiled[document] = (compiled.net, compiled)
         return found
 
+    async def prepared(self, document: Pinned) -> tuple[Net, Compiled | CompiledJob]:
+        """As `compile`. A server, whose event loop others wait for, does it elsewhere."""
+        return self.compile(document)
+
+    async def sought(self, path: str, folder: Path, sent: Mapping[str, str] | None = None) -> Pinned:
+        """As `find`, in the same way."""
+        return self.find(path, folder, sent)
+
     def _again(self, document: Pinned) -> Compiled | CompiledJob:
         if kind_of(document.text) == "playbook":
             return compile_text(document.text, document.file, self._catalog, strict=self._strict)

@@ -95,7 +95,7 @@ class ExecutionHost:
         outputs: tuple[str, ...] = (),
         sample: int | None = None,
     ) -> Driver:
-        net, _ = self.documents.compile(document)
+        net, _ = await self.documents.prepared(document)
         keys = await self._unlock(net, workload, document)
         workload = self._hidden(workload, keys)
         self.record(opening(net, ROOT, workload, trace_id=trace_id))
@@ -105,7 +105,7 @@ class ExecutionHost:
 
     async def take_up_root(self, document: Pinned, outputs: tuple[str, ...] = ()) -> Driver:
         """The root of an execution whose state was folded from the log."""
-        net, _ = self.documents.compile(document)
+        net, _ = await self.documents.prepared(document)
         state = self.stream.tree.root
         keys = await self._unlock(net, state.workload, document)
         return self._driver(document, net, state.workload, keys, state, None, 0, outputs)
@@ -332,8 +332,11 @@ class ExecutionHost:
         before = failed_before(caller, self.stream.tree) if known is None else None
         folder = caller.folder or caller.setting.folder
         pinned_before = known or before
-        document = Pinned.from_mapping(pinned_before.document) if pinned_before else self._document(place, path, folder)
-        net, _ = self.documents.compile(document)
+        if pinned_before is not None:
+            document = Pinned.from_mapping(pinned_before.document)
+        else:
+            document = await self._document(place, path, folder)
+        net, _ = await self.documents.prepared(document)
         if return_step is not None and net.kind == "playbook" and return_step not in net.nodes:
             label = did_you_mean(return_step, net.nodes)
             raise Refused(
@@ -350,10 +353,10 @@ class ExecutionHost:
         state = self.stream.tree.executions[place.id]
         return self._driver(document, net, given, keys, state, caller.iteration, depth, outputs), known is None
 
-    def _document(self, place: Place, path: str, folder: Path) -> Pinned:
+    async def _document(self, place: Place, path: str, folder: Path) -> Pinned:
         """The document that a sub-playbook is pinned to when it starts."""
         root = self._pinned.get("")
-        return self.documents.find(path, folder, dict(root.sources) if root is not None else {})
+        return await self.documents.sought(path, folder, dict(root.sources) if root is not None else {})
 
     async def _let_child_go(self, caller: Caller, driver: Driver) -> None:
         reason = caller.stop_reason()

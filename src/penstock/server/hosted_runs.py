@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from penstock.kernel.errors import Refused
@@ -36,11 +36,12 @@ class HostedRun(RunUnderWay):
         is_ready: Callable[[], None],
         registered: bytes | None = None,
         *,
+        is_claimed: Callable[[], Awaitable[None]],
         is_resumed: bool,
         failed_only: bool = False,
     ) -> RunSummary:
-        """Drive the run to its end. `is_ready` is called once notes of its workers can be heard. `registered`: its document with
-        its inputs, if that is at hand."""
+        """Drive the run to its end. `is_ready` is called once notes of its workers can be heard, `is_claimed` when the run is
+        this server's and nothing has been done with it yet. `registered`: its document with its inputs, if that is at hand."""
         world = self.world
         if registered is None:
             registered = await asyncio.to_thread(world.log.document, self.execution_id)
@@ -50,6 +51,7 @@ class HostedRun(RunUnderWay):
         except Refused as error:
             raise NotFree(error.message, error.hint) from error
         try:
+            await is_claimed()
             force = world.employ(self.execution_id, self.hide)
             assert isinstance(force, FleetForce)
             self.force = force
@@ -76,7 +78,7 @@ class HostedRun(RunUnderWay):
 
     async def _begin(self, stream: Stream, document: Pinned, inputs: dict[str, Any]) -> None:
         world = self.world
-        net, _ = world.documents.compile(document)
+        net, _ = await world.documents.prepared(document)
         group = context_group(net, inputs.get("context"))
         workload = merge_deeply(merge_deeply(net.workload, group), inputs.get("payload") or {})
         keys = await world.unlock(net, workload, document)
@@ -89,7 +91,7 @@ class HostedRun(RunUnderWay):
         self, stream: Stream, document: Pinned, inputs: dict[str, Any], is_resumed: bool, failed_only: bool
     ) -> None:
         world, state = self.world, stream.tree.root
-        net, _ = world.documents.compile(document)
+        net, _ = await world.documents.prepared(document)
         keys = await world.unlock(net, state.workload, document)
         host = self._host(stream, document, keys)
         force = self.force

@@ -24,6 +24,7 @@ from penstock.server.office import Office
 from penstock.server.played import ports_to_keep
 from penstock.server.reconciling import EVERY_S, Reconciling
 from penstock.server.runs import RunSummary, RunUnderWay, World, context_group
+from penstock.server.take_overs import NOTE, TakeOver, Trials, idle_losses, notes_of, refusal, remove_notes, write_note
 
 RENEW_S = 3.0
 LOOK_S = 0.5
@@ -81,6 +82,7 @@ class Hosting:
         self._dropping: dict[str, asyncio.Future[None]] = {}
         self._answering: dict[int, asyncio.Task[None]] = {}
         self._refused_once: set[str] = set()
+        self._trials = Trials()
         self._is_closing = False
 
     # ---- from start to end
@@ -117,6 +119,9 @@ class Hosting:
             for execution_id, hosted in list(self.hosted.items()):
                 if owned.get(partition_of(execution_id)) != hosted.epoch and execution_id not in self._dropping:
                     self._dropping[execution_id] = asyncio.ensure_future(self._drop(execution_id))
+            for execution_id in self._trials.beat():
+                if execution_id in self.hosted and execution_id not in self._dropping:
+                    await self._outlived(execution_id)
             if owned.items() - before.items():  # Their runs have waited long enough.
                 with contextlib.suppress(Unavailable):
                     await self._look()
@@ -145,9 +150,17 @@ class Hosting:
         log, owned = self.world.log, frozenset(self.owned)
         if not owned:
             return
-        for execution_id in await asyncio.to_thread(log.unfinished, owned):
-            self._host(execution_id)
-        for request in await asyncio.to_thread(log.asked):
+        unfinished = await asyncio.to_thread(log.unfinished, owned)
+        requests = await asyncio.to_thread(log.asked)
+        notes = notes_of(requests)
+        for execution_id in unfinished:
+            if execution_id not in notes:
+                self._host(execution_id)
+        cancels = {request.execution_id for request in requests if request.what == "cancel"}
+        await self._host_suspects([one for one in unfinished if one in notes and one not in cancels], notes)
+        for request in requests:
+            if request.what == NOTE:
+                continue
             if partition_of(request.execution_id) in owned and request.number not in self._answering:
                 self._answering[request.number] = asyncio.ensure_future(self._answer(request))
         if self._answering:
@@ -157,12 +170,39 @@ class Hosting:
                 with contextlib.suppress(PenstockError):  # What is asked of one run is no matter of the others.
                     task.result()
 
+    async def _host_suspects(self, suspects: list[str], notes: Mapping[str, list[TakeOver]]) -> None:
+        """Runs that somebody has taken over and not outlived. Those that were lost most often are tried first."""
+        log = self.world.log
+        lost: list[tuple[int, str]] = []
+        for execution_id in suspects:
+            if execution_id in self.hosted or self._is_closing:
+                continue
+            header = await asyncio.to_thread(log.header, execution_id)
+            if header is None or header.status != "running":
+                continue
+            error = refusal(notes[execution_id], header.last_seq)
+            if error is None:
+                lost.append((idle_losses(notes[execution_id], header.last_seq), execution_id))
+            else:
+                self._tell(execution_id, error)
+                await self._give_up(execution_id, error)
+        for idle, execution_id in sorted(lost, reverse=True):
+            if self._trials.has_room(idle):
+                self._host(execution_id)
+                self._trials.begin(execution_id, idle)
+
+    async def _outlived(self, execution_id: str) -> None:
+        """Nothing is known against a run any more. A note that cannot be removed now weighs little: it is one of several."""
+        self._trials.end(execution_id)
+        with contextlib.suppress(PenstockError):
+            await asyncio.to_thread(remove_notes, self.world.log, execution_id)
+
     # ---- asking for things
 
     async def submit(self, asked: Submission) -> str:
         """Register a run, for good; it starts at once when its partition is ours, and soon when it is another's."""
         world = self.world
-        net, compiled = world.documents.compile(asked.document)
+        net, compiled = await world.documents.prepared(asked.document)
         context_group(net, asked.context)
         kept = ports_to_keep(asked.keep, net, compiled)
         trace_id = asked.trace_id or self._new_id()
@@ -214,13 +254,15 @@ class Hosting:
             if hosted is not None:
                 if not hosted.is_ready.is_set() or not await self._cancel(hosted, reason):
                     return
-            elif status == "running":  # Perhaps it has not even begun: then that is to be in its log as well.
+            elif status == "running" and not await asyncio.to_thread(self._is_suspect, execution_id):
+                # Perhaps it has not even begun: then that is to be in its log as well.
                 self._host(execution_id)
                 return
             elif not await self._cancel_idle(execution_id, reason):
                 return
             else:
                 await self._forget(execution_id)
+                await self._outlived(execution_id)
         elif request.what == "resume" and header is not None and _can_go_on(header, request):
             if hosted is not None:  # It has ended, and is just being put away.
                 return
@@ -268,8 +310,17 @@ class Hosting:
         self, run: HostedRun, ready: asyncio.Event, is_resumed: bool, failed_only: bool, registered: bytes | None
     ) -> RunSummary | None:
         execution_id = run.execution_id
+        epoch = self.owned.get(partition_of(execution_id))
+
+        async def is_claimed() -> None:
+            if registered is None:
+                idle = await asyncio.to_thread(write_note, self.world.log, execution_id)
+                self._trials.begin(execution_id, idle)
+
         try:
-            summary = await run.go_on(ready.set, registered, is_resumed=is_resumed, failed_only=failed_only)
+            summary = await run.go_on(
+                ready.set, registered, is_claimed=is_claimed, is_resumed=is_resumed, failed_only=failed_only
+            )
         except NotFree:
             return None
         except Damaged as error:  # No server can read it: it is set aside, so that people see it.
@@ -285,6 +336,7 @@ class Hosting:
             if execution_id in self._refused_once:
                 await self._give_up(execution_id, error)
             self._refused_once ^= {execution_id}
+            await self._outlived(execution_id)
             return None
         except asyncio.CancelledError:
             raise
@@ -296,8 +348,11 @@ class Hosting:
             self._refused_once.discard(execution_id)
             if run.is_over:  # One that was only let go of is another's, and so are its leases.
                 await self._forget(execution_id)
+            if registered is None and (run.is_over or self.owned.get(partition_of(execution_id)) == epoch):
+                await self._outlived(execution_id)  # Whoever has lost it meanwhile was frozen perhaps, and by this run.
             return summary
         finally:
+            self._trials.end(execution_id)
             ready.set()
             self.hosted.pop(execution_id, None)
 
@@ -316,6 +371,7 @@ class Hosting:
         with contextlib.suppress(PenstockError):
             await HostedRun(self.world, execution_id).set_aside(f"{type(error).__name__}: {error}")
             await self._forget(execution_id)
+            await self._outlived(execution_id)
 
     async def _forget(self, execution_id: str) -> None:
         """Nobody else would clear away what is left of it, so this is not given up."""
@@ -326,6 +382,9 @@ class Hosting:
                 await asyncio.sleep(LOOK_S)
             else:
                 return
+
+    def _is_suspect(self, execution_id: str) -> bool:
+        return execution_id in notes_of(self.world.log.asked(execution_id))
 
     async def _drop(self, execution_id: str) -> None:
         """Let go of a run. That may take its time, and nobody waits for it who has to keep this server alive."""
@@ -345,6 +404,8 @@ class Hosting:
                 # It is over: a late word changes nothing. But whoever ended it has not cleared it away.
                 await self.office.dispatch.forget(execution_id)
                 return
+            if await asyncio.to_thread(self._is_suspect, execution_id):
+                raise Unavailable(f"`{execution_id}` was lost with its server, and waits for its turn")
             self._host(execution_id)
             hosted = self.hosted.get(execution_id)
             if hosted is None:

@@ -136,7 +136,7 @@ class RunUnderWay:
         """`context` names the context group of a job; its values lie between the defaults and the payload. The rows of the ports
         in `keep` are stored; those in `outputs` are given back, the first `sample` of them."""
         world = self.world
-        net, compiled = world.documents.compile(document)
+        net, compiled = await world.documents.prepared(document)
         kept = ports_to_keep(keep, net, compiled)
         workload = merge_deeply(merge_deeply(net.workload, context_group(net, context)), payload)
         keys = await world.unlock(net, workload, document)  # A missing secret stops a run before there is one.
@@ -182,7 +182,7 @@ class RunUnderWay:
             if state.cancelling and state.status in ("running", "interrupted"):
                 await self._cancel_folded(stream, document, "it was being cancelled when it stopped")
                 return summary_of(self.execution_id, state, stream.counts, stream.seq, world.clock.now())
-            net, _ = world.documents.compile(document)
+            net, _ = await world.documents.prepared(document)
             keys = await world.unlock(net, state.workload, document)
             self._root = await self._host(stream, document, keys).take_up_root(document, kept_of(inputs_of(registered)))
             await self._root.resume(failed_only=failed_only)
@@ -205,7 +205,7 @@ class RunUnderWay:
     async def _cancel_folded(self, stream: Stream, document: Pinned, reason: str) -> None:
         documents = self.world.documents
         if stream.seq > 0:  # Else it was registered and never started.
-            tree, (net, _) = stream.tree, documents.compile(document)
+            tree, (net, _) = stream.tree, await documents.prepared(document)
 
             def net_of(pinned: Json) -> Net:
                 return documents.compile(Pinned.from_mapping(pinned))[0]

@@ -1,4 +1,7 @@
-"""`penstock cancel RUN`: stop it for good, by asking its owner, or by taking it over when it has none."""
+"""`penstock cancel RUN`: stop it for good, by asking its owner, or by taking it over when it has none.
+
+With `--database`, a run of a fleet is ended without any server, for one that no server outlives.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,16 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
+from penstock.cli.engine import stored
 from penstock.cli.output import put_json, say
+from penstock.cli.places import database_of
 from penstock.cli.remote import server_of
-from penstock.homes import known_home
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.server.finding import find_run
 
 if TYPE_CHECKING:
     from penstock.app import Embedded
+    from penstock.fleet_stores import Places
 
 POLL_S = 0.05
 WORD_EVERY_S = 5.0
@@ -30,12 +35,13 @@ def main(options: Namespace) -> int:
 
 
 async def _cancelled(options: Namespace) -> int:
-    from penstock.app import embedded
-
-    engine = embedded(known_home(options.store))
+    engine = stored(options)
     try:
         run = find_run(engine.log, options.run).execution_id
         status = await _stop(engine, run, options.reason, options.timeout)
+        places = database_of(options)
+        if places is not None:
+            await _clear(places, engine, run)
     finally:
         await engine.close()
     if options.json:
@@ -45,25 +51,44 @@ async def _cancelled(options: Namespace) -> int:
     return 0
 
 
+async def _clear(places: Places, engine: Embedded, run: str) -> None:
+    """What a fleet still holds of it: the leases of its tasks, and what was noted against it."""
+    from penstock.fleet_stores import open_dispatch
+    from penstock.server.take_overs import remove_notes
+
+    remove_notes(engine.log, run)
+    dispatch = open_dispatch(places, None)
+    try:
+        await dispatch.forget(run)
+    finally:
+        await dispatch.close()
+
+
 async def _stop(engine: Embedded, run: str, reason: str, patience_s: float) -> str:
     from penstock.ports.results import encode
 
+    log = engine.log
     until = time.monotonic() + patience_s
     word_at = time.monotonic() + WORD_EVERY_S
     has_asked = False
     while True:
-        header = engine.log.header(run)
+        header = log.header(run)
         assert header is not None
         if header.status == "cancelled" or (has_asked and header.status in ("completed", "failed")):
             return header.status
         if header.status in ("completed", "failed"):
             raise Refused(f"run `{run}` is {header.status}; there is nothing to cancel")
-        if not engine.log.has_owner(run):
-            await engine.run(run).cancel_idle(reason)  # Nobody works on it: it is closed here.
+        if not log.has_owner(run):
+            try:
+                await engine.run(run).cancel_idle(reason)  # Nobody works on it: it is closed here.
+            except Refused:
+                if not log.has_owner(run):
+                    raise
+                continue  # A server was quicker: it is asked, or does not outlive it.
             has_asked = True
             continue
         if not has_asked:
-            engine.log.ask(run, "cancel", encode({"reason": reason}))
+            log.ask(run, "cancel", encode({"reason": reason}))
             has_asked = True
         if time.monotonic() > until:
             raise Unavailable(

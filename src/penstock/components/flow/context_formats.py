@@ -135,11 +135,20 @@ def _from_yaml(text: str, path: Path) -> Any:
     class Loader(yaml.SafeLoader):
         """YAML 1.2's core schema."""
 
+        depth = 0
+
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
                 mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
                 raise yaml.composer.ComposerError(None, None, "an alias is not allowed here", mark)
-            return super().compose_node(parent, index)
+            if self.depth > _DEEPEST:
+                mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+                raise yaml.composer.ComposerError(None, None, f"values are nested more than {_DEEPEST} deep", mark)
+            self.depth += 1
+            try:
+                return super().compose_node(parent, index)
+            finally:
+                self.depth -= 1
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             seen = set()
@@ -165,6 +174,8 @@ def _from_yaml(text: str, path: Path) -> Any:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise _unreadable(path, f"it is not YAML: {error}") from None
 
+
+_DEEPEST = 64
 
 _CORE: tuple[tuple[str, re.Pattern[str], list[str]], ...] = (
     ("null", re.compile(r"(?:|~|null|Null|NULL)\Z"), ["", "~", "n", "N"]),

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from penstock.components.base import Mistake
+from penstock.expr.regex import groups_of
 
 _NAMED = re.compile(r"\(\?P?<([A-Za-z_]\w*)>")
 
@@ -44,11 +45,8 @@ def group_names(pattern: str) -> list[str]:
 
 
 def group_count(pattern: str) -> int | None:
-    """How many groups it has; None when Python cannot read it and DuckDB must be the judge."""
-    try:
-        return re.compile(pattern).groups
-    except (re.error, RecursionError, OverflowError):
-        return None
+    """How many groups it has; None when it cannot be read and DuckDB must be the judge."""
+    return groups_of(pattern)
 
 
 def wrong_path(place: tuple[str | int, ...], path: str) -> Iterable[Mistake]:

@@ -10,9 +10,8 @@ from penstock.expr import nodes
 from penstock.expr.check import Finding, Grammar, Inspection
 from penstock.expr.errors import ExpressionError
 from penstock.expr.parse import parse_condition
-from penstock.expr.program import condition_program
+from penstock.expr.program import constant_truth
 from penstock.expr.rules import read_expression
-from penstock.expr.scope import Names
 
 FUNCTIONS = frozenset(("abs", "bool", "float", "int", "len", "max", "min", "round", "str", "sum"))
 GRAMMAR = Grammar(
@@ -46,7 +45,7 @@ def inspected(text: str) -> Inspection:
 def _constant(text: str) -> bool | None:
     """None also when it cannot be evaluated: then the component whose link this is ends in ERROR, as the grammar allows it."""
     try:
-        return condition_program(text)(Names())
+        return constant_truth(text)
     except ExpressionError:
         return None
 

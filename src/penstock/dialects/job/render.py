@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from penstock.dialects.source import SourceNode
+from penstock.expr.budget import MAX_STEPS, Frame
 from penstock.expr.errors import ExpressionError
 from penstock.expr.lexer import is_template
 from penstock.expr.scope import Names
-from penstock.expr.template import render, roots
+from penstock.expr.template import render_within, roots
 from penstock.kernel.values import JsonMap, merge_deeply
 from penstock.ports.components import UNKNOWN
 from penstock.ports.results import materialised
+
+PLAN_STEPS: Final = 4 * MAX_STEPS
+"""So much may be evaluated of a document before the run, all its templates together; the rest is left to the run."""
 
 
 class Context:
@@ -20,6 +24,7 @@ class Context:
 
     def __init__(self, values: JsonMap) -> None:
         self._scope = Names({**values, "context": values})
+        self._steps = PLAN_STEPS
 
     def value(self, node: SourceNode) -> Any:
         """The value with its templates filled in; `UNKNOWN` for each that depends on the run."""
@@ -33,12 +38,16 @@ class Context:
         return self.text(text)
 
     def text(self, text: str) -> Any:
+        frame = Frame(self._scope)
+        frame.steps = allowed = min(self._steps, MAX_STEPS)
         try:
             if not roots(text) <= self._scope.keys():
                 return UNKNOWN
-            return materialised(render(text, self._scope))
+            return materialised(render_within(text, frame))
         except ExpressionError:
             return UNKNOWN
+        finally:
+            self._steps -= allowed - max(frame.steps, 0)
 
 
 def effective(defaults: JsonMap, given: Mapping[str, Any] | None) -> JsonMap:

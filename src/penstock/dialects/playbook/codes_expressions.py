@@ -87,10 +87,10 @@ EXPRESSIONS = {
         _GOOD,
     ),
     "E0111": CodeDoc(
-        "a regular expression that is wrong or could take for ever",
-        "Some patterns take longer than the age of the world on some texts; these are refused beforehand.",
-        "Correct the pattern; avoid a repetition inside a repetition.",
-        _message("\"{{ workload.city | regex_replace('(a+)+$', '') }}\""),
-        _message("\"{{ workload.city | regex_replace('a+$', '') }}\""),
+        "a regular expression that is wrong or not supported",
+        "Patterns run on RE2, which needs linear time on any text; it has no look-around and no back-references.",
+        "Correct the pattern; instead of looking around, match more and take a group of it.",
+        _message("\"{{ workload.city | regex_replace('(?<=St)\\\\.', '') }}\""),
+        _message("\"{{ workload.city | regex_replace('(St)\\\\.', '\\\\1') }}\""),
     ),
 }

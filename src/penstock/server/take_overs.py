@@ -1,0 +1,124 @@
+"""Runs that take their server with them: each take-over is noted in the log before the run is taken up.
+
+Law: a note stays exactly when the server did not live to remove it, whatever it died of: a crash, a kill, a freeze that cost it
+its lease. A run that is taken over again, and has written nothing since, is a suspect. Suspects are taken up a few at a time, the
+worst one alone, so that those that were only beside it when the server died are not counted once more; and a run that was alone
+with its server too often is set aside, where people can see it (`interrupted`) and resume or cancel it.
+
+Notes are requests in the log that nobody answers while the run is on trial. A run that a server has just registered itself has
+none: it is noted when somebody else takes it over.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec import Struct
+
+from penstock.kernel.errors import Refused
+from penstock.ports.log import EventLog, Request
+from penstock.ports.results import decode, encode
+
+NOTE: Final = "take_over"
+MOST_IDLE: Final = 3
+"""So many take-overs without an entry between them, and the run is set aside."""
+MOST: Final = 8
+"""So many take-overs altogether that no server outlived."""
+BEATS: Final = 3
+"""A server that has renewed what it holds so often since it took a run up has outlived it."""
+GROUP: Final = 16
+"""So many are taken up together that were lost once."""
+
+
+class LostWithServers(Refused):
+    """A run that too many servers did not outlive."""
+
+
+class TakeOver(Struct):
+    """A note that was left behind: `seq` is the last entry that the run had when it was taken up."""
+
+    number: int
+    seq: int
+
+
+class Trial(Struct):
+    """A run that was taken over and has not been outlived yet. `idle`: how often it was lost before without an entry."""
+
+    idle: int
+    beats: int = 0
+
+
+def notes_of(requests: Iterable[Request]) -> dict[str, list[TakeOver]]:
+    """By execution."""
+    found: defaultdict[str, list[TakeOver]] = defaultdict(list)
+    for request in requests:
+        if request.what == NOTE:
+            data = decode(request.payload)
+            seq = data.get("seq") if isinstance(data, dict) else None
+            found[request.execution_id].append(TakeOver(request.number, seq if isinstance(seq, int) else -1))
+    return dict(found)
+
+
+def idle_losses(notes: list[TakeOver], last_seq: int) -> int:
+    """How often it was taken over since its last entry."""
+    return sum(note.seq == last_seq for note in notes)
+
+
+def refusal(notes: list[TakeOver], last_seq: int) -> LostWithServers | None:
+    """Why a run is not taken up once more; None when it is."""
+    idle = idle_losses(notes, last_seq)
+    if idle < MOST_IDLE and len(notes) < MOST:
+        return None
+    how = f"{idle} without a single entry in its log between them" if idle >= MOST_IDLE else "one after the other"
+    return LostWithServers(
+        f"{len(notes)} servers took the run over and did not outlive it, {how}",
+        "find out what brings them down before you `penstock resume` it; `penstock cancel` ends it",
+    )
+
+
+class Trials:
+    """The runs of one server that are on trial."""
+
+    def __init__(self) -> None:
+        self._trials: dict[str, Trial] = {}
+
+    def has_room(self, idle: int) -> bool:
+        """May one more be taken up that was lost so often? What was never lost always may."""
+        suspects = [trial for trial in self._trials.values() if trial.idle]
+        if idle == 0:
+            return True
+        if idle == 1:
+            return len(suspects) < GROUP and all(trial.idle == 1 for trial in suspects)
+        return not suspects
+
+    def begin(self, execution_id: str, idle: int) -> None:
+        self._trials[execution_id] = Trial(idle)
+
+    def end(self, execution_id: str) -> None:
+        self._trials.pop(execution_id, None)
+
+    def beat(self) -> list[str]:
+        """What the server holds was renewed: the runs that it has outlived by now."""
+        for trial in self._trials.values():
+            trial.beats += 1
+        outlived = [execution_id for execution_id, trial in self._trials.items() if trial.beats > BEATS]
+        for execution_id in outlived:
+            del self._trials[execution_id]
+        return outlived
+
+
+def write_note(log: EventLog, execution_id: str) -> int:
+    """Note that a run is taken over: how often it was lost since its last entry. To be called from a thread."""
+    header = log.header(execution_id)
+    last_seq = header.last_seq if header is not None else 0
+    before = notes_of(log.asked(execution_id)).get(execution_id, [])
+    log.ask(execution_id, NOTE, encode({"seq": last_seq}))
+    return idle_losses(before, last_seq)
+
+
+def remove_notes(log: EventLog, execution_id: str) -> None:
+    """The run was outlived, has ended, or was let go of by a server that lives."""
+    for note in notes_of(log.asked(execution_id)).get(execution_id, []):
+        log.answered(note.number)
