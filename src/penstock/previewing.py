@@ -14,6 +14,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.net import Node
 from penstock.kernel.values import Json
 from penstock.server.documents import Documents
+from penstock.server.inputs import require_known
 from penstock.server.preview import Make, PreviewFailed, component_and_port, cut_off, previewed
 from penstock.server.runs import context_group
 
@@ -44,6 +45,7 @@ async def preview(
     if net.kind != "job":
         raise Refused(f"`{path}` is a playbook, which has no rows to preview", "give a job: a file with `components`")
     context_group(net, group)  # Refused before anything runs, with the names there are.
+    require_known(net, context)
     component, port = component_and_port(wanted, net)
     part, end, port = previewed(
         net, getattr(compiled, "gives_out", {}), component, port, lambda node: _make(engine, node)

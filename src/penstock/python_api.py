@@ -128,11 +128,13 @@ class _Conduct:
         from penstock.app import embedded
         from penstock.components.registry import ComponentRegistry
         from penstock.server.documents import Documents
+        from penstock.server.inputs import require_known
         from penstock.tools.registry import Registry
 
         self._loop = asyncio.get_running_loop()
         documents = Documents(Registry(), ComponentRegistry(with_lineage=False), strict=self.strict)
         document = documents.open(self.path, self.inputs, self.context)
+        require_known(documents.compile(document)[0], self.inputs)
         engine = embedded(self.home, strict=self.strict)
         try:
             under_way = self._under_way = engine.run(urandom(6).hex())

@@ -30,15 +30,12 @@ LEFT = 3
 
 
 def run(options: Namespace, url: str) -> int:
-    from penstock.cli.context_names import require_known
     from penstock.cli.documents import Library
     from penstock.cli.sending import Sent
 
     client = Client(url, patience_s=options.patience)
     payload = inputs.workload(options.payload, options.set)
     sent = Sent(Library(strict=False), options.file)
-    if sent.net is not None:
-        require_known(options.set, sent.net)
     if options.strict:
         _check_strictly(client, sent)
     body = {"document": sent.body, "payload": payload, "context": options.context, "label": options.name}

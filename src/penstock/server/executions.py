@@ -30,6 +30,7 @@ from penstock.server.continuing import failed_before, going_on
 from penstock.server.documents import Documents, Pinned
 from penstock.server.driver import Driver
 from penstock.server.fanouts import FanoutDriver
+from penstock.server.inputs import require_known
 from penstock.server.judge import TemplateJudge
 from penstock.server.played import Played, asked_for
 from penstock.server.step_driver import ScopeDriver
@@ -339,6 +340,8 @@ class ExecutionHost:
             raise Refused(
                 f"`{path}` has no step `{return_step}` to return", hint=label or f"it has {listed(net.nodes)}"
             )
+        if pinned_before is None:
+            require_known(net, values)
         given = pinned_before.workload if pinned_before else merge_deeply(net.workload, values)
         keys = await self._unlock(net, given, document)
         if known is None:

@@ -20,6 +20,7 @@ from penstock.ports.results import decode, encode
 from penstock.server.documents import Pinned
 from penstock.server.fleet import FleetForce
 from penstock.server.hosted_runs import HostedRun, NotFree
+from penstock.server.inputs import require_known
 from penstock.server.office import Office
 from penstock.server.reconciling import EVERY_S, Reconciling
 from penstock.server.runs import RunSummary, RunUnderWay, World, context_group
@@ -161,6 +162,7 @@ class Hosting:
         world = self.world
         net, _ = world.documents.compile(asked.document)
         context_group(net, asked.context)
+        require_known(net, asked.payload)
         trace_id = asked.trace_id or self._new_id()
         kept = asked.document.as_kept()
         inputs = {"payload": dict(asked.payload), "context": asked.context, "trace_id": trace_id}

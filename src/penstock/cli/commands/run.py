@@ -10,7 +10,6 @@ from penstock import homes
 from penstock.cli import inputs
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.conducting import Conduct, places
-from penstock.cli.context_names import require_known
 from penstock.cli.naming import new_id
 from penstock.cli.output import say
 from penstock.cli.remote import server_of
@@ -38,6 +37,7 @@ def _run_here(options: Namespace) -> int:
     from penstock.cli.documents import Library
     from penstock.dialects.sniff import kind_of_file
     from penstock.server.documents import Documents
+    from penstock.server.inputs import require_known
     from penstock.server.runs import context_group
 
     file = Path(options.file)
@@ -53,7 +53,7 @@ def _run_here(options: Namespace) -> int:
     document = documents.open(file, payload, options.context)
     net, _ = documents.compile(document)
     context_group(net, options.context)
-    require_known(options.set, net)
+    require_known(net, payload)
     home = homes.home_for(file, options.store)
     engine = embedded(home, strict=options.strict)
     homes.remember(home)
