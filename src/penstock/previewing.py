@@ -13,6 +13,7 @@ from penstock.adapters.memory_log import MemoryLog
 from penstock.kernel.errors import Refused
 from penstock.kernel.net import Node
 from penstock.kernel.values import Json
+from penstock.ports.plugins import at_folder
 from penstock.server.documents import Documents
 from penstock.server.inputs import require_known
 from penstock.server.preview import Make, PreviewFailed, component_and_port, cut_off, previewed
@@ -47,8 +48,9 @@ async def preview(
     context_group(net, group)  # Refused before anything runs, with the names there are.
     require_known(net, context)
     component, port = component_and_port(wanted, net)
+    components = at_folder(engine.components, path.parent)
     part, end, port = previewed(
-        net, getattr(compiled, "gives_out", {}), component, port, lambda node: _make(engine, node)
+        net, getattr(compiled, "gives_out", {}), component, port, lambda node: _make(components, node)
     )
     made_by = ".".join(end)
     documents.hold(document, part, compiled)
@@ -74,10 +76,10 @@ async def preview(
     return Preview(component, port, made_by, found["columns"], found["rows"], found["row_count"])
 
 
-def _make(engine: Any, node: Node) -> Make:
+def _make(components: Any, node: Node) -> Make:
     type, params = node.tasks[0].kind, node.tasks[0].params
-    description = engine.components.describe(type)
-    return Make("" if description is None else description.family, engine.components.ports(type, params))
+    description = components.describe(type)
+    return Make("" if description is None else description.family, components.ports(type, params))
 
 
 def _failed(error: Json, status: str, places: SourceMap) -> PreviewFailed:

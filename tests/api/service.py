@@ -92,7 +92,9 @@ class Running:
     """A service that runs in a thread."""
 
     def __init__(self, home: Path, database: str | None = None, **settings: Any) -> None:
-        places = Places(home, database, settings.pop("results", None), settings.pop("dispatch", None))
+        places = Places(
+            home, database, settings.pop("results", None), settings.pop("dispatch", None), settings.pop("base", None)
+        )
         self.said: list[str] = []
         self.service: Service | None = None
         self.error: BaseException | None = None

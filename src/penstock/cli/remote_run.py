@@ -184,10 +184,14 @@ class _Watched:
         from penstock.cli.job_progress import JobProgress
         from penstock.cli.job_summary import tell_job
         from penstock.cli.running import job_watcher_for
+        from penstock.server.documents import DocumentInvalid
         from penstock.server.views import job_shown
 
         header = self._engine.log.header(self._run)
-        net = self._engine.views.book(header).root()[0]
+        try:
+            net = self._engine.views.book(header).root()[0]
+        except DocumentInvalid:
+            return self._unwatched()
         progress = JobProgress(net)
         watcher = job_watcher_for(self._title, is_silent=self._is_silent)
         if not self._followed(progress, watcher, after):
@@ -201,6 +205,19 @@ class _Watched:
         shown = job_shown(header.status, header, standing)
         tell_job(shown, standing, self._run, self._client.given, self._where, is_quiet=self._options.quiet)
         return shown.exit_code if shown.exit_code is not None else LEFT
+
+    def _unwatched(self) -> int:
+        """The job uses what is known to its server alone, such as plug-ins of its project: only its end is waited for."""
+        log = self._engine.log
+        while log.header(self._run).status == "running":
+            time.sleep(POLL_S)
+        view = self._view()
+        if self._options.json:
+            put_json({name: value for name, value in view.items() if name not in ONLY_SHOWN})
+        else:
+            say(f"{view['status']} after {float(view['duration_ms']) / 1000:.1f} s  (run {self._run})")
+            say(f"to see it:   {next_command(f'show {self._run}', self._client.given)}")
+        return int(view["exit_code"])
 
     def _followed(self, progress: Any, watcher: Any, after: int) -> bool:
         from penstock.cli.remote_following import Following

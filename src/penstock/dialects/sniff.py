@@ -13,6 +13,8 @@ from typing import Literal
 Kind = Literal["playbook", "job", "joblet"]
 
 LARGEST = 64 * 1024 * 1024
+OURS = ("noetl.io/", "penstock/")
+"""What versions of our languages begin with."""
 _BY_NAME: dict[str, Kind] = {"Job": "job", "Joblet": "joblet", "Playbook": "playbook"}
 _BOM = "\ufeff"
 
@@ -27,6 +29,16 @@ def kind_of(text: str) -> Kind:
     if "components" not in keys or "workflow" in keys:
         return "playbook"
     return "joblet" if {"inputs", "outputs"} & keys.keys() else "job"
+
+
+def document_kind(text: str) -> Kind | None:
+    """The same of a file that may be something else altogether: None for YAML that is no document of ours."""
+    keys = dict(_top_level(text.removeprefix(_BOM)))
+    version = keys.get("apiVersion")
+    if version is not None and not version.startswith(OURS):
+        return None
+    is_ours = keys.get("kind") in _BY_NAME or bool({"components", "workflow"} & keys.keys())
+    return kind_of(text) if is_ours else None
 
 
 def kind_of_file(path: Path) -> Kind:

@@ -22,6 +22,7 @@ from penstock.kernel.places import ROOT, Place, child_place
 from penstock.kernel.state import ExecutionState, PipelineState
 from penstock.kernel.values import Json, JsonMap, merge_deeply
 from penstock.ports.blobs import BlobStore
+from penstock.ports.folders import address_of
 from penstock.ports.leases import Caller, Keys, Lease, Setting, Workforce
 from penstock.ports.results import loader, view
 from penstock.ports.undoing import unless_done
@@ -131,7 +132,7 @@ class ExecutionHost:
             state,
             workload,
             keys,
-            document.folder,
+            self.documents.folder(document),
             document.file,
             compiled.places.lines,
             iter_parent,
@@ -139,7 +140,8 @@ class ExecutionHost:
             asked_for(net, outputs) if net.kind == "job" else frozenset(),
             sample,
             _files(compiled) if net.kind == "job" else {},
-            getattr(compiled, "bases", {}),
+            self.documents.bases(document, compiled),
+            self.documents.brought(document) if net.kind == "playbook" else frozenset(),
         )
         driver: Driver
         if net.kind == "job":
@@ -333,7 +335,12 @@ class ExecutionHost:
         before = failed_before(caller, self.stream.tree) if known is None else None
         folder = caller.folder or caller.setting.folder
         pinned_before = known or before
-        document = Pinned.from_mapping(pinned_before.document) if pinned_before else self._document(place, path, folder)
+        calling = self._pinned.get(caller.setting.scope.place.id)
+        document = (
+            Pinned.from_mapping(pinned_before.document)
+            if pinned_before
+            else self._document(place, path, folder, calling)
+        )
         net, _ = self.documents.compile(document)
         if return_step is not None and net.kind == "playbook" and return_step not in net.nodes:
             label = did_you_mean(return_step, net.nodes)
@@ -353,10 +360,12 @@ class ExecutionHost:
         state = self.stream.tree.executions[place.id]
         return self._driver(document, net, given, keys, state, caller.iteration, depth, outputs), known is None
 
-    def _document(self, place: Place, path: str, folder: Path) -> Pinned:
+    def _document(self, place: Place, path: str, folder: Path, calling: Pinned | None) -> Pinned:
         """The document that a sub-playbook is pinned to when it starts."""
         root = self._pinned.get("")
-        return self.documents.find(path, folder, dict(root.sources) if root is not None else {})
+        sent = dict(root.sources) if root is not None else {}
+        where = Path(address_of(folder))
+        return self.documents.find(path, where, sent, calling.project if calling is not None else None)
 
     async def _let_child_go(self, caller: Caller, driver: Driver) -> None:
         reason = caller.stop_reason()

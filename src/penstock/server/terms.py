@@ -19,11 +19,12 @@ def pool_named(executor: object) -> str:
     return pool if pool and isinstance(pool, str) else DEFAULT_POOL
 
 
-def needs_of(node: Node) -> frozenset[str]:
-    """What a worker must be able to do: the tools of the step, and the labels that it asks for."""
+def needs_of(node: Node, brought: frozenset[str]) -> frozenset[str]:
+    """What a worker must be able to do: the tools of the step, but for those that its document brings along, and the labels that
+    it asks for."""
     asked = node.spec.get("needs")
     labels = [str(one) for one in asked] if isinstance(asked, list) else [str(asked)] if asked else []
-    return frozenset([*(task.kind for task in node.tasks), *labels])
+    return frozenset([*(task.kind for task in node.tasks if task.kind not in brought), *labels])
 
 
 def limits_of(node: Node) -> tuple[tuple[str, int], ...]:
