@@ -172,7 +172,9 @@ class Crew:
     """A worker in a thread of its own, as a process on another machine would be."""
 
     def __init__(self, home: Path, database: str | None, **settings: Any) -> None:
-        self._places = Places(home, database, settings.pop("results", None), settings.pop("dispatch", None))
+        self._places = Places(
+            home, database, settings.pop("results", None), settings.pop("dispatch", None), settings.pop("base", None)
+        )
         self._settings = settings
         self._loop: asyncio.AbstractEventLoop | None = None
         self._station: Station | None = None
