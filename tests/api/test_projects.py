@@ -219,8 +219,19 @@ def zipped(data: bytes) -> str:
     return base64.b64encode(gzip.compress(data, mtime=0)).decode()
 
 
+def many(files: int) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        for number in range(files):
+            tar.addfile(tarfile.TarInfo(f"f{number}"), io.BytesIO(b""))
+    return made.getvalue()
+
+
 ODD = {
     "no base64": lambda: "not base64!",
+    "no ASCII": lambda: "\u00fd\U0001f600",
+    "too many files": lambda: zipped(many(5_001)),
+    "nothing": lambda: zipped(many(0)),
     "no gzip": lambda: base64.b64encode(b"not gzip").decode(),
     "no tar": lambda: zipped(b"no tar"),
     "a bomb": lambda: zipped(bytes(200_000_000)),

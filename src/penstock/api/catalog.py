@@ -100,7 +100,7 @@ async def versions(request: Request, path: At) -> Response:
     "/documents/{path:path}",
     status_code=201,
     response_model=answers.FiledOut,
-    responses={200: {"model": answers.FiledOut, "description": "it is there already"}, **errors(415)},
+    responses={200: {"model": answers.FiledOut, "description": "it is there already"}, **errors(409, 415)},
     summary="Keep a document, or a project",
     description="Only what can run is kept. The same content again is the same version; other content is the next one. "
     "A project needs a token with the scope `admin`: its plug-ins run in the server.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 from dataclasses import replace
 
@@ -24,7 +23,7 @@ def file_project(backend: Backend, path: str, archive: str, by: str) -> tuple[Fi
     try:
         files = unpacked(expanded(base64.b64decode(archive, validate=True)))
         content = packed(files)
-    except binascii.Error as error:
+    except ValueError as error:
         raise ApiError(422, f"the archive is not base64: {error}", "`penstock catalog put DIR` makes one") from error
     except Refused as error:
         raise from_refusal(error, 422) from error

@@ -72,27 +72,30 @@ def packed(files: Files) -> bytes:
 def unpacked(archive: bytes) -> dict[str, File]:
     """The files of an archive. BadArchive for anything else than plain files with decent names."""
     found: dict[str, File] = {}
+    total = 0
     try:
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as entries:
             for entry in entries:
-                if not entry.isreg():
+                if not entry.isreg() or entry.issparse():
                     raise BadArchive(
                         f"`{entry.name}` is not a plain file", "a project has files, and no links or devices"
                     )
-                if len(found) >= MOST_FILES or entry.size > LARGEST_FILE:
-                    break
+                total += entry.size
+                if len(found) >= MOST_FILES or entry.size > LARGEST_FILE or total > LARGEST:
+                    raise BadArchive(
+                        f"with `{entry.name}` the project is too large: {MOST_FILES:,} files, {LARGEST:,} bytes, and "
+                        f"{LARGEST_FILE:,} in each of them are allowed",
+                        _SMALLER,
+                    )
                 stream = entries.extractfile(entry)
                 assert stream is not None
                 found[entry.name] = File(stream.read(), bool(entry.mode & 0o100))
-            else:
-                check(found)
-                return found
-            check({**found, entry.name: File(b"\0" * min(entry.size, LARGEST_FILE + 1))})
-    except (tarfile.TarError, EOFError, ValueError) as error:
+    except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:
         raise BadArchive(
             f"this is not an archive of a project: {error}", "`penstock catalog put DIR` makes one"
         ) from error
-    raise BadArchive("this is not an archive of a project", "`penstock catalog put DIR` makes one")
+    check(found)
+    return found
 
 
 def compressed(archive: bytes) -> bytes:
