@@ -314,6 +314,28 @@ def test_files_of_a_project_are_never_written(based: Api) -> None:
     assert ran(based, "kept/parts/part")["result"]["data"] == "n\n1\n2\n3\n"
 
 
+def test_duckdb_finds_files_of_the_project_and_then_those_below_the_base(based: Api, folder: Path) -> None:
+    (folder / "base" / "ducks" / "in").mkdir(parents=True)
+    (folder / "base" / "ducks" / "in" / "more.csv").write_text("n\n40\n")
+    text = document(
+        """
+        - step: start
+          tool:
+            - name: sum
+              kind: duckdb
+              command: select (select sum(n) from 'data/rows.csv') + (select sum(n) from 'in/more.csv') as total
+        """
+    )
+    put(based, "ducks", {**FILES, "ducks.yaml": text})
+    assert ran(based, "ducks/ducks")["result"]["rows"] == [{"total": 46}]
+
+
+def test_shell_starts_in_the_folder_of_the_document(based: Api) -> None:
+    text = document("- step: start\n  tool: [{name: s, kind: shell, command: [sh, ../scripts/say.sh]}]\n")
+    put(based, "shells", {**FILES, "parts/shell.yaml": text, "scripts/say.sh": "cat ../data/rows.csv\n"})
+    assert "1\n2\n3" in str(ran(based, "shells/parts/shell")["result"]["stdout"])
+
+
 def test_a_job_by_itself_keeps_the_joblets_it_takes_in(based: Api) -> None:
     text = JOB.replace("../data/rows.csv", "rows.csv").replace('"../out/{{ context.name }}.csv"', "out.csv")
     answer = based.http.put("/api/documents/by/itself", json={"text": text, "sources": {"joblets/keep.yaml": JOBLET}})

@@ -157,6 +157,27 @@ def test_what_is_wrong_is_said(capsys: Capture, words: list[str], message: str) 
     assert (told.code, message in told.err) == (2, True)
 
 
+def test_doctor_and_the_lists_know_plug_ins_of_this_folder_and_name_what_is_broken(capsys: Capture) -> None:
+    good = 'import penstock\n\n\n@penstock.component("calm", inputs=["input"])\ndef calm(input: list[dict]) -> list[dict]:\n    "Keep calm."\n    return input\n'
+    bad = (
+        'import penstock\n\nRATE = 1 / 0\n\n\n@penstock.component("rated")\ndef rated() -> list[dict]:\n    return []\n'
+    )
+    lay({"plugins/good.py": good, "plugins/bad.py": bad, "plugins/worse.py": "def ("})
+    told = call(capsys, "doctor", "--json")
+    found = {(one["what"], one["text"]) for one in told.json["checks"] if one["state"] == "error"}
+    assert told.code == 4
+    here = Path.cwd().resolve()
+    assert found == {
+        ("components", f"`rated`: plug-in {here}/plugins/bad.py:3: ZeroDivisionError: division by zero"),
+        ("plug-ins", f"{here}/plugins/worse.py:1: SyntaxError: invalid syntax"),
+    }
+    listed = call(capsys, "components").out
+    assert re.search(r"calm +Keep calm\.", listed)
+    assert "rated" in listed
+    assert '"calm"' in call(capsys, "schema", "job").out
+    assert "Keep calm." in call(capsys, "components", "calm").out
+
+
 def test_init_writes_nothing_over(capsys: Capture) -> None:
     lay({"shop/daily.yaml": "mine"})
     told = call(capsys, "init", "shop")

@@ -137,7 +137,8 @@ def _judged(
         hint = "move it into the folder, or write an absolute path"
     else:
         inner = target.relative_to(root).as_posix()
-        is_there = inner in files or any(one.startswith(f"{inner}/") for one in files) or _matches(files, inner)
+        begins = inner if "{{" in path and not path.partition("{{")[0].endswith("/") else f"{inner}/"
+        is_there = inner in files or any(one.startswith(begins) for one in files) or _matches(files, inner)
         if is_written and inner in files:
             code, message = "Y0404", f"`{path}` is a file of the project, and these are only read"
             hint = "write to another path"

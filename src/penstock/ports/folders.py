@@ -223,6 +223,13 @@ def address_of(folder: Path) -> str:
     return folder.around.address if isinstance(folder, CatalogFolder) else str(folder)
 
 
+def searched(folder: Path) -> list[str]:
+    """Where files with relative names are looked for, by programs that do so themselves: first here, then there."""
+    if not isinstance(folder, CatalogFolder) or folder.around.base is None:
+        return [str(folder)]
+    return list(dict.fromkeys([str(folder), os.path.normpath(folder.around.base / folder.around.inner)]))
+
+
 def whole_folder(folder: Path) -> str:
     """One name for a folder by whatever way it was reached: links are followed, except in an address."""
     return os.path.normpath(folder) if is_address(folder) else os.path.realpath(folder)
