@@ -314,6 +314,35 @@ def test_files_of_a_project_are_never_written(based: Api) -> None:
     assert ran(based, "kept/parts/part")["result"]["data"] == "n\n1\n2\n3\n"
 
 
+def test_modules_beside_a_document_are_those_of_its_version_and_project(based: Api) -> None:
+    text = document(
+        """
+        - step: start
+          tool: [{name: word, kind: python, code: "import words_of_ours\\nresult = words_of_ours.WORD"}]
+        """
+    )
+    for name, word in (("one", "a"), ("one", "b"), ("two", "c")):
+        put(based, f"modules-{name}", {"main.yaml": text, "words_of_ours.py": f"WORD = {word!r}\n"})
+    runs = [("one", 1), ("one", 2), ("two", 1), ("one", 1), ("one", 2)]
+    assert [ran(based, f"modules-{name}/main", version)["result"] for name, version in runs] == [
+        "a",
+        "b",
+        "c",
+        "a",
+        "b",
+    ]
+
+
+def test_a_text_that_calls_itself_a_document_of_the_catalog_stays_below_the_base(based: Api, folder: Path) -> None:
+    text = document("- step: start\n  tool: [{name: w, kind: files, action: write, path: a.txt, content: hello}]\n")
+    for file in ("catalog:/../../outside/p.yaml", "catalog:/../p.yaml", "catalog:p.yaml"):
+        run = based.post("/api/executions", {"document": {"text": text, "file": file}}).json()["execution_id"]
+        based.ended(run)
+    written = [one.relative_to(folder) for one in folder.parent.rglob("a.txt")]
+    assert all(one.parts[0] == "base" for one in written), written
+    assert not list(folder.parent.rglob(CATALOG))
+
+
 def test_duckdb_finds_files_of_the_project_and_then_those_below_the_base(based: Api, folder: Path) -> None:
     (folder / "base" / "ducks" / "in").mkdir(parents=True)
     (folder / "base" / "ducks" / "in" / "more.csv").write_text("n\n40\n")

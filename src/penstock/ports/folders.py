@@ -109,7 +109,7 @@ class CatalogFolder(DocumentFolder):
         else:
             folder = around.base or nowhere
             if around.base is not None:
-                around.base.mkdir(parents=True, exist_ok=True)
+                _make(around.base)
         found = CatalogFolder(folder)
         found.around = around
         return found
@@ -156,8 +156,16 @@ class CatalogFolder(DocumentFolder):
         if not found.is_relative_to(around.top):
             raise Refused(f"`{path}` leads out of the base folder `{around.top}`", "write an absolute path")
         if around.files is not None and (around.files / inner).parent.is_dir():
-            found.parent.mkdir(parents=True, exist_ok=True)  # A folder of the project is there to be written into.
+            _make(found.parent)  # A folder of the project is there to be written into.
         return found
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise Refused(f"the folder `{folder}` cannot be made: {reason}", "look at `--base` of this worker") from error
 
 
 def _is_of_the_project(path: Path) -> bool:

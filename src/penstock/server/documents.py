@@ -223,7 +223,8 @@ class Documents:
         found = in_project(address)
         if found is None or document.project is None or self._projects is None:
             inside = address.removeprefix(CATALOG).strip("/")
-            base = None if self._base is None else self._base / inside
+            leads_out = not is_address(address) or inside.split("/", 1)[0] == os.pardir
+            base = None if self._base is None or leads_out else self._base / inside
             return CatalogFolder.made(Surroundings(address, "", None, base, self._base), self._nowhere)
         files = self._projects.folder(document.project)
         base = None if self._base is None else self._base / found.name
