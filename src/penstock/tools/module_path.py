@@ -1,8 +1,8 @@
 """Modules beside a document: code in it may import them by their names.
 
 A process keeps one module of a name, and a project has other files in every version: so modules of another project or version
-that have a name which this one has, too, are let go before its code begins. Code that imports while it runs, beside code of another
-version in the same process, may still see that one's; code in a process of its own does not.
+that have a name which this one has, too, are let go before its code begins. Code that imports while it runs, beside code of
+another version in the same process, may still see that one's; code in a process of its own does not.
 """
 
 from __future__ import annotations
