@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.adapters.file_blobs import FileBlobs
+from penstock.adapters.project_folders import UnpackedProjects, base_folder
 from penstock.adapters.sqlite_log import SqliteLog
 from penstock.dialects.inline_secrets import restored
 from penstock.expr.scope import Names
@@ -48,7 +49,10 @@ class _LazyRegistry:
 
         registry = ComponentRegistry(with_lineage=False)
         self.__dict__.update(
-            {name: getattr(registry, name) for name in ("get", "types", "convert", "describe", "ports", "infer")}
+            {
+                name: getattr(registry, name)
+                for name in ("get", "types", "convert", "describe", "ports", "infer", "at", "plugins")
+            }
         )
         return getattr(registry, name)
 
@@ -82,7 +86,8 @@ class Embedded:
         """Decide a recorded run again from its outcomes: the first decision that differs, or None."""
         from penstock.replaying import replay  # Only a replay needs its machinery.
 
-        return await replay(self.log, self.blobs, self.tools, self.components, self.settings, execution_id)
+        projects = self.projects()
+        return await replay(self.log, self.blobs, self.tools, self.components, self.settings, execution_id, projects)
 
     async def preview(
         self,
@@ -99,6 +104,17 @@ class Embedded:
 
         return await preview(self, path, wanted, rows, context or {}, group)
 
+    def documents(self) -> Documents:
+        """Also those of projects: a run that a server began without a database can be gone on with here."""
+        place = self.scratch or self.home
+        base, nowhere = base_folder(self.environ), place / "work" / "nowhere"
+        return Documents(
+            self.tools, self.components, strict=self.strict, projects=self.projects(), base=base, nowhere=nowhere
+        )
+
+    def projects(self) -> UnpackedProjects:
+        return UnpackedProjects(self.scratch or self.home, self.blobs)
+
     async def close(self) -> None:
         self.threads.close()
         await self.log.close()
@@ -108,7 +124,7 @@ class Embedded:
             self.log,
             self.blobs,
             self.clock,
-            Documents(self.tools, self.components, strict=self.strict),
+            self.documents(),
             f"{socket.gethostname()}:{os.getpid()}",
             partial(self._unlock, Redaction()),
             self._employ,
@@ -123,7 +139,7 @@ class Embedded:
         entries: Any = render_lenient(declared, Names({"workload": workload, **workload}))
         return await resolve(
             entries,
-            folder=document.folder,
+            folder=self.documents().folder(document),
             home=self.home,
             environ=self.environ,
             clock=self.clock,

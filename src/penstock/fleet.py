@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.adapters.file_lines import FileLines
+from penstock.adapters.project_folders import UnpackedProjects
 from penstock.app import _LazyRegistry
 from penstock.dialects.inline_secrets import restored
 from penstock.expr.scope import Names
@@ -132,7 +133,7 @@ class Server:
     _following: asyncio.Task[None] | None = None
 
     def __post_init__(self) -> None:
-        self.documents = _documents(self.tools, self.components, self.control)
+        self.documents = _documents(self)
         self.lines = self.said or FileLines(self.home)
         self.office = Office(self.dispatch, self.blobs, lambda: self.hosting.owned, self._hear)
         world = World(
@@ -192,12 +193,13 @@ class Server:
         print(f"penstock: {execution_id}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
 
 
-def _documents(tools: Registry, components: ComponentRegistry, control: ControlStore | None) -> Documents:
-    if control is None:
-        return Documents(tools, components)
+def _documents(server: Server) -> Documents:
+    if server.control is None:
+        return Documents(server.tools, server.components)
     from penstock.server.catalog import CatalogDocuments
 
-    return CatalogDocuments(tools, components, control)
+    projects = UnpackedProjects(server.home, server.blobs)
+    return CatalogDocuments(server.tools, server.components, server.control, projects)
 
 
 class WorkBench:
@@ -211,7 +213,9 @@ class WorkBench:
         environ: Mapping[str, str] | None = None,
         tools: Registry | None = None,
         settings: Settings | None = None,
+        base: Path | None = None,
     ) -> None:
+        """`base`: where relative paths of documents of the catalog lead that are no files of a project."""
         self.home = home
         self.blobs = blobs
         self.clock = clock
@@ -220,14 +224,20 @@ class WorkBench:
         self._settings = settings or Settings()
         self._environ = os.environ if environ is None else environ
         self._components = cast("ComponentRegistry", _LazyRegistry())
-        self._documents = Documents(self.tools, self._components)
+        self._documents = Documents(
+            self.tools,
+            self._components,
+            projects=UnpackedProjects(home, blobs),
+            base=base,
+            nowhere=home / "work" / "nowhere",
+        )
 
     def compile(self, document: Json) -> Compiled:
         pinned = Pinned.from_mapping(document)
         net, compiled = self._documents.compile(pinned)
         files = {name: place.file for name, place in compiled.places.steps.items() if place.file != compiled.file}
-        bases = getattr(compiled, "bases", {})
-        return Compiled(net, pinned.file, pinned.folder, compiled.places.lines, files, bases)
+        bases = self._documents.bases(pinned, compiled)
+        return Compiled(net, pinned.file, self._documents.folder(pinned), compiled.places.lines, files, bases)
 
     def judge(self, setting: Setting, now: Callable[[], float]) -> FlowJudge:
         return JobJudge(setting, now)
@@ -238,7 +248,7 @@ class WorkBench:
         entries: Any = render_lenient(declared, Names({"workload": workload, **workload}))
         return await resolve(
             entries,
-            folder=pinned.folder,
+            folder=self._documents.folder(pinned),
             home=self.home,
             environ=self._environ,
             clock=self.clock,

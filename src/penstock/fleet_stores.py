@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.adapters.project_folders import base_folder
 from penstock.adapters.watched_log import WatchedLog
 from penstock.fleet import Server, WorkBench, host_name, worker
 from penstock.fleet_clock import FleetClock
@@ -46,6 +47,8 @@ class Places:
     database: str | None = None
     results: str | None = None
     dispatch: str | None = None
+    base: Path | None = None
+    """Of workers: where relative paths of documents of the catalog lead that are no files of a project."""
 
     def __post_init__(self) -> None:
         if self.database is not None and not self.database.startswith(POSTGRES):
@@ -67,6 +70,7 @@ class Places:
         results: str | None = None,
         dispatch: str | None = None,
         environ: Mapping[str, str] | None = None,
+        base: str | None = None,
     ) -> Places:
         """What the command line says, else what the environment does."""
         values = os.environ if environ is None else environ
@@ -74,7 +78,13 @@ class Places:
         def given(said: str | None, variable: str) -> str | None:
             return said or values.get(variable) or None
 
-        return Places(home, given(database, DATABASE), given(results, RESULTS), given(dispatch, DISPATCH))
+        return Places(
+            home,
+            given(database, DATABASE),
+            given(results, RESULTS),
+            given(dispatch, DISPATCH),
+            base_folder(values, base),
+        )
 
 
 def open_log(places: Places, name: str, lease_s: float = LEASE_S) -> EventLog:
@@ -249,7 +259,7 @@ def open_worker(
     intake = _intake(places, hall)
     clock = FleetClock(intake.now)
     blobs = open_results(places)
-    bench = WorkBench(places.home, blobs, clock)
+    bench = WorkBench(places.home, blobs, clock, base=places.base)
     crew = worker(intake, bench, name=name, pool=pool, slots=slots, labels=labels, beat_s=beat_s)
     return Station(crew, bench, blobs, clock)
 

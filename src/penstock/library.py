@@ -56,18 +56,19 @@ class Library:
         if kind_of_file(path) == "playbook":
             from penstock.dialects.playbook import compile_file
 
-            compiled = compile_file(path, self.tools, strict=self._strict)
+            compiled = compile_file(path, self.tools.at(path.parent), strict=self._strict)
             if kind_of(compiled.text) == "playbook":
                 return compiled
             from penstock.dialects.job import compile_text  # It came through a pipe, which is read once.
 
-            return compile_text(compiled.text, compiled.file, self.components, strict=self._strict)
+            components = self.components.at(path.parent)
+            return compile_text(compiled.text, compiled.file, components, strict=self._strict)
         return self._job(path)
 
     def _job(self, path: Path) -> CompiledJob:
         from penstock.dialects.job import compile_file
 
-        return compile_file(path, self.components, strict=self._strict)
+        return compile_file(path, self.components.at(path.parent), strict=self._strict)
 
     def valid(self, path: Path) -> Compiled | CompiledJob:
         """Raises DocumentInvalid, which tells all problems."""

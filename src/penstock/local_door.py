@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
+from penstock.adapters.project_folders import UnpackedProjects
 from penstock.adapters.watched_log import WatchedLog
 from penstock.api.app import build, guarded
 from penstock.api.backend import Backend, Pruned
@@ -66,7 +67,7 @@ async def _backend(places: Places) -> AsyncIterator[Backend]:
     async def pruned(older_than_s: float, keep_failed: bool, dry_run: bool) -> Pruned:
         before = clock.now() - older_than_s
         opened, kept = cast(EventLog, log), cast(Any, blobs)
-        done = await prune(opened, kept, lines.drop, before, keep_failed=keep_failed, dry_run=dry_run)
+        done = await prune(opened, kept, lines.drop, before, keep_failed=keep_failed, dry_run=dry_run, catalog=control)
         return Pruned(done.runs, done.results, done.size)
 
     async with AsyncExitStack() as stack:
@@ -80,7 +81,7 @@ async def _backend(places: Places) -> AsyncIterator[Backend]:
             cast(Any, log),
             cast(Any, WatchedLog(cast(Any, log))),
             cast(Any, blobs),
-            CatalogDocuments(Registry(), lazy_components(), control),
+            CatalogDocuments(Registry(), lazy_components(), control, UnpackedProjects(places.home, cast(Any, blobs))),
             cast(Any, dispatch),
             cast(Any, None),
             control,

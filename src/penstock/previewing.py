@@ -14,9 +14,11 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.net import Node
 from penstock.kernel.values import Json
 from penstock.ports.log import EventLog
+from penstock.ports.plugins import at_folder
 from penstock.ports.results import decode
 from penstock.projections.jobs_names import node_of
 from penstock.server.documents import Documents
+from penstock.server.inputs import require_known
 from penstock.server.preview import Make, PreviewFailed, component_and_port, cut_off, previewed
 from penstock.server.runs import context_group
 
@@ -47,9 +49,11 @@ async def preview(
     if net.kind != "job":
         raise Refused(f"`{path}` is a playbook, which has no rows to preview", "give a job: a file with `components`")
     context_group(net, group)  # Refused before anything runs, with the names there are.
+    require_known(net, context)
     component, port = component_and_port(wanted, net)
+    components = at_folder(engine.components, path.parent)
     part, end, port = previewed(
-        net, getattr(compiled, "gives_out", {}), component, port, lambda node: _make(engine, node)
+        net, getattr(compiled, "gives_out", {}), component, port, lambda node: _make(components, node)
     )
     made_by = ".".join(end)
     documents.hold(document, part, compiled)
@@ -87,10 +91,10 @@ def _in_iteration(log: EventLog, name: str, port: str) -> dict[str, Any] | None:
     return None
 
 
-def _make(engine: Any, node: Node) -> Make:
+def _make(components: Any, node: Node) -> Make:
     type, params = node.tasks[0].kind, node.tasks[0].params
-    description = engine.components.describe(type)
-    return Make("" if description is None else description.family, engine.components.ports(type, params))
+    description = components.describe(type)
+    return Make("" if description is None else description.family, components.ports(type, params))
 
 
 def _failed(error: Json, status: str, places: SourceMap) -> PreviewFailed:

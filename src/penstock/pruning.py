@@ -14,7 +14,9 @@ from typing import NamedTuple
 from penstock.adapters.blob_sweep import sweep, would_sweep
 from penstock.kernel.errors import PenstockError, Refused
 from penstock.ports.blobs import KeptBlobs
+from penstock.ports.control import ControlStore
 from penstock.ports.log import ENDED, EventLog, Header
+from penstock.ports.projects import KIND as PROJECT
 
 GRACE_S = 24 * 3600.0
 PAGE = 1000
@@ -36,21 +38,25 @@ async def prune(
     keep_failed: bool = False,
     dry_run: bool = False,
     grace_s: float = GRACE_S,
+    catalog: ControlStore | None = None,
 ) -> Pruned:
-    """Forget runs that ended before that time. A dry run counts what would go and touches nothing."""
+    """Forget runs that ended before that time. A dry run counts what would go and touches nothing. `catalog`: has projects, the
+    files of which are kept as results are."""
     if dry_run:
-        return await asyncio.to_thread(lambda: _counted(log, blobs, before, keep_failed, grace_s))
+        return await asyncio.to_thread(lambda: _counted(log, blobs, before, keep_failed, grace_s, catalog))
     gone = 0
     async for page in _forgotten(log, before, keep_failed):
         await asyncio.to_thread(drop_lines, page)
         gone += len(page)
-    swept = await asyncio.to_thread(lambda: sweep(blobs, _mentioning(log), grace_s))
+    swept = await asyncio.to_thread(lambda: sweep(blobs, _mentioning(log, catalog), grace_s))
     return Pruned(gone, swept.deleted)
 
 
-def _counted(log: EventLog, blobs: KeptBlobs, before: float, keep_failed: bool, grace_s: float) -> Pruned:
+def _counted(
+    log: EventLog, blobs: KeptBlobs, before: float, keep_failed: bool, grace_s: float, catalog: ControlStore | None
+) -> Pruned:
     going = {header.execution_id for header in _ended(log, before, keep_failed)}
-    results, size = would_sweep(blobs, _mentioning(log, going), time.time() - grace_s)
+    results, size = would_sweep(blobs, _mentioning(log, catalog, going), time.time() - grace_s)
     return Pruned(len(going), results, size)
 
 
@@ -92,8 +98,10 @@ def _all(log: EventLog) -> Iterator[Header]:
             return
 
 
-def _mentioning(log: EventLog, going: Collection[str] = ()) -> Iterator[bytes]:
+def _mentioning(log: EventLog, catalog: ControlStore | None, going: Collection[str] = ()) -> Iterator[bytes]:
     """Everything that stays and may mention a result."""
+    if catalog is not None:
+        yield from _projects(catalog)
     for header in _all(log):
         run = header.execution_id
         if run in going:
@@ -108,3 +116,14 @@ def _mentioning(log: EventLog, going: Collection[str] = ()) -> Iterator[bytes]:
     for request in log.asked():
         if request.execution_id not in going:
             yield request.payload
+
+
+def _projects(catalog: ControlStore) -> Iterator[bytes]:
+    """Every version of every project, each of which mentions its archive."""
+    after = ""
+    while page := catalog.documents(limit=PAGE, after=after):
+        for newest in page:
+            for one in catalog.versions(newest.path) if newest.kind == PROJECT else ():
+                if (kept := catalog.document(one.path, one.version)) is not None:
+                    yield kept.text.encode()
+        after = page[-1].path

@@ -283,12 +283,14 @@ async def _started(
     from penstock.components.registry import ComponentRegistry
     from penstock.homes import home_for
     from penstock.server.documents import Documents
+    from penstock.server.inputs import require_known
     from penstock.tools.registry import Registry
 
     file, payload = Path(path), jsonable(inputs or {})
     folder = home_for(file, None if home is None else str(home))
     documents = Documents(Registry(), ComponentRegistry(with_lineage=False), strict=strict)
     document = documents.open(file, payload, context)
+    require_known(documents.compile(document)[0], payload)
     engine = embedded(folder, strict=strict)
     try:
         under_way = engine.run(urandom(6).hex())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from penstock.keychain import resolve
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Keys
 from penstock.ports.log import Entry, EventLog, Header
+from penstock.ports.projects import ProjectFolders
 from penstock.ports.results import decode, loader
 from penstock.ports.wire import to_clock, to_fact
 from penstock.projections.canonical import canonical
@@ -41,6 +43,7 @@ async def replay(
     components: ComponentRegistry,
     settings: Settings,
     execution_id: str,
+    projects: ProjectFolders | None = None,
 ) -> Difference | None:
     if source.header(execution_id) is None:
         raise Refused(f"there is no run `{execution_id}`")
@@ -63,9 +66,10 @@ async def replay(
         lambda *_: None,
         record,
         components,
-        Path(document.file).parent,
+        Path(tempfile.gettempdir()) / f"penstock-replay-{execution_id}",  # Nothing is written: no component runs.
     )
-    again = await _decide_again(desk, Documents(tools, components), execution_id, document)
+    documents = Documents(tools, components, projects=projects)
+    again = await _decide_again(desk, documents, execution_id, document)
     if not _has_ended(entries):
         again = _as_far_as(entries, again)
     is_resumed = any(entry.type == "job.started" and b'"resumed":true' in entry.payload for entry in entries)

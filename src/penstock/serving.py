@@ -143,7 +143,15 @@ class Service:
 
             before = server.clock.now() - older_than_s
             blobs = cast(Any, server.blobs)
-            done = await prune(server.log, blobs, lines.drop, before, keep_failed=keep_failed, dry_run=dry_run)
+            done = await prune(
+                server.log,
+                blobs,
+                lines.drop,
+                before,
+                keep_failed=keep_failed,
+                dry_run=dry_run,
+                catalog=server.control,
+            )
             return Pruned(done.runs, done.results, done.size)
 
         settings = self.settings

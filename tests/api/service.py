@@ -92,7 +92,9 @@ class Running:
     """A service that runs in a thread."""
 
     def __init__(self, home: Path, database: str | None = None, **settings: Any) -> None:
-        places = Places(home, database, settings.pop("results", None), settings.pop("dispatch", None))
+        places = Places(
+            home, database, settings.pop("results", None), settings.pop("dispatch", None), settings.pop("base", None)
+        )
         self.said: list[str] = []
         self.service: Service | None = None
         self.error: BaseException | None = None
@@ -170,7 +172,9 @@ class Crew:
     """A worker in a thread of its own, as a process on another machine would be."""
 
     def __init__(self, home: Path, database: str | None, **settings: Any) -> None:
-        self._places = Places(home, database, settings.pop("results", None), settings.pop("dispatch", None))
+        self._places = Places(
+            home, database, settings.pop("results", None), settings.pop("dispatch", None), settings.pop("base", None)
+        )
         self._settings = settings
         self._loop: asyncio.AbstractEventLoop | None = None
         self._station: Station | None = None

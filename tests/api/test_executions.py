@@ -65,7 +65,10 @@ def test_eight_clients_with_one_key_make_one_run(api: Api) -> None:
 
 def test_a_key_that_was_used_for_something_else_is_refused(api: Api) -> None:
     api.submit(QUICK, idempotency_key="mine")
-    for other in ({"document": {"text": FAILS, "file": "p.yaml"}}, {"document": {"text": QUICK}, "payload": {"a": 1}}):
+    for other in (
+        {"document": {"text": FAILS, "file": "p.yaml"}},
+        {"document": {"text": QUICK}, "payload": {"event": 1}},
+    ):
         answer = api.post("/api/executions", {**other, "idempotency_key": "mine"})
         assert (answer.status_code, answer.json()["error"]["code"]) == (409, "key_reused")
 
@@ -141,9 +144,19 @@ def test_a_failed_run_goes_on_where_it_failed(api: Api, tmp_path: Path) -> None:
 
 
 def test_the_document_of_a_run_is_the_text_it_started_with(api: Api) -> None:
-    run = api.done(QUICK, payload={"a": 1})
+    run = api.done(QUICK, payload={"event": 1})
     kept = api.get(f"/api/executions/{run}/document").json()
-    assert (kept["text"], kept["file"], kept["inputs"]["payload"]) == (QUICK, "p.yaml", {"a": 1})
+    assert (kept["text"], kept["file"], kept["inputs"]["payload"]) == (QUICK, "p.yaml", {"event": 1})
+
+
+def test_an_input_that_the_document_does_not_have_is_refused_and_makes_no_run(api: Api) -> None:
+    reads = document(
+        "workload: {limit: 1}\nworkflow:\n  - step: start\n    tool: {kind: noop, value: '{{ workload.limit }}'}"
+    )
+    answer = api.post("/api/executions", {"document": {"text": reads, "file": "p.yaml"}, "payload": {"limt": 2}})
+    assert answer.status_code == 422
+    assert "the workload has no `limt`" in answer.json()["error"]["message"]
+    assert answer.json()["error"]["hint"] == "did you mean `limit`?"
 
 
 def test_a_document_with_errors_is_refused_with_all_of_them(api: Api) -> None:

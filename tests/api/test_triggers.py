@@ -14,7 +14,9 @@ import pytest
 from tests.api.service import PATIENCE_S, Api, asking
 from tests.engine import document
 
-SHOWS = document("- step: start\n  tool: [{name: n, kind: noop, value: '{{ workload.event }}'}]\n")
+SHOWS = document(
+    "workload: {a: 0}\nworkflow:\n- step: start\n  tool: [{name: n, kind: noop, value: '{{ workload.event }}'}]\n"
+)
 SECRET = "a secret of some length"
 
 
@@ -57,6 +59,7 @@ def test_a_schedule_starts_runs_of_its_document_until_it_is_off(api: Api) -> Non
         {"cron": "@daily", "path": "shows", "zone": "Mars/Olympus"},
         {"cron": "@daily", "path": "shows", "missed": "some"},
         {"cron": "@daily"},
+        {"cron": "@daily", "path": "shows", "payload": {"aa": 1}},
     ],
     ids=lambda body: str(body)[:40],
 )
@@ -114,7 +117,7 @@ def test_a_hook_without_a_secret_needs_a_token_where_there_are_tokens(tmp_path: 
 
 def test_the_secret_of_a_hook_is_never_shown_and_stays_until_it_is_taken_away(api: Api) -> None:
     put(api, "/api/hooks/quiet", path="shows", secret=SECRET)
-    changed = put(api, "/api/hooks/quiet", path="shows", payload={"x": 1})
+    changed = put(api, "/api/hooks/quiet", path="shows", payload={"a": 1})
     assert changed["is_signed"]
     for text in (json.dumps(changed), api.get("/api/hooks").text, api.get("/api/hooks/quiet").text):
         assert SECRET not in text
@@ -122,6 +125,14 @@ def test_the_secret_of_a_hook_is_never_shown_and_stays_until_it_is_taken_away(ap
     body = b"{}"
     assert api.http.post("/hooks/quiet", content=body, headers=signed(body)).status_code == 202
     assert not put(api, "/api/hooks/quiet", path="shows", secret=None)["is_signed"]
+
+
+def test_a_hook_is_held_to_the_inputs_of_its_document_and_its_senders_are_not(api: Api) -> None:
+    refused = api.http.put("/api/hooks/strict", json={"path": "shows", "payload": {"aaa": 1}})
+    assert (refused.status_code, "has no `aaa`" in refused.text) == (422, True)
+    put(api, "/api/hooks/strict", path="shows")
+    run = api.http.post("/hooks/strict", json={"aaa": 1, "whatever": 2}).json()["execution_id"]
+    assert api.ended(run) == "completed"
 
 
 def test_a_hook_that_is_off_or_too_much_for_it_says_so(api: Api) -> None:

@@ -85,7 +85,9 @@ def test_a_setting_that_the_job_neither_declares_nor_reads_is_refused_before_any
     assert told.code == 2
     assert "the context has no `leest`, and nothing in the job reads it" in told.err
     assert "did you mean `least`?" in told.err
-    assert call(capsys, "preview", "orders.yaml", "large", "--set", "leest=20").err == told.err
+    for payload in (["--set", "leest=20"], ["--payload", '{"leest": 20}']):
+        assert call(capsys, "preview", "orders.yaml", "large", *payload).err == told.err
+        assert call(capsys, "run", "orders.yaml", *payload).err == told.err
     far = call(capsys, "run", "orders.yaml", "--set", "colour.of=red")
     assert (far.code, "the context has no `colour`" in far.err, "the context has `least`" in far.err) == (2, True, True)
     assert not Path(".penstock").exists()
@@ -100,7 +102,9 @@ def test_a_setting_may_bring_what_the_job_reads_without_declaring_it(capsys: Cap
     ran = call(capsys, "run", write_job("whole.yaml", "context: {other: x}\n" + whole), "--json", "--set", "word=a")
     assert ran.json["globals"] == {"said": {"other": "x", "word": "a"}}
     bare = write_job("bare.yaml", "components: [{name: tell, type: warn, params: {message: hello}}]\n")
-    assert call(capsys, "run", bare, "--set", "unread=1").code == 0
+    assert "it has no `context`" in call(capsys, "run", bare, "--set", "unread=1").err
+    opened = write_job("open.yaml", "job_config: {inputs: open}\n" + Path(bare).read_text())
+    assert call(capsys, "run", opened, "--set", "unread=1").code == 0
 
 
 def test_an_unknown_context_group_names_those_there_are(capsys: Capture) -> None:

@@ -217,7 +217,7 @@ def test_submitting_twice_with_one_key_makes_one_run(tmp_path: Path) -> None:
         scene.work("w1")
         pinned = server.documents.open(filed(tmp_path, SLEEP))
         runs = await asyncio.gather(
-            *(server.hosting.submit(Submission(pinned, {"n": number}, key="once")) for number in range(8))
+            *(server.hosting.submit(Submission(pinned, {"event": number}, key="once")) for number in range(8))
         )
         assert len(set(runs)) == 1
         assert (await scene.ended(runs[0])).status == "completed"

@@ -8,18 +8,19 @@ from fastapi import Path, Query, Request
 from starlette.responses import Response
 
 from penstock.api import answers, models
-from penstock.api.access import ADMIN, READ, RUN
+from penstock.api.access import ADMIN, READ, RUN, Given, admit
 from penstock.api.backend import Backend, apart, backend_of
 from penstock.api.documents_in import MEDIA, compiled, picture_of, pinned, plan_of, plan_text_of
 from penstock.api.errors import ApiError
+from penstock.api.projects import check_secrets, file_project
 from penstock.api.routing import answer, content, errors, router
 from penstock.dialects.problems import Severity
 from penstock.dialects.report import as_json
 from penstock.kernel.values import JsonMap
-from penstock.ports.control import Filed
+from penstock.ports.control import Filed, Scope
+from penstock.ports.projects import KIND as PROJECT
 from penstock.ports.wire import iso
-from penstock.server.catalog import compiling
-from penstock.server.documents import Pinned
+from penstock.server.catalog import Kept, compiling
 
 routes = router("documents", "/api")
 
@@ -35,7 +36,16 @@ def filed_json(filed: Filed, *, with_text: bool = False) -> JsonMap:
         "created_at": iso(filed.created_at),
         "created_by": filed.created_by,
     }
-    return {**shown, "text": filed.text, "sources": dict(filed.sources)} if with_text else shown
+    if not with_text:
+        return shown
+    sources: JsonMap = {} if filed.kind == PROJECT else dict(filed.sources)
+    return {**shown, "text": filed.text, "sources": sources}
+
+
+def kept_json(kept: Kept) -> JsonMap:
+    """A document of a project as if it had been put by itself: in the version of the project."""
+    shown = filed_json(kept.filed, with_text=True)
+    return {**shown, "path": kept.path, "kind": kept.kind, "text": kept.text, "sources": {}} if kept.inner else shown
 
 
 @routes.get("/documents", response_model=answers.FiledList, summary="List the catalog", dependencies=[READ])
@@ -57,11 +67,11 @@ async def listing(
     dependencies=[READ],
 )
 async def get(request: Request, path: At, version: Annotated[models.Version | None, Query()] = None) -> Response:
-    control = backend_of(request).control
-    found = await apart(lambda: control.document(path, version))
+    documents = backend_of(request).documents
+    found = await apart(lambda: documents.kept(path, version))
     if found is None:
         raise _no_such(path, version)
-    return answer(filed_json(found, with_text=True))
+    return answer(kept_json(found))
 
 
 @routes.get(
@@ -72,8 +82,14 @@ async def get(request: Request, path: At, version: Annotated[models.Version | No
     dependencies=[READ],
 )
 async def versions(request: Request, path: At) -> Response:
-    control = backend_of(request).control
-    found = await apart(lambda: control.versions(path))
+    backend = backend_of(request)
+
+    def all_of() -> list[Filed]:
+        """Of a document of a project, those of the project."""
+        kept = backend.documents.kept(path)
+        return backend.control.versions(path if kept is None else kept.filed.path)
+
+    found = await apart(all_of)
     if not found:
         raise _no_such(path, None)
     newest = sorted(found, key=lambda one: -one.version)
@@ -84,29 +100,43 @@ async def versions(request: Request, path: At) -> Response:
     "/documents/{path:path}",
     status_code=201,
     response_model=answers.FiledOut,
-    responses={200: {"model": answers.FiledOut, "description": "it is there already"}, **errors(415)},
-    summary="Keep a document",
-    description="Only one that can run is kept. The same content again is the same version; other content is the next one.",
+    responses={200: {"model": answers.FiledOut, "description": "it is there already"}, **errors(409, 415)},
+    summary="Keep a document, or a project",
+    description="Only what can run is kept. The same content again is the same version; other content is the next one. "
+    "A project needs a token with the scope `admin`: its plug-ins run in the server.",
 )
-async def put(request: Request, path: At, asked: models.PutDocument, by: Annotated[str, RUN]) -> Response:
+async def put(
+    request: Request, path: At, asked: models.AnythingKept, by: Annotated[str, RUN], given: Given
+) -> Response:
     backend = backend_of(request)
-    filed, is_new = await compiling(lambda: _file(backend, path, asked, by))
+    if isinstance(asked, models.PutProject):
+        archive = asked.archive
+        await admit(request, given.credentials if given is not None else None, Scope.ADMIN)
+        filed, is_new = await compiling(lambda: file_project(backend, path, archive, by))
+    else:
+        document = asked
+        filed, is_new = await compiling(lambda: _file(backend, path, document, by))
     return answer(filed_json(filed), 201 if is_new else 200)
 
 
 def _file(backend: Backend, path: str, asked: models.PutDocument, by: str) -> tuple[Filed, bool]:
-    document = Pinned(f"catalog:/{path}", asked.text, tuple(asked.sources.items()))
+    _check_free(backend, path)
+    document = Kept(Filed(path, 0, "", "", asked.text, 0.0, by, dict(asked.sources))).pinned()
     net, _ = compiled(backend, document)
-    if document.as_kept() != document:
-        raise ApiError(
-            422,
-            "the document has secrets written into its keychain, and would show them to everybody who may read the catalog",
-            "name them instead: `kind: env`, `file` or `secret_manager`",
-            code="inline_secret",
-        )
+    check_secrets(document)
     before = backend.control.document(path)
     filed = backend.control.file(path, asked.text, net.kind, net.digest, dict(asked.sources), by)
     return filed, before is None or before.version != filed.version
+
+
+def _check_free(backend: Backend, path: str) -> None:
+    """A name within a project is that project's."""
+    parts = path.split("/")
+    for cut in range(1, len(parts)):
+        if (there := backend.control.document("/".join(parts[:cut]))) is not None and there.kind == PROJECT:
+            raise ApiError(
+                409, f"`{there.path}` is a project, and `{path}` would be a document of it", "choose another path"
+            )
 
 
 @routes.delete(

@@ -90,8 +90,21 @@ class GraphIn(DocumentAsked):
 
 
 class PutDocument(In):
+    """A document by itself."""
+
     text: Annotated[str, StringConstraints(min_length=1)]
-    sources: dict[str, str] = Field(default_factory=dict, description="the joblets that a job takes in: file -> text")
+    sources: dict[str, str] = Field(
+        default_factory=dict, description="the joblets that a job takes in: path from the document's folder -> text"
+    )
+
+
+class PutProject(In):
+    """A folder with documents and all they need."""
+
+    archive: Annotated[str, StringConstraints(min_length=1)] = Field(description="its files: a tar, gzipped, in base64")
+
+
+AnythingKept = PutDocument | PutProject
 
 
 class SubmitIn(In):

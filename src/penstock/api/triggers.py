@@ -32,6 +32,7 @@ from penstock.server.hooks import (
     verify,
 )
 from penstock.server.hosting import Submission
+from penstock.server.inputs import require_known
 from penstock.server.schedules import keep_schedule, next_slot
 
 routes = router("triggers", "/api")
@@ -61,11 +62,15 @@ async def submit_filed(
     return await backend.hosting.submit(asked)
 
 
-def _check_filed(backend: Backend, path: str, version: int | None) -> None:
+def _check_filed(backend: Backend, path: str, version: int | None, payload: JsonMap) -> None:
     try:
-        compiled(backend, backend.documents.filed(path, version))
+        net, _ = compiled(backend, backend.documents.filed(path, version))
     except Refused as error:
         raise ApiError(422, error.message, error.hint, code="no_such_document") from error
+    try:
+        require_known(net, payload)
+    except Refused as error:
+        raise from_refusal(error, 422) from error
 
 
 # ---- schedules
@@ -140,7 +145,7 @@ async def put_schedule(request: Request, name: Name, asked: models.PutSchedule) 
         Missed(asked.missed),
         asked.is_on,
     )
-    await compiling(lambda: _check_filed(backend, asked.path, asked.version))
+    await compiling(lambda: _check_filed(backend, asked.path, asked.version, asked.payload))
     now = backend.clock.now()
     try:
         kept = await apart(lambda: keep_schedule(backend.control, wanted, now))
@@ -213,7 +218,7 @@ async def put_hook(request: Request, name: Name, asked: models.PutHook) -> Respo
     backend = backend_of(request)
 
     def kept() -> Hook:
-        _check_filed(backend, asked.path, asked.version)
+        _check_filed(backend, asked.path, asked.version, asked.payload)
         secret = asked.secret
         if "secret" not in asked.model_fields_set:
             there = next((one for one in backend.control.hooks() if one.name == name), None)

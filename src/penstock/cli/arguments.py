@@ -243,6 +243,10 @@ def _schema(parser: Parser) -> None:
     parser.add_argument("kind", metavar="KIND", choices=KINDS, nargs="?", default="playbook", help=KIND)
 
 
+def _init(parser: Parser) -> None:
+    parser.add_argument("folder", metavar="DIR", help="a folder, which is made if it is not there")
+
+
 def _new(parser: Parser) -> None:
     parser.add_argument("kind", metavar="KIND", choices=KINDS, nargs="?", default=None, help=KIND)
     parser.add_argument("name", metavar="NAME", help="its name; the file is NAME.yaml")
@@ -281,6 +285,7 @@ COMMANDS: dict[str, Command] = {
     "graph": Command("draw steps and arcs, or components and links (Mermaid, DOT, SVG)", "graph", _graph),
     "preview": Command("run just what is needed of a job and show the rows of a port", "preview", _preview),
     "lineage": Command("where the columns of a job come from (text, JSON, Mermaid)", "lineage", _lineage),
+    "init": Command("write a small project to start from: a playbook, a job, tests", "init", _init),
     "new": Command("write a small playbook, job or joblet to start from", "new", _new),
     "runs": Command("list runs, newest first", "runs", _runs),
     "show": Command("what a run came to, step by step or component by component", "show", _show),

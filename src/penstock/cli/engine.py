@@ -95,8 +95,6 @@ def views_of(engine: Engine) -> Views:
     if not isinstance(engine, Embedded):
         return engine.views
     from penstock.cli.book import near
-    from penstock.server.documents import Documents
     from penstock.server.views import Views
 
-    documents = Documents(engine.tools, engine.components)
-    return Views(engine.log, engine.blobs, documents, lambda header: status_of(header, engine), near)
+    return Views(engine.log, engine.blobs, engine.documents(), lambda header: status_of(header, engine), near)

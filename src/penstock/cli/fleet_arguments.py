@@ -9,6 +9,7 @@ from penstock.cli.parsing import (
     Command,
     Parser,
     as_json,
+    base,
     count,
     database,
     dispatch,
@@ -27,6 +28,7 @@ def _serve(parser: Parser) -> None:
     database(parser)
     results(parser)
     dispatch(parser)
+    base(parser)
     _served(parser)
     parser.add_argument("--name", metavar="NAME", help="what others see of this server (default: host and process id)")
     store(parser)
@@ -77,6 +79,7 @@ def _worker(parser: Parser) -> None:
     database(parser)
     results(parser)
     dispatch(parser)
+    base(parser)
     parser.add_argument("--pool", metavar="NAME", help="the pool it works in (default: PENSTOCK_POOL, else `default`)")
     parser.add_argument(
         "--slots",
@@ -113,6 +116,7 @@ def _up(parser: Parser) -> None:
     database(parser)
     results(parser)
     dispatch(parser)
+    base(parser)
     _served(parser)
     store(parser)
 
@@ -232,8 +236,12 @@ def _hook(parser: Parser) -> None:
 
 def _catalog(parser: Parser) -> None:
     def put(one: Parser) -> None:
-        one.add_argument("path", metavar="PATH", help="the name it goes by, such as `sales/orders`")
-        one.add_argument("file", metavar="FILE", help="a playbook or a job")
+        one.add_argument(
+            "path",
+            metavar="PATH",
+            help="the name it goes by, such as `sales/orders`; or just a folder, whose name it gets",
+        )
+        one.add_argument("file", metavar="FILE|DIR", nargs="?", help="a playbook or a job; or a project, as a folder")
 
     def path(one: Parser) -> None:
         one.add_argument("path", metavar="PATH")
@@ -242,16 +250,24 @@ def _catalog(parser: Parser) -> None:
         path(one)
         one.add_argument("--version", metavar="N", type=count, default=None, help="this version, not the newest")
 
+    def diff(one: Parser) -> None:
+        path(one)
+        one.add_argument(
+            "--from", dest="since", metavar="N", type=count, default=None, help="(default: the one before)"
+        )
+        one.add_argument("--to", metavar="N", type=count, default=None, help="(default: the newest)")
+
     def every(one: Parser) -> None:
         one.add_argument("prefix", metavar="PREFIX", nargs="?", default="", help="only those whose path begins so")
 
     _actions(
         parser,
-        put=("keep a document under a path; other content than before is a new version", put),
-        list=("the documents, each in its newest version", every),
-        show=("the text of a document", show),
-        versions=("all versions of a document", path),
-        remove=("take a document out of the catalog", path),
+        put=("keep a document, or a folder as a project; other content than before is a new version", put),
+        list=("the documents and projects, each in its newest version", every),
+        show=("the text of a document, or the files of a project", show),
+        diff=("what differs between two versions", diff),
+        versions=("all versions of a document or project", path),
+        remove=("take a document or project out of the catalog", path),
     )
 
 
@@ -275,7 +291,7 @@ FLEET_COMMANDS: dict[str, Command] = {
         more="SIGTERM drains it: it takes nothing more, ends what it can within the grace, and gives the rest back.",
     ),
     "workers": Command("who works, and on what", "workers", _workers),
-    "catalog": Command("documents that a server keeps by path and version", "catalog", _catalog),
+    "catalog": Command("documents and projects that a server keeps by path and version", "catalog", _catalog),
     "schedule": Command("runs that start by the clock", "schedule", _schedule),
     "hook": Command("runs that start on a request from outside", "hook", _hook),
     "token": Command("who may ask a server for what", "token", _token),

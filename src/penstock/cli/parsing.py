@@ -139,6 +139,15 @@ def dispatch(parser: Parser) -> None:
     )
 
 
+def base(parser: Parser) -> None:
+    parser.add_argument(
+        "--base",
+        metavar="DIR",
+        help="where documents of the catalog read and write by relative paths what is no file of their project "
+        "(default: PENSTOCK_BASE, else such paths are refused)",
+    )
+
+
 def results(parser: Parser) -> None:
     parser.add_argument(
         "--results",

@@ -19,8 +19,8 @@ DEFAULT_SLOTS, DEFAULT_POOL = 4, "default"
 def places_of(options: Namespace) -> Places:
     from penstock.fleet_stores import Places
 
-    more = [getattr(options, name, None) for name in ("results", "dispatch")]
-    return Places.said(home_here(options.store), options.database, *more)
+    results, dispatch, base = (getattr(options, name, None) for name in ("results", "dispatch", "base"))
+    return Places.said(home_here(options.store), options.database, results, dispatch, base=base)
 
 
 def database_of(options: Namespace) -> Places | None:

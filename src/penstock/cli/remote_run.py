@@ -13,10 +13,10 @@ from penstock.cli.naming import next_command
 from penstock.cli.output import put, put_json, say
 from penstock.cli.watched import Watched
 from penstock.kernel.errors import Refused, Unavailable
+from penstock.ports.folders import CATALOG, is_address
 from penstock.remote.client import Client, at, problems_of
 from penstock.remote.engine import RemoteEngine
 from penstock.remote.sending import as_seen_here
-from penstock.server.catalog import MARK
 from penstock.server.changes import Change, changes, text_on_disk
 from penstock.server.documents import Pinned
 
@@ -27,15 +27,12 @@ POLL_S = 0.1
 
 
 def run(options: Namespace, url: str) -> int:
-    from penstock.cli.context_names import require_known
     from penstock.library import Library
     from penstock.remote.sending import Sent
 
     client = _patient(url, options)
     payload = inputs.workload(options.payload, options.set)
     sent = Sent(Library(strict=False), options.file)
-    if sent.net is not None:
-        require_known(options.set, sent.net)
     if options.strict:
         _check_strictly(client, sent)
     body = {"document": sent.body, "payload": payload, "context": options.context, "label": options.name}
@@ -92,9 +89,9 @@ def _changes(client: Client, run_id: str) -> list[Change]:
     document = Pinned.from_mapping(client.get(at("executions", run_id, "document")))
 
     def text_now(file: str) -> str | None:
-        if not file.startswith(MARK):
+        if not is_address(file):
             return text_on_disk(file)
-        path = file.removeprefix(MARK).strip("/").rpartition("@")[0]
+        path = file.removeprefix(CATALOG).strip("/").rpartition("@")[0]
         try:
             return str(client.get(at("documents", *path.split("/")))["text"])
         except (Refused, KeyError, TypeError):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from penstock.server.changes import Change
     from penstock.server.views import Views
 
+POLL_S = 0.5
 LEFT = 3
 """The exit code of who leaves before the run is over."""
 PLAYBOOK = ("execution_id", "kind", "name", "status", "exit_code", "error", "ctx", "result", "counts", "duration_ms")
@@ -108,9 +109,14 @@ class Watched:
         from penstock.cli.job_progress import JobProgress
         from penstock.cli.job_summary import tell_job
         from penstock.cli.running import job_watcher_for
+        from penstock.server.documents import DocumentInvalid
         from penstock.server.views import job_shown
 
-        progress = JobProgress(self._views.book(self._header()).root()[0])
+        try:
+            net = self._views.book(self._header()).root()[0]
+        except DocumentInvalid:
+            return self._unwatched()
+        progress = JobProgress(net)
         watcher = job_watcher_for(f"{self.title}  run {self.run_id}", is_silent=self._is_silent)
         if follow and not self._is_followed(progress, watcher, follow):
             return self._leave()
@@ -122,6 +128,17 @@ class Watched:
         shown = job_shown(views.status_of(header), header, standing)
         tell_job(shown, standing, self.run_id, self.place, self._where, is_quiet=self.options.quiet)
         return LEFT if shown.exit_code is None else shown.exit_code
+
+    def _unwatched(self) -> int:
+        """The job uses what is known to its server alone, such as plug-ins of its project: only its end is waited for."""
+        while self._header().status == "running":
+            time.sleep(POLL_S)
+        view: Any = self._views.shown(self._header())
+        if self.options.json:
+            return self._put_json({name: value for name, value in view.items() if name not in ONLY_SHOWN})
+        say(f"{view['status']} after {float(view['duration_ms']) / 1000:.1f} s  (run {self.run_id})")
+        say(f"to see it:   {next_command(f'show {self.run_id}', self.place)}")
+        return LEFT if view["exit_code"] is None else int(view["exit_code"])
 
     def _put_json(self, view: dict[str, Any]) -> int:
         more = {} if self.changed is None else {"changed": [change.as_json() for change in self.changed]}

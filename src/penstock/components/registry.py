@@ -1,7 +1,8 @@
 """Which components there are. Nothing is imported before it is asked for.
 
-Built-in types are tables; what code registers comes next; installed packages offer more through the entry-point group
-`penstock.components` (name = type, value = the class), which is looked at only for a type that is neither.
+Built-in types are tables; plug-ins in a folder beside the document come next (`plugin_folder`), then what code registers;
+installed packages offer more through the entry-point group `penstock.components` (name = type, value = the class), which is
+looked at only for a type that is none of these.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from penstock.tools import loading
 from penstock.tools import registry as tools
 from penstock.tools.base import Tool, ToolFailure
 from penstock.tools.parameters import convert, similar
+from penstock.tools.plugin_folder import PluginFolder, collected, plugin_folders
+from penstock.tools.registry import MOST_SCOPED
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -50,23 +53,39 @@ def register(component_class: C) -> C:
     _checked(component_class, f"`{getattr(component_class, '__name__', component_class)}`")
     if component_class.type in built_in():
         raise Refused(f"the type `{component_class.type}` is built in", "give the component a type of its own")
-    _registered[component_class.type] = component_class
+    if not collected("component", component_class.type, component_class):
+        _registered[component_class.type] = component_class
     return component_class
 
 
 class ComponentRegistry:
     """The components of one process, each made once. Answers `penstock.ports.components.ComponentCatalog`."""
 
-    def __init__(self, *, with_lineage: bool = True) -> None:
-        """`with_lineage: False` for who only wants to run a job: following columns is the dear part of a check."""
+    def __init__(self, plugins: tuple[PluginFolder, ...] = (), *, with_lineage: bool = True) -> None:
+        """`with_lineage: False` for who only wants to run a job: following columns is the dear part of a check. `plugins`:
+        folders with components for some documents only; see `at`."""
+        self.plugins = plugins
         self._with_lineage = with_lineage
         self._made: dict[str, Component[Any]] = {}
         self._offered: dict[str, EntryPoint] | None = None
+        self._scoped: dict[tuple[int, ...], ComponentRegistry] = {}
+
+    def at(self, folder: Path) -> ComponentRegistry:
+        """The components that documents in that folder have: all of these, and those of its plug-ins."""
+        plugins = plugin_folders(folder)
+        if not plugins:
+            return self
+        key = tuple(map(id, plugins))
+        if key not in self._scoped:
+            if len(self._scoped) >= MOST_SCOPED:
+                self._scoped.clear()
+            self._scoped[key] = ComponentRegistry(plugins, with_lineage=self._with_lineage)
+        return self._scoped[key]
 
     def get(self, type: str) -> Component[Any]:
         """Raises Refused when there is no such type, or its plug-in is broken."""
         made = self._made.get(type)
-        if made is None or (type in _registered and made.__class__ is not _registered[type]):
+        if made is None or (type in _registered and not self._is_own(type) and made.__class__ is not _registered[type]):
             component_class = self._find(type)
             if component_class is None:
                 hint = "`penstock components` lists the types"
@@ -77,7 +96,8 @@ class ComponentRegistry:
     def types(self) -> list[str]:
         """Built-in ones first, then the others by name."""
         known = built_in()
-        return [*known, *sorted({*_registered, *self._offers()} - {*known})]
+        own = {name for folder in self.plugins for name in folder.names("component")}
+        return [*known, *sorted({*_registered, *own, *self._offers()} - {*known})]
 
     def convert(self, type: str, values: Mapping[str, Any]) -> msgspec.Struct:
         """Rendered values as the component's parameters. Raises ComponentFailure of kind `parameters` that lists all mistakes."""
@@ -111,12 +131,18 @@ class ComponentRegistry:
     def _find(self, type: str) -> type[Component[Any]] | None:
         if type in built_in():
             return cast("ComponentClass", loading.built_in("component", type, built_in()[type]))
+        for folder in self.plugins:
+            if (found := folder.find("component", type, _checked)) is not None:
+                return cast("ComponentClass", found)
         if type in _registered:
             return _registered[type]
         offer = self._offers().get(type)
         return (
             None if offer is None else cast("ComponentClass", loading.plugged_in(offer, "component", "type", _checked))
         )
+
+    def _is_own(self, type: str) -> bool:
+        return any(type in folder.names("component") for folder in self.plugins)
 
     def _offers(self) -> dict[str, EntryPoint]:
         if self._offered is None:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
+from penstock.ports.folders import require_writable
 from penstock.ports.rows import RowsFailed
 
 _numbers = count(1)
@@ -25,6 +26,7 @@ class Landing:
     def __init__(self, path: Path) -> None:
         # A link stays a link to the file that is replaced.
         self.path = Path(os.path.realpath(path))
+        require_writable(self.path)
         if self.path.is_dir():
             raise RowsFailed("io", f"`{path}` is a folder, not a file")
         if not self.path.parent.is_dir():

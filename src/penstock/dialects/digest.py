@@ -11,6 +11,9 @@ from penstock.dialects.inline_secrets import without_secrets
 from penstock.kernel.net import Net
 from penstock.kernel.values import Json
 
+LATER = ("open_inputs",)
+"""Fields that nets did not always have: where they say nothing, a document keeps the digest it had before."""
+
 
 def as_json(value: object) -> Json:
     """Any part of a net as plain JSON: dataclasses by field, enums by value, tuples as lists."""
@@ -29,5 +32,9 @@ def as_json(value: object) -> Json:
 
 def with_digest(net: Net) -> Net:
     bare = as_json(replace(net, digest="", keychain=tuple(without_secrets(net.keychain))))
+    assert isinstance(bare, dict)
+    for name in LATER:
+        if not bare[name]:
+            del bare[name]
     text = json.dumps(bare, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return replace(net, digest=hashlib.sha256(text.encode()).hexdigest())

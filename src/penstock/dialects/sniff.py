@@ -16,6 +16,8 @@ from penstock.dialects.source_limits import DEFAULT_LIMITS
 Kind = Literal["playbook", "job", "joblet"]
 
 LARGEST = 64 * 1024 * 1024
+OURS = ("noetl.io/", "penstock/")
+"""What versions of our languages begin with."""
 MOST_EVENTS = 3 * DEFAULT_LIMITS.nodes
 """A value has at most one event for its key, and two for itself."""
 _BY_NAME: dict[str, Kind] = {"Job": "job", "Joblet": "joblet", "Playbook": "playbook"}
@@ -46,6 +48,16 @@ def _is_meant_as_job(keys: Collection[str]) -> bool:
     from penstock.dialects.problems import closest
 
     return any(closest(key, sorted(_OF_JOBS)) is not None for key in keys)
+
+
+def document_kind(text: str) -> Kind | None:
+    """The same of a file that may be something else altogether: None for YAML that is no document of ours."""
+    keys = dict(_top_level(text.removeprefix(_BOM)))
+    version = keys.get("apiVersion")
+    if version is not None and not version.startswith(OURS):
+        return None
+    is_ours = keys.get("kind") in _BY_NAME or bool({"components", "workflow"} & keys.keys())
+    return kind_of(text) if is_ours else None
 
 
 def kind_of_file(path: Path) -> Kind:

@@ -4,6 +4,30 @@ from __future__ import annotations
 
 from penstock.dialects.problems import CodeDoc
 
+PROJECTS = {
+    "Y0401": CodeDoc(
+        "a relative path that is no file of what is put into the catalog",
+        "A worker has no folder of the document's. What a relative path leads to is a file of the project, or lies in the base "
+        "folder that workers were started with.",
+        "Put the whole folder (`penstock catalog put DIR`), start workers with `--base DIR`, or write an absolute path.",
+    ),
+    "Y0402": CodeDoc(
+        "a path that leads out of the project",
+        "Only what lies in the folder is put into the catalog with it.",
+        "Move the file into the project, or write an absolute path.",
+    ),
+    "Y0403": CodeDoc(
+        "a path that leads to what was left out of the project",
+        "The file is there, and is left out: `.gitignore` or `.penstockignore` names it, or it looks like a secret.",
+        "Take it out of the ignore file; read secrets through the keychain.",
+    ),
+    "Y0404": CodeDoc(
+        "a file of the project is written",
+        "All runs of a version read the same files, so that these are read-only.",
+        "Write to another path: it leads to the base folder of the worker.",
+    ),
+}
+
 FILES = {
     "Y0001": CodeDoc(
         "the file does not exist",
@@ -206,4 +230,4 @@ LIMITS = {
     ),
 }
 
-LOADER_CODES = {**FILES, **SYNTAX, **MEANING, **LIMITS}
+LOADER_CODES = {**FILES, **SYNTAX, **MEANING, **LIMITS, **PROJECTS}

@@ -9,6 +9,9 @@ from enum import Enum
 from penstock.kernel.values import Json, JsonMap
 
 DURABILITIES = ("grouped", "strict")
+OPEN = "open"
+INPUT_RULES = ("declared", OPEN)
+"""Which inputs a run may be given: those that the document declares or reads, or any."""
 
 
 class Strictness(Enum):

@@ -49,6 +49,10 @@ def command_line_page() -> str:
                 ),
                 ("`PENSTOCK_RESULTS`", "Where large results go, unless `--results` says."),
                 (
+                    "`PENSTOCK_BASE`",
+                    "Where documents of the catalog read and write by relative paths, unless `--base` says.",
+                ),
+                (
                     "`PENSTOCK_DISPATCH`",
                     "The NATS server over which servers and workers speak, unless `--dispatch` names one.",
                 ),

@@ -34,6 +34,7 @@ FAMILIES = {
     "Y01": "YAML syntax",
     "Y02": "YAML values",
     "Y03": "Limits",
+    "Y04": "Projects and the catalog",
 }
 _SAID = {code: name for name, code in NAMES.items()}
 """The NAME that the message of a problem of structure begins with."""

@@ -357,6 +357,8 @@ class Net:
     """`job_config.on_subjob_error: abort`."""
     contexts: dict[str, JsonMap] = field(default_factory=dict)
     """Context groups by name: each over the defaults, which are `workload`."""
+    open_inputs: bool = False
+    """`inputs: open`: a run may be given inputs that the document neither declares nor reads."""
     engine: JsonMap = field(default_factory=dict)
     """The data plane's settings: `engine`, `memory_limit`, `max_in_flight_rows`, `max_in_flight_bytes`, `threads`, `fuse`."""
 

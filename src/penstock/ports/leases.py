@@ -49,6 +49,8 @@ class Setting:
     """Component -> the file it is written in, where that is not the job's own: its line numbers are that file's."""
     bases: Mapping[str, Base] = field(default_factory=dict)
     """Component -> where its relative paths begin, where that is not `folder`."""
+    brought: frozenset[str] = frozenset()
+    """The kinds of tools that the document's own plug-ins have: any worker has these, once it has the document."""
 
 
 class Keys(Protocol):

@@ -6,7 +6,8 @@ A dialect checks a document against these descriptions; the registry of tools an
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from pathlib import Path
+from typing import Protocol, TypeVar, cast
 
 from penstock.kernel.values import Json, JsonMap
 
@@ -31,6 +32,15 @@ class ToolDescription:
     """JSON Schema of the parameters as one object; `$defs` inside it are allowed."""
     defaults: JsonMap = field(default_factory=dict)
     """Kind defaults of `spec`: the outermost layer of the overlay."""
+
+
+C = TypeVar("C")
+
+
+def at_folder(catalog: C, folder: Path) -> C:
+    """The catalog as documents in that folder see it, with the plug-ins that lie beside them."""
+    scoped = getattr(catalog, "at", None)
+    return catalog if scoped is None else cast(C, scoped(folder))
 
 
 class ToolCatalog(Protocol):

@@ -32,7 +32,7 @@ class Sent:
         self.taken_in: dict[str, str] = {}
         """The joblets that a job takes in: file -> text."""
         path = Path(given)
-        if not path.exists() and not path.suffix:
+        if not path.exists() and (not path.suffix or (len(path.parts) > 1 and not path.parent.exists())):
             self.body: dict[str, Any] = {"path": given}
             return
         self.compiled = library.compiled(path)

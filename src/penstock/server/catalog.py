@@ -1,7 +1,9 @@
 """Documents by name: those that a server keeps, beside those that lie in files.
 
-A document of the catalog has no folder. It goes by `catalog:/PATH@VERSION`, and what it calls by a relative path is looked for
-beside it in the catalog, then in the catalog as a whole. A document from a file looks beside that file first.
+A document that was put into the catalog by itself goes by `catalog:/PATH@VERSION`. What it calls by a relative path is looked for
+beside it in the catalog, then in the catalog as a whole. A document of a project goes by `catalog:/PROJECT@VERSION/FILE`, and is
+named `PROJECT/FILE`, with or without its ending. What it calls by a relative path is a file of the same version of the project,
+else a name in the catalog. A document from a file looks beside that file first.
 """
 
 from __future__ import annotations
@@ -10,23 +12,28 @@ import asyncio
 import posixpath
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from penstock.dialects.sniff import Kind, document_kind, kind_of
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.net import Net
+from penstock.ports.blobs import ResultRef
 from penstock.ports.components import ComponentCatalog
 from penstock.ports.control import ControlStore, Filed
-from penstock.ports.plugins import ToolCatalog
-from penstock.server.documents import Documents, Pinned
+from penstock.ports.folders import CATALOG, in_project, is_address
+from penstock.ports.plugins import ToolCatalog, at_folder
+from penstock.ports.projects import DOCUMENTS, KIND, Files, Manifest, ProjectFolders
+from penstock.server.documents import C, Documents, Pinned, ProjectFiles
 
 if TYPE_CHECKING:
     from penstock.dialects.job.compile import CompiledJob
     from penstock.dialects.playbook import Compiled
 
-MARK = "catalog:"
 MOST_COMPILED = 500
 """So many documents are kept compiled; the others are compiled again when they are needed."""
+DEEPEST_NAME = 20
 
 
 T = TypeVar("T")
@@ -53,9 +60,45 @@ class NotFiled(Refused):
     """The catalog has no such document, or not in that version."""
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """`inner`: of a project, the file that is asked for; empty for a document, and for a project as a whole."""
+
+    filed: Filed
+    inner: str = ""
+
+    @property
+    def text(self) -> str:
+        return self.filed.sources[self.inner] if self.inner else self.filed.text
+
+    @property
+    def kind(self) -> str:
+        return kind_of(self.text) if self.inner else self.filed.kind
+
+    @property
+    def path(self) -> str:
+        return f"{self.filed.path}/{self.inner}" if self.inner else self.filed.path
+
+    def pinned(self) -> Pinned:
+        """As a run is pinned to it. The joblets of a document that was put by itself are kept by their paths from its folder;
+        those of a document of a project are files of that."""
+        filed, address = self.filed, f"{CATALOG}/{self.filed.path}@{self.filed.version}"
+        if self.inner:
+            return Pinned(f"{address}/{self.inner}", self.text, (), Manifest.read(filed.text).archive)
+        folder = posixpath.dirname(address)
+        sources = {posixpath.normpath(posixpath.join(folder, name)): text for name, text in filed.sources.items()}
+        return Pinned(address, filed.text, tuple(sources.items()))
+
+
 class CatalogDocuments(Documents):
-    def __init__(self, tools: ToolCatalog, components: ComponentCatalog, control: ControlStore) -> None:
-        super().__init__(tools, components)
+    def __init__(
+        self,
+        tools: ToolCatalog,
+        components: ComponentCatalog,
+        control: ControlStore,
+        projects: ProjectFolders | None = None,
+    ) -> None:
+        super().__init__(tools, components, projects=projects)
         self._control = control
 
     def compile(self, document: Pinned) -> tuple[Net, Compiled | CompiledJob]:
@@ -68,30 +111,60 @@ class CatalogDocuments(Documents):
         found = self._compiled.get(document)
         return found if found is not None else await compiling(lambda: self.compile(document))
 
-    async def sought(self, path: str, folder: Path, sent: Mapping[str, str] | None = None) -> Pinned:
-        return await compiling(lambda: self.find(path, folder, sent))
+    async def sought(
+        self, path: str, folder: Path, sent: Mapping[str, str] | None = None, project: ResultRef | None = None
+    ) -> Pinned:
+        return await compiling(lambda: self.find(path, folder, sent, project))
 
     def examined(self, document: Pinned, *, strict: bool = False) -> Compiled | CompiledJob:
         """With all its problems, whatever they are."""
-        return Documents(self._catalog, self._components, strict=strict)._again(document)
+        alike = CatalogDocuments(self._catalog, self._known(), self._control, self._projects)
+        alike._strict = strict
+        return alike._again(document)
+
+    def _with_plugins(self, catalog: C, document: Pinned, files: ProjectFiles | None) -> C:
+        """Those of projects only: whoever sends a text may call it a file of this machine, and gets no code of it run."""
+        return catalog if files is None else at_folder(catalog, files.folder)
+
+    def located(self, folder: Path, document: Pinned) -> Path:
+        """A server runs nothing: to it a folder is its address."""
+        return folder
 
     def filed(self, path: str, version: int | None = None) -> Pinned:
-        found = self._control.document(path, version)
+        """A document that can run, by its path."""
+        found = self.kept(path, version)
         if found is None:
             which = f"`{path}`" if version is None else f"version {version} of `{path}`"
             raise NotFiled(f"there is no {which} in the catalog", hint="`penstock catalog list` shows what is there")
-        return pinned(found)
+        if found.kind == KIND:
+            raise NotFiled(f"`{path}` is a project, and not a document of one", hint=_documents_of(found.filed))
+        return self._pinned(found)
 
-    def find(self, path: str, folder: Path, sent: Mapping[str, str] | None = None) -> Pinned:
-        if not str(folder).startswith(MARK):
+    def kept(self, path: str, version: int | None = None) -> Kept | None:
+        """What the catalog has under a path: a document, a project, or a document of a project, in a version of that."""
+        filed = self._control.document(path, version)
+        if filed is not None:
+            return Kept(filed)
+        parts = path.split("/")
+        for cut in range(min(len(parts) - 1, DEEPEST_NAME), 0, -1):
+            project = self._control.document("/".join(parts[:cut]), version)
+            if project is not None and project.kind == KIND:
+                inner = Manifest.read(project.text).document("/".join(parts[cut:]))
+                return None if inner is None or inner not in project.sources else Kept(project, inner)
+        return None
+
+    def find(
+        self, path: str, folder: Path, sent: Mapping[str, str] | None = None, project: ResultRef | None = None
+    ) -> Pinned:
+        if not is_address(folder) or in_project(folder) is not None:
             try:
-                return super().find(path, folder, sent)
+                return super().find(path, folder, sent, project)
             except Refused as error:
                 found = self._named(path)
                 if found is None:
                     raise Refused(error.message, hint=f"{error.hint}, and in the catalog") from error
                 return found
-        beside = posixpath.normpath(posixpath.join(str(folder).removeprefix(MARK).strip("/"), path))
+        beside = posixpath.normpath(posixpath.join(str(folder).removeprefix(CATALOG).strip("/"), path))
         found = self._named(beside) or self._named(path)
         if found is None:
             raise Refused(f"there is no document `{path}`", hint=f"looked for `{beside}` and `{path}` in the catalog")
@@ -100,11 +173,31 @@ class CatalogDocuments(Documents):
     def _named(self, path: str) -> Pinned | None:
         plain = path.strip("/")
         for name in (plain, plain.removesuffix(".yaml").removesuffix(".yml")):
-            found = self._control.document(name) if name else None
-            if found is not None:
-                return pinned(found)
+            found = self.kept(name) if name else None
+            if found is not None and found.kind != KIND:
+                return self._pinned(found)
         return None
 
+    def _pinned(self, kept: Kept) -> Pinned:
+        found = kept.pinned()
+        return self.with_joblets(found) if kept.inner else found
 
-def pinned(filed: Filed) -> Pinned:
-    return Pinned(f"{MARK}/{filed.path}@{filed.version}", filed.text, tuple(filed.sources.items()))
+
+def _documents_of(project: Filed) -> str:
+    names = [name for name in Manifest.read(project.text).files if name.endswith(DOCUMENTS)][:10]
+    return "name a document of it: " + ", ".join(f"`{project.path}/{name}`" for name in names)
+
+
+def documents_in(files: Files) -> dict[str, tuple[Kind, str]]:
+    """The documents among the files of a project: path -> what it is, and its text. Other YAML is data."""
+    found: dict[str, tuple[Kind, str]] = {}
+    for path, file in files.items():
+        if not path.endswith(DOCUMENTS):
+            continue
+        try:
+            text = file.data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            continue
+        if (kind := document_kind(text)) is not None:
+            found[path] = kind, text
+    return found

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os.path import normpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.dialects.inline_secrets import masked
 from penstock.dialects.playbook import Compiled, compile_file, compile_text
@@ -15,13 +16,27 @@ from penstock.dialects.sniff import kind_of, kind_of_file
 from penstock.kernel.errors import Refused
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap, merge_deeply
+from penstock.ports.blobs import ResultRef
 from penstock.ports.components import NO_SCHEMAS, ComponentCatalog, Inferred
-from penstock.ports.plugins import ToolCatalog
+from penstock.ports.folders import (
+    CATALOG,
+    Base,
+    CatalogFolder,
+    Surroundings,
+    in_project,
+    is_address,
+    whole_folder,
+)
+from penstock.ports.plugins import ToolCatalog, at_folder
+from penstock.ports.projects import ProjectFolders, is_decent, ref_json
 from penstock.ports.results import decode, encode
 from penstock.ports.rows import Schema
 
 if TYPE_CHECKING:
     from penstock.dialects.job.compile import CompiledJob
+
+
+C = TypeVar("C")
 
 
 class DocumentInvalid(Refused):
@@ -44,17 +59,22 @@ class DocumentInvalid(Refused):
 class Pinned:
     """The text an execution started with, and where it came from: relative paths and error messages need the latter.
 
-    `sources` are the joblets that a job takes in, by file: a run is pinned to those, too.
+    `sources` are the joblets that a job takes in, by file: a run is pinned to those, too. `project` is the archive of the project
+    that the document is a part of, in the version that the run started with.
     """
 
     file: str
     text: str
     sources: tuple[tuple[str, str], ...] = ()
+    project: ResultRef | None = None
 
     def as_json(self) -> JsonMap:
-        if not self.sources:
-            return {"file": self.file, "text": self.text}
-        return {"file": self.file, "text": self.text, "sources": dict(self.sources)}
+        said: JsonMap = {"file": self.file, "text": self.text}
+        if self.sources:
+            said["sources"] = dict(self.sources)
+        if self.project is not None:
+            said["project"] = ref_json(self.project)
+        return said
 
     def to_bytes(self) -> bytes:
         return encode(self.as_json())
@@ -67,11 +87,18 @@ class Pinned:
     def from_mapping(data: Any) -> Pinned:
         assert isinstance(data, Mapping)
         sources = data.get("sources") or {}
-        return Pinned(str(data["file"]), str(data["text"]), tuple((str(k), str(v)) for k, v in sources.items()))
+        project = data.get("project")
+        return Pinned(
+            str(data["file"]),
+            str(data["text"]),
+            tuple((str(k), str(v)) for k, v in sources.items()),
+            None if project is None else ResultRef.from_json(dict(project)),
+        )
 
     def as_kept(self) -> Pinned:
         """What goes into the log: the document without the secrets that were written into it."""
-        return Pinned(self.file, masked(self.text), tuple((file, masked(text)) for file, text in self.sources))
+        sources = tuple((file, masked(text)) for file, text in self.sources)
+        return Pinned(self.file, masked(self.text), sources, self.project)
 
     @property
     def folder(self) -> Path:
@@ -112,15 +139,43 @@ class Unlooked:
         return Inferred()
 
 
+@dataclass(frozen=True, slots=True)
+class ProjectFiles:
+    """Of the project that a document is a part of: its address, its files on this machine, and the document's folder there."""
+
+    root: str
+    unpacked: Path
+    folder: Path
+
+    def text(self, address: str) -> str | None:
+        inner = os.path.normpath(address).removeprefix(f"{self.root}/")
+        try:
+            return (self.unpacked / inner).read_text(encoding="utf-8") if is_decent(inner) else None
+        except (OSError, UnicodeDecodeError):
+            return None
+
+
 class Documents:
     """Compiles pinned documents, each text once."""
 
     def __init__(
-        self, catalog: ToolCatalog, components: ComponentCatalog | None = None, *, strict: bool = False
+        self,
+        catalog: ToolCatalog,
+        components: ComponentCatalog | None = None,
+        *,
+        strict: bool = False,
+        projects: ProjectFolders | None = None,
+        base: Path | None = None,
+        nowhere: Path | None = None,
     ) -> None:
+        """`projects`: where the files of projects are on this machine. `base`: where relative paths of documents of the catalog
+        lead that are no files of a project. `nowhere`: a folder with nothing in it."""
         self._catalog = catalog
         self._components = components
         self._strict = strict
+        self._projects = projects
+        self._base = base
+        self._nowhere = nowhere or Path(os.devnull)
         self._compiled: dict[Pinned, tuple[Net, Compiled | CompiledJob]] = {}
 
     def compile(self, document: Pinned) -> tuple[Net, Compiled | CompiledJob]:
@@ -136,40 +191,98 @@ class Documents:
         """As `compile`. A server, whose event loop others wait for, does it elsewhere."""
         return self.compile(document)
 
-    async def sought(self, path: str, folder: Path, sent: Mapping[str, str] | None = None) -> Pinned:
+    async def sought(
+        self, path: str, folder: Path, sent: Mapping[str, str] | None = None, project: ResultRef | None = None
+    ) -> Pinned:
         """As `find`, in the same way."""
-        return self.find(path, folder, sent)
+        return self.find(path, folder, sent, project)
 
     def _again(self, document: Pinned) -> Compiled | CompiledJob:
+        files = self._files_of(document)
         if kind_of(document.text) == "playbook":
-            return compile_text(document.text, document.file, self._catalog, strict=self._strict)
+            tools = self._with_plugins(self._catalog, document, files)
+            if files is None:
+                return compile_text(document.text, document.file, tools, strict=self._strict)
+            return compile_text(document.text, document.file, tools, strict=self._strict, folder=Path(files.folder))
         from penstock.dialects.job.compile import compile_text as compile_job
 
         texts = dict(document.sources)
+
+        def read(path: Path) -> str | None:
+            text = texts.get(str(path))
+            return text if text is not None or files is None else files.text(str(path))
+
         return compile_job(
             document.text,
             document.file,
-            Unlooked(self._known()),
+            Unlooked(self._with_plugins(self._known(), document, files)),
             strict=self._strict,
-            read=(lambda path: texts.get(str(path))) if texts else None,
+            read=read if texts or is_address(document.file) else None,
         )
+
+    # ---- plug-ins
+
+    def _with_plugins(self, catalog: C, document: Pinned, files: ProjectFiles | None) -> C:
+        """What the document can use: also the plug-ins beside it, or in its project."""
+        return at_folder(catalog, document.folder if files is None else files.folder)
+
+    def brought(self, document: Pinned) -> frozenset[str]:
+        """The kinds of tools that only the plug-ins of the document have."""
+        scoped = self._with_plugins(self._catalog, document, self._files_of(document))
+        return frozenset() if scoped is self._catalog else frozenset(scoped.kinds()).difference(self._catalog.kinds())
+
+    # ---- folders
+
+    def folder(self, document: Pinned) -> Path:
+        """Where the relative paths of a document begin, on this machine."""
+        return self.located(document.folder, document)
+
+    def located(self, folder: Path, document: Pinned) -> Path:
+        """A folder of the document's, its own or that of something it takes in, as files can be looked for in it."""
+        if not is_address(folder):
+            return folder
+        address = whole_folder(folder)
+        found = in_project(address)
+        if found is None or document.project is None or self._projects is None:
+            inside = address.removeprefix(CATALOG).strip("/")
+            leads_out = not is_address(address) or inside.split("/", 1)[0] == os.pardir
+            base = None if self._base is None or leads_out else self._base / inside
+            return CatalogFolder.made(Surroundings(address, "", None, base, self._base), self._nowhere)
+        files = self._projects.folder(document.project)
+        base = None if self._base is None else self._base / found.name
+        return CatalogFolder.made(Surroundings(address, found.inner, files, base, base), self._nowhere)
+
+    def bases(self, document: Pinned, compiled: Compiled | CompiledJob) -> Mapping[str, Base]:
+        """Component -> where its relative paths begin, where that is not the folder of the document."""
+        bases: Mapping[str, Base] = getattr(compiled, "bases", {})
+        if not is_address(document.file):
+            return bases
+        return {name: base.located(lambda folder: self.located(folder, document)) for name, base in bases.items()}
+
+    def _files_of(self, document: Pinned) -> ProjectFiles | None:
+        found = None if document.project is None else in_project(document.file)
+        if found is None or document.project is None or self._projects is None:
+            return None
+        root = self._projects.folder(document.project)
+        around = Surroundings(str(document.folder), str(Path(found.inner).parent), root, None, None)
+        return ProjectFiles(found.root, root, CatalogFolder.made(around, self._nowhere))
 
     def open(self, path: Path, context: Mapping[str, Any] | None = None, group: str | None = None) -> Pinned:
         """A file as a person names it: problems carry the path as it was given, the pinned document the whole one."""
         compiled: Compiled | CompiledJob
         sources: dict[str, str] = {}
         if kind_of_file(path) == "playbook":
-            compiled = compile_file(path, self._catalog, strict=self._strict)
+            compiled = compile_file(path, at_folder(self._catalog, path.parent), strict=self._strict)
             if kind_of(compiled.text) != "playbook":  # A pipe can be read only once, and by now it has been.
                 from penstock.dialects.job.compile import compile_text as compile_job
 
                 text, file = compiled.text, str(path)
-                compiled = self._job(lambda more: compile_job(text, file, **more), context, group)
+                compiled = self._job(path, lambda more: compile_job(text, file, **more), context, group)
                 sources = compiled.sources
         else:
             from penstock.dialects.job.compile import compile_file as compile_job_file
 
-            compiled = self._job(lambda more: compile_job_file(path, **more), context, group)
+            compiled = self._job(path, lambda more: compile_job_file(path, **more), context, group)
             sources = compiled.sources
         if compiled.net is None:
             raise DocumentInvalid(compiled.file, compiled.problems, compiled.text)
@@ -183,12 +296,13 @@ class Documents:
 
     def _job(
         self,
+        path: Path,
         compile_with: Callable[[dict[str, Any]], CompiledJob],
         context: Mapping[str, Any] | None,
         group: str | None,
     ) -> CompiledJob:
         """What a context group says is known only once the document has been read: then it is looked at again with it."""
-        more: dict[str, Any] = {"catalog": self._known(), "strict": self._strict}
+        more: dict[str, Any] = {"catalog": at_folder(self._known(), path.parent), "strict": self._strict}
         compiled = compile_with({**more, "context": context})
         if compiled.net is not None and group in compiled.net.contexts:
             compiled = compile_with({**more, "context": merge_deeply(compiled.net.contexts[group], context or {})})
@@ -198,11 +312,16 @@ class Documents:
         """Run this net under the document's name: part of what it says."""
         self._compiled[document] = (net, compiled)
 
-    def find(self, path: str, folder: Path, sent: Mapping[str, str] | None = None) -> Pinned:
+    def find(
+        self, path: str, folder: Path, sent: Mapping[str, str] | None = None, project: ResultRef | None = None
+    ) -> Pinned:
         """A document by path: relative to the calling file's folder, with or without `.yaml`.
 
-        `sent`: file -> text of those that came along with the run, from a machine whose files cannot be read here.
+        `sent`: file -> text of those that came along with the run, from a machine whose files cannot be read here. `project`:
+        that of the calling document; what it calls is of the same version.
         """
+        if is_address(folder):
+            return self._of_project(path, folder, project)
         tried = []
         for name in (path, f"{path}.yaml", f"{path}.yml"):
             candidate = (folder / name).expanduser()
@@ -214,6 +333,27 @@ class Documents:
                 return self._found(candidate)
         raise Refused(f"there is no document `{path}`", hint="looked at " + ", ".join(tried))
 
+    def _of_project(self, path: str, folder: Path, project: ResultRef | None) -> Pinned:
+        wanted, here = in_project(folder / path), in_project(folder)
+        if project is None or self._projects is None or wanted is None or here is None or wanted.root != here.root:
+            raise Refused(f"there is no document `{path}`", hint="only the files of a project can be reached from here")
+        files = ProjectFiles(wanted.root, self._projects.folder(project), folder)
+        for name in (wanted.inner, f"{wanted.inner}.yaml", f"{wanted.inner}.yml"):
+            file = f"{wanted.root}/{name}"
+            if (text := files.text(file)) is not None:
+                return self.with_joblets(Pinned(file, text, (), project))
+        raise Refused(
+            f"there is no document `{path}`",
+            hint=f"looked for `{wanted.inner}` in version {wanted.version} of the project",
+        )
+
+    def with_joblets(self, document: Pinned) -> Pinned:
+        """The document pinned to the joblets it takes in, too."""
+        if kind_of(document.text) == "playbook":
+            return document
+        _, compiled = self.compile(document)
+        return replace(document, sources=tuple(getattr(compiled, "sources", {}).items()))
+
     def _sent(self, file: str, sent: Mapping[str, str]) -> Pinned:
         """Pinned to what it would be pinned to if it were found in a file: the text, and of a job its joblets."""
         text = sent[file]
@@ -223,13 +363,7 @@ class Documents:
         return Pinned(file, text, tuple(getattr(compiled, "sources", {}).items()))
 
     def _found(self, path: Path) -> Pinned:
-        text = path.read_text(encoding="utf-8")
-        document = Pinned(str(path.resolve()), text)
-        if kind_of(text) == "playbook":
-            return document
-        _, compiled = self.compile(document)
-        sources = getattr(compiled, "sources", {})
-        return Pinned(document.file, text, tuple(sources.items())) if sources else document
+        return self.with_joblets(Pinned(str(path.resolve()), path.read_text(encoding="utf-8")))
 
     def _known(self) -> ComponentCatalog:
         if self._components is None:

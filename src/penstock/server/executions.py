@@ -22,6 +22,7 @@ from penstock.kernel.places import ROOT, Place, child_place
 from penstock.kernel.state import ExecutionState, PipelineState
 from penstock.kernel.values import Json, JsonMap, merge_deeply
 from penstock.ports.blobs import BlobStore
+from penstock.ports.folders import address_of
 from penstock.ports.leases import Caller, Keys, Lease, Setting, Workforce
 from penstock.ports.results import loader, view
 from penstock.ports.undoing import unless_done
@@ -30,6 +31,7 @@ from penstock.server.continuing import failed_before, going_on
 from penstock.server.documents import Documents, Pinned
 from penstock.server.driver import Driver
 from penstock.server.fanouts import FanoutDriver
+from penstock.server.inputs import require_known
 from penstock.server.judge import TemplateJudge
 from penstock.server.played import Played, asked_for
 from penstock.server.step_driver import ScopeDriver
@@ -130,7 +132,7 @@ class ExecutionHost:
             state,
             workload,
             keys,
-            document.folder,
+            self.documents.folder(document),
             document.file,
             compiled.places.lines,
             iter_parent,
@@ -138,7 +140,8 @@ class ExecutionHost:
             asked_for(net, outputs) if net.kind == "job" else frozenset(),
             sample,
             _files(compiled) if net.kind == "job" else {},
-            getattr(compiled, "bases", {}),
+            self.documents.bases(document, compiled),
+            self.documents.brought(document) if net.kind == "playbook" else frozenset(),
         )
         driver: Driver
         if net.kind == "job":
@@ -335,13 +338,15 @@ class ExecutionHost:
         if pinned_before is not None:
             document = Pinned.from_mapping(pinned_before.document)
         else:
-            document = await self._document(place, path, folder)
+            document = await self._document(place, path, folder, self._pinned.get(caller.setting.scope.place.id))
         net, _ = await self.documents.prepared(document)
         if return_step is not None and net.kind == "playbook" and return_step not in net.nodes:
             label = did_you_mean(return_step, net.nodes)
             raise Refused(
                 f"`{path}` has no step `{return_step}` to return", hint=label or f"it has {listed(net.nodes)}"
             )
+        if pinned_before is None:
+            require_known(net, values)
         given = pinned_before.workload if pinned_before else merge_deeply(net.workload, values)
         keys = await self._unlock(net, given, document)
         if known is None:
@@ -353,10 +358,12 @@ class ExecutionHost:
         state = self.stream.tree.executions[place.id]
         return self._driver(document, net, given, keys, state, caller.iteration, depth, outputs), known is None
 
-    async def _document(self, place: Place, path: str, folder: Path) -> Pinned:
+    async def _document(self, place: Place, path: str, folder: Path, calling: Pinned | None) -> Pinned:
         """The document that a sub-playbook is pinned to when it starts."""
         root = self._pinned.get("")
-        return await self.documents.sought(path, folder, dict(root.sources) if root is not None else {})
+        sent = dict(root.sources) if root is not None else {}
+        where = Path(address_of(folder))
+        return await self.documents.sought(path, where, sent, calling.project if calling is not None else None)
 
     async def _let_child_go(self, caller: Caller, driver: Driver) -> None:
         reason = caller.stop_reason()

@@ -81,6 +81,7 @@ class FleetForce:
         self._read = read
         self._subjobs: SubjobsOut | None = None
         self._executor: JsonMap = {}
+        self._brought: frozenset[str] = frozenset()
         self.host: ExecutionHost | None = None
         self.is_adopting = False
         """While the execution is taken over from another server: what the log has as out may well be out."""
@@ -114,7 +115,7 @@ class FleetForce:
     def _terms(self, setting: Setting, node: Node) -> Any:
         return {
             "pool": pool_of(node, setting.net.executor),
-            "needs": needs_of(node),
+            "needs": needs_of(node, setting.brought),
             "limits": limits_of(node),
             "stall_s": stall_of(node),
             "lease_s": self._lease_s,
@@ -143,6 +144,7 @@ class FleetForce:
 
     def start_range(self, lease: RangeLease, reports: RangeReports) -> None:
         self._executor = lease.setting.net.executor
+        self._brought = lease.setting.brought
         self._ranges[self._key(lease.key)] = RangeOut(lease, reports, asyncio.Event())
         self.office.offer(self._range_offer(lease), is_adopted=self.is_adopting)
 
@@ -169,7 +171,7 @@ class FleetForce:
         await out.over.wait()
 
     def slots(self, node: Node) -> int:
-        return self.office.roster.slots(pool_of(node, self._executor), needs_of(node))
+        return self.office.roster.slots(pool_of(node, self._executor), needs_of(node, self._brought))
 
     def ahead(self) -> int:
         return 4
@@ -297,7 +299,7 @@ class FleetForce:
     async def _came_back(self, note: Note, out: RunOut, said: Said) -> None:
         out.losses += is_loss(note.kind, said)
         lease = out.lease
-        pool, needs = pool_of(lease.node, lease.setting.net.executor), needs_of(lease.node)
+        pool, needs = pool_of(lease.node, lease.setting.net.executor), needs_of(lease.node, lease.setting.brought)
         if said.refusal is not None and await self.office.is_refused(note, pool, needs) and lease.stop_reason is None:
             self._over(note.key)
             await self._host().give_up(lease, said.refusal)
@@ -327,7 +329,7 @@ class FleetForce:
     async def _hear_of_range(self, note: Note, out: RangeOut) -> None:
         said = heard(note.body, self._load)
         lease, reports = out.lease, out.reports
-        pool, needs = pool_of(lease.node, lease.setting.net.executor), needs_of(lease.node)
+        pool, needs = pool_of(lease.node, lease.setting.net.executor), needs_of(lease.node, lease.setting.brought)
         is_refused = said.refusal is not None and await self.office.is_refused(note, pool, needs)
         if said.lines:
             self._say(said.lines)

@@ -20,6 +20,7 @@ from penstock.ports.results import decode, encode
 from penstock.server.documents import Pinned
 from penstock.server.fleet import FleetForce
 from penstock.server.hosted_runs import HostedRun, NotFree
+from penstock.server.inputs import require_known
 from penstock.server.office import Office
 from penstock.server.played import ports_to_keep
 from penstock.server.reconciling import EVERY_S, Reconciling
@@ -204,6 +205,7 @@ class Hosting:
         world = self.world
         net, compiled = await world.documents.prepared(asked.document)
         context_group(net, asked.context)
+        require_known(net, asked.payload)
         kept = ports_to_keep(asked.keep, net, compiled)
         trace_id = asked.trace_id or self._new_id()
         inputs = {"payload": dict(asked.payload), "context": asked.context, "trace_id": trace_id}

@@ -105,7 +105,7 @@ class ReplayHost(ExecutionHost):
                 return
             await asyncio.sleep(0)
 
-    async def _document(self, place: Place, path: str, folder: Path) -> Pinned:
+    async def _document(self, place: Place, path: str, folder: Path, calling: Pinned | None) -> Pinned:
         """The text it was pinned to; the file may have changed since, or be gone."""
         started, _ = self._record.openings[place.id]
         return Pinned.from_mapping(started.document)

@@ -19,16 +19,20 @@ def pool_named(executor: object) -> str:
     return pool if pool and isinstance(pool, str) else DEFAULT_POOL
 
 
-def needs_of(node: Node) -> frozenset[str]:
-    """What a worker must be able to do: the tools of the step, and the labels that it asks for."""
+def needs_of(node: Node, brought: frozenset[str]) -> frozenset[str]:
+    """What a worker must be able to do: the tools of the step, but for those that its document brings along, and the labels that
+    it asks for."""
+    return frozenset([*(task.kind for task in node.tasks if task.kind not in brought), *labels_of(node)])
+
+
+def labels_of(node: Node) -> list[str]:
     asked = node.spec.get("needs")
-    labels = [str(one) for one in asked] if isinstance(asked, list) else [str(asked)] if asked else []
-    return frozenset([*(task.kind for task in node.tasks), *labels])
+    return [str(one) for one in asked] if isinstance(asked, list) else [str(asked)] if asked else []
 
 
 def sought(node: Node, executor: object) -> str:
     """Whom work waited for, in words: the pool, and the labels that a step asks for."""
-    labels = sorted(needs_of(node) - {task.kind for task in node.tasks})
+    labels = sorted(set(labels_of(node)))
     pool = f"a worker of pool `{pool_of(node, executor)}`"
     tools = sorted({task.kind for task in node.tasks})
     needed = [f"the label{'s' if len(labels) > 1 else ''} {_quoted(labels)}"] if labels else []

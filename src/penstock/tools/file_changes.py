@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from penstock.ports.folders import require_writable
 from penstock.ports.undoing import unless_done
 from penstock.tools.base import ToolFailure
 from penstock.tools.paths import require_regular
@@ -53,6 +54,7 @@ def _current_mode(place: Path) -> int | None:
 def replace(target: Path, chunks: Iterable[bytes], *, overwrite: bool) -> int:
     """Write a whole file and give its size. A link is written through, and permissions stay as they were."""
     place = Path(os.path.realpath(target))
+    require_writable(place)
     mode = _current_mode(place)
     if mode is not None and not overwrite:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
@@ -90,6 +92,7 @@ def _put(temporary: Path, place: Path, *, overwrite: bool) -> None:
 
 def append(target: Path, data: bytes, *, on_new_line: bool) -> int:
     """Add to the end of a file in one write; begin a new line first when the last one was left open."""
+    require_writable(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.exists():
         require_regular(target)
@@ -110,6 +113,7 @@ def _is_same(source: Path, target: Path) -> bool:
 
 
 def _check_target(source: Path, target: Path, *, overwrite: bool) -> None:
+    require_writable(target)
     if source.is_dir() and Path(os.path.realpath(target)).is_relative_to(os.path.realpath(source)):
         raise ToolFailure("parameters", f"`{source}` cannot be put into itself")
     if target.is_dir():
@@ -140,6 +144,7 @@ def move(source: Path, target: Path, *, overwrite: bool) -> None:
     """Rename; between file systems copy first, and delete only what has been copied whole."""
     if _is_same(source, target):
         return
+    require_writable(source)
     _check_target(source, target, overwrite=overwrite)
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -154,6 +159,7 @@ def move(source: Path, target: Path, *, overwrite: bool) -> None:
 
 def delete(path: Path) -> None:
     """Delete a file, a link (never what it leads to), or a folder with all that is in it."""
+    require_writable(path)
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

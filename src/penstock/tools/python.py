@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from msgspec import Meta
 
 from penstock.ports.blobs import ResultRef, is_ref
 from penstock.tools.base import Call, Tool, ToolFailure
+from penstock.tools.module_path import prefer
 from penstock.tools.output import Lines
 from penstock.tools.parameters import Positive
 from penstock.tools.process import shorter
@@ -193,9 +193,7 @@ class _ThreadRun:
         from penstock.tools.capture import captured
 
         code = _code(self._params, self._call)
-        folder = str(self._call.folder)
-        if folder not in sys.path:
-            sys.path.append(folder)  # at the end: a file beside a playbook never hides an installed module
+        prefer(self._call.folder)
         with captured(self._lines):
             self._enter(threading.get_ident())
             try:

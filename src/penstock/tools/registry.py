@@ -1,12 +1,14 @@
 """Which tools there are. Nothing is imported before it is asked for.
 
-Built-in kinds are a table; what code registers comes next; installed packages offer more through the entry-point group
-`penstock.tools` (name = kind, value = the class), which is looked at only for a kind that is neither.
+Built-in kinds are a table; plug-ins in a folder beside the document come next (`plugin_folder`), then what code registers;
+installed packages offer more through the entry-point group `penstock.tools` (name = kind, value = the class), which is looked at
+only for a kind that is none of these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
@@ -18,6 +20,7 @@ from penstock.ports.plugins import ParamInfo, ToolDescription
 from penstock.tools.base import Tool
 from penstock.tools.loading import built_in, plugged_in
 from penstock.tools.parameters import bare, choices_of, convert, similar
+from penstock.tools.plugin_folder import PluginFolder, collected, plugin_folders
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -53,6 +56,9 @@ _JSON_TYPES: dict[Any, str] = {
     types.StructType: "object",
 }
 
+MOST_SCOPED = 200
+"""So many folders' plug-ins are kept apart; which are needed again are read again."""
+
 _registered: dict[str, type[Tool[Any]]] = {}
 T = TypeVar("T", bound=type[Tool[Any]])
 
@@ -62,21 +68,37 @@ def register(tool_class: T) -> T:
     _checked(tool_class, f"`{getattr(tool_class, '__name__', tool_class)}`")
     if tool_class.kind in BUILT_IN:
         raise Refused(f"the kind `{tool_class.kind}` is built in", "give the tool a kind of its own")
-    _registered[tool_class.kind] = tool_class
+    if not collected("tool", tool_class.kind, tool_class):
+        _registered[tool_class.kind] = tool_class
     return tool_class
 
 
 class Registry:
     """The tools of one process, each made once. Answers `penstock.ports.plugins.ToolCatalog`."""
 
-    def __init__(self) -> None:
+    def __init__(self, plugins: tuple[PluginFolder, ...] = ()) -> None:
+        """`plugins`: folders with tools for some documents only; see `at`."""
+        self.plugins = plugins
         self._made: dict[str, Tool[Any]] = {}
         self._offered: dict[str, EntryPoint] | None = None
+        self._scoped: dict[tuple[int, ...], Registry] = {}
+
+    def at(self, folder: Path) -> Registry:
+        """The tools that documents in that folder have: all of these, and those of its plug-ins."""
+        plugins = plugin_folders(folder)
+        if not plugins:
+            return self
+        key = tuple(map(id, plugins))
+        if key not in self._scoped:
+            if len(self._scoped) >= MOST_SCOPED:
+                self._scoped.clear()
+            self._scoped[key] = Registry(plugins)
+        return self._scoped[key]
 
     def get(self, kind: str) -> Tool[Any]:
         """Raises Refused when there is no such kind, or its plug-in is broken."""
         made = self._made.get(kind)
-        if made is None or (kind in _registered and type(made) is not _registered[kind]):
+        if made is None or (kind in _registered and not self._is_own(kind) and type(made) is not _registered[kind]):
             tool_class = self._find(kind)
             if tool_class is None:
                 known = self.kinds()
@@ -87,7 +109,8 @@ class Registry:
 
     def kinds(self) -> list[str]:
         """Built-in ones first, then the others by name."""
-        return [*BUILT_IN, *sorted({*_registered, *self._offers()} - {*BUILT_IN})]
+        own = {name for folder in self.plugins for name in folder.names("tool")}
+        return [*BUILT_IN, *sorted({*_registered, *own, *self._offers()} - {*BUILT_IN})]
 
     def convert(self, kind: str, values: Mapping[str, Any]) -> msgspec.Struct:
         """Rendered values as the tool's parameters. Raises ToolFailure of kind `parameters` that lists all mistakes."""
@@ -100,10 +123,16 @@ class Registry:
     def _find(self, kind: str) -> type[Tool[Any]] | None:
         if kind in BUILT_IN:
             return cast("type[Tool[Any]]", built_in("tool", kind, BUILT_IN[kind]))
+        for folder in self.plugins:
+            if (found := folder.find("tool", kind, _checked)) is not None:
+                return cast("type[Tool[Any]]", found)
         if kind in _registered:
             return _registered[kind]
         offer = self._offers().get(kind)
         return None if offer is None else cast("type[Tool[Any]]", plugged_in(offer, "tool", "kind", _checked))
+
+    def _is_own(self, kind: str) -> bool:
+        return any(kind in folder.names("tool") for folder in self.plugins)
 
     def _offers(self) -> dict[str, EntryPoint]:
         if self._offered is None:

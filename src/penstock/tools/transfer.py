@@ -209,7 +209,7 @@ class _Ends:
 
     async def _duckdb(self, end: ends.DatabaseFileSource | ends.DatabaseFileTarget) -> Callable[[], Any]:
         shared = await duckdb.shared_database(duckdb.path_of(end.path, end.auth, self.call), self.call)
-        return lambda: shared.cursor(str(self.call.folder))
+        return lambda: shared.cursor(self.call.folder)
 
     async def _fetched(self, source: ends.HttpSource) -> Path:
         request = HttpParams(

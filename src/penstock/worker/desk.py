@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,6 +11,7 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore, ResultRef
 from penstock.ports.leases import Memory, Setting
+from penstock.ports.plugins import at_folder
 from penstock.ports.ranges import Pages
 from penstock.ports.results import loader
 from penstock.tools.base import Resources, Settings, Threads, Tool
@@ -52,6 +53,14 @@ class Desk:
     """Where jobs keep their rows while they run."""
     progress: Callable[[str, str, int], None] = _unheard
     """`progress(component, port, rows)`: so many rows so far."""
+    _tools_at: dict[str, Toolbox] = field(default_factory=dict)
+
+    def tools_at(self, folder: Path) -> Toolbox:
+        """With the plug-ins of documents in that folder, looked for once."""
+        found = self._tools_at.get(str(folder))
+        if found is None:
+            found = self._tools_at[str(folder)] = at_folder(self.tools, folder)
+        return found
 
     def pages(self, collection: JsonMap, setting: Setting) -> Pages:
         """A described collection that is read page by page."""

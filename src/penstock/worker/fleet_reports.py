@@ -20,6 +20,7 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock
 from penstock.ports.briefing import Briefing
 from penstock.ports.dispatch import Held, Intake, NoteKind, WorkerCard
+from penstock.ports.folders import address_of
 from penstock.ports.leases import Caller, Lease
 from penstock.ports.log import Entry
 from penstock.ports.ranges import RangeLease, RangeReport
@@ -199,7 +200,7 @@ async def ask_to_play(
         "return_step": return_step,
         "outputs": list(outputs),
         "iteration": caller.iteration,
-        "folder": None if caller.folder is None else str(caller.folder),
+        "folder": None if caller.folder is None else address_of(caller.folder),
     }
     answer: Any = await teller.ask(what)
     kind, code = answer.get("kind", "playbook"), answer.get("exit_code")

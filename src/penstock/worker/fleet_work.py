@@ -120,7 +120,10 @@ class Holding:
 
     async def work(self) -> None:
         briefing = unpacked(self.held.payload, self.bench.blobs)
-        compiled = self.bench.compile(briefing.document)
+        if isinstance(briefing.document, dict) and "project" in briefing.document:  # Its files may have to be fetched.
+            compiled = await asyncio.to_thread(self.bench.compile, briefing.document)
+        else:
+            compiled = self.bench.compile(briefing.document)
         keys = await self.bench.unlock(briefing.document, compiled.net, briefing.scope.workload)
         desk = self.bench.desk(briefing.execution_id, keys, self.teller.line)
         try:

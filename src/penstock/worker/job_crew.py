@@ -15,6 +15,7 @@ from penstock.kernel.flow.state import ERROR, OK, ComponentState, ContainerState
 from penstock.kernel.net import Link
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import PATIENT_TURNS, JobReports, Memory, Setting, SubjobLease
+from penstock.ports.plugins import at_folder
 from penstock.worker.arrivals import connected, counted_ports
 from penstock.worker.component_run import ComponentRun
 from penstock.worker.desk import ComponentBox, Desk
@@ -33,7 +34,7 @@ class JobCrew:
         self.desk = desk
         self.setting = setting
         self.flow = flow
-        self.components: ComponentBox = desk.components
+        self.components: ComponentBox = at_folder(desk.components, setting.folder)
         self.plane = Plane(_folder(desk.work, setting), setting.net.engine, desk.blobs)
         veiled = VeiledBlobs(desk.blobs, setting.keychain.hide_bytes)
         self.blobs: BlobStore = veiled if setting.net.keychain else desk.blobs

@@ -33,14 +33,14 @@ class Preparation:
 
     def __init__(self, lease: Lease, desk: Desk) -> None:
         self._lease = lease
-        self._desk = desk
+        self.tools = desk.tools_at(lease.setting.folder)
         self._prepared: list[Prepared | None] = [None] * len(lease.node.tasks)
 
     def task(self, cursor: int) -> Prepared:
         prepared = self._prepared[cursor]
         if prepared is None:
             task = self._lease.node.tasks[cursor]
-            setting, tools = self._lease.setting, self._desk.tools
+            setting, tools = self._lease.setting, self.tools
             lines = setting.lines.get((self._lease.run.step, task.label), {})
             prepared = Prepared(task, tools.get(task.kind), Source(setting.file, dict(lines)))
             if not roots(task.params):
@@ -53,7 +53,7 @@ class Preparation:
         keys = self._lease.setting.keychain
         if keys.is_stale():
             await keys.fresh()
-        return self._desk.tools.convert(prepared.task.kind, keys.reveal(parameters(prepared, scope)))
+        return self.tools.convert(prepared.task.kind, keys.reveal(parameters(prepared, scope)))
 
 
 def parameters(prepared: Prepared, scope: TaskScope) -> Any:

@@ -81,7 +81,7 @@ class ShardPipelines(PipelineRunner):
             if params is None:
                 scope = scope or TaskScope(self.names, pipeline, around)
                 values = parameters(prepared, scope)
-                params = self.desk.tools.convert(prepared.task.kind, values)
+                params = self.preparation.tools.convert(prepared.task.kind, values)
             result = self.normaliser.result(prepared.tool.run_inline(params, call))
             pipeline.prev = pipeline.results[prepared.task.label] = result
         pipeline.ended = "done"

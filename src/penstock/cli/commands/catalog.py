@@ -1,41 +1,138 @@
-"""`penstock catalog put|list|show|versions|remove`: documents that a server keeps by path and version."""
+"""`penstock catalog put|list|show|diff|versions|remove`: documents and projects that a server keeps by path and version."""
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
+from pathlib import Path
 from typing import Any
 
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.doors import door_of
 from penstock.cli.layout import table
-from penstock.cli.output import put, put_json, say
+from penstock.cli.output import has_colour, put, put_json, say
+from penstock.dialects.problems import Problem, Severity
 from penstock.kernel.errors import Refused
+from penstock.ports.projects import DOCUMENTS, Manifest
+from penstock.ports.projects import KIND as PROJECT
 from penstock.remote.client import Client, at
 
 TITLES = ("PATH", "VERSION", "KIND", "KEPT", "BY")
+MOST_NAMED = 8
 
 
 def main(options: Namespace) -> int:
-    act = {"put": _put, "list": _list, "show": _show, "versions": _versions, "remove": _remove}[options.action]
-    return act(door_of(options), options)
+    actions = {
+        "put": _put,
+        "list": _list,
+        "show": _show,
+        "diff": _diff,
+        "versions": _versions,
+        "remove": _remove,
+    }
+    return actions[options.action](door_of(options), options)
 
 
 def _put(door: Client, options: Namespace) -> int:
-    from penstock.library import Library
+    if options.file is None:
+        folder = Path(options.path)
+        if not folder.is_dir():
+            raise CommandLineError(
+                f"there is no folder `{options.path}`",
+                "`penstock catalog put DIR` puts a project, `penstock catalog put PATH FILE` a document",
+            )
+        return _put_project(door, options, folder, folder.resolve().name)
+    if Path(options.file).is_dir():
+        return _put_project(door, options, Path(options.file), options.path)
+    return _put_document(door, options)
+
+
+def _put_document(door: Client, options: Namespace) -> int:
+    from penstock.cli.project_folder import unresolved
+    from penstock.library import Library, sources_of
     from penstock.remote.sending import Sent, as_seen_here
 
     sent = Sent(Library(), options.file)
     if not sent.is_here:
         raise CommandLineError(f"there is no file `{options.file}`")
-    body = {"text": sent.text, "sources": sent.taken_in}
+    folder = Path(sent.file).parent
+    body = {"text": sent.text, "sources": {_from(folder, file): text for file, text in sent.taken_in.items()}}
     try:
-        kept = door.ask("PUT", _at(options), body=body, is_safe=True)
+        kept = door.ask("PUT", _at(options.path), body=body, is_safe=True)
     except Refused as error:
         raise as_seen_here(error, sent) from error
-    if options.json:
-        put_json(kept)
+    problems = list(unresolved(folder, None, sent.compiled))
+    return _told_of(kept, problems, sources_of(sent.compiled), options, "")
+
+
+def _from(folder: Path, file: str) -> str:
+    """A joblet by its path from the document's folder, as the catalog keeps it."""
+    import os
+
+    found = Path(os.path.relpath(file, os.path.realpath(folder))).as_posix()
+    if found.startswith("../"):
+        raise CommandLineError(
+            f"the joblet `{file}` does not lie in the folder of the document",
+            "put the folder that both are in as a project: `penstock catalog put DIR`",
+        )
+    return found
+
+
+def _put_project(door: Client, options: Namespace, folder: Path, name: str) -> int:
+    import base64
+
+    from penstock.library import Library, sources_of
+    from penstock.cli.project_folder import gather, unresolved
+    from penstock.dialects.sniff import document_kind
+    from penstock.ports.projects import compressed, packed
+    from penstock.server.documents import DocumentInvalid
+
+    gathered = gather(folder)
+    for said in gathered.left_out:
+        say(f"left out: {said}")
+    problems: list[Problem] = []
+    sources: dict[str, str] = {}
+    documents: list[str] = []
+    library = Library()
+    for path, file in gathered.files.items():
+        kind = document_kind(file.data.decode("utf-8", "replace")) if path.endswith(DOCUMENTS) else None
+        if kind is None or kind == "joblet":
+            continue
+        documents.append(f"{name}/{path.rpartition('.')[0]}")
+        compiled = library.compiled(folder / path)
+        sources.update(sources_of(compiled))
+        problems += [*compiled.problems, *unresolved(folder, gathered.files, compiled)]
+    errors = [one for one in problems if one.severity is Severity.ERROR]
+    if errors:
+        raise DocumentInvalid(errors[0].place.file, errors, sources.get(errors[0].place.file, ""))
+    archive = compressed(packed(gathered.files))
+    before = _newest(door, name)
+    body = {"archive": base64.b64encode(archive).decode()}
+    kept = door.ask("PUT", _at(name), body=body, is_safe=True)
+    if before == kept["version"]:
+        more = ", as it was before"
     else:
-        say(f"`{kept['path']}` is kept as version {kept['version']}")
+        shown = ", ".join(f"`{one}`" for one in documents[:MOST_NAMED])
+        rest = f" and {len(documents) - MOST_NAMED} more" if len(documents) > MOST_NAMED else ""
+        more = f": {len(gathered.files):,} files, with {shown}{rest}"
+    unfound = [one for one in problems if one.code.startswith("Y04")]
+    return _told_of(kept, list(dict.fromkeys(unfound)), sources, options, more)
+
+
+def _newest(door: Client, name: str) -> int | None:
+    found = door.get("/api/documents", prefix=name)["documents"]
+    return next((int(one["version"]) for one in found if one["path"] == name), None)
+
+
+def _told_of(kept: Any, problems: list[Problem], sources: dict[str, str], options: Namespace, more: str) -> int:
+    from penstock.dialects.report import as_json, render
+
+    if options.json:
+        put_json({**kept, "problems": as_json(problems)} if problems else kept)
+        return 0
+    if problems:
+        say(render(problems, sources, color=has_colour(sys.stderr)).rstrip("\n"))
+    say(f"`{kept['path']}` is kept as version {kept['version']}{more}")
     return 0
 
 
@@ -62,20 +159,61 @@ def _row(one: Any) -> tuple[str, ...]:
 
 
 def _show(door: Client, options: Namespace) -> int:
-    found = door.get(_at(options), version=options.version)
+    found = door.get(_at(options.path), version=options.version)
     if options.json:
         put_json(found)
+    elif found["kind"] == PROJECT:
+        files = Manifest.read(found["text"]).files
+        put(
+            table(
+                ("FILE", "BYTES", "SHA-256"),
+                ((path, str(one["size"]), str(one["sha256"])[:12]) for path, one in files.items()),
+            )
+        )
     else:
         put(found["text"].rstrip("\n"))
     return 0
 
 
-def _at(options: Namespace) -> str:
-    return at("documents", *options.path.split("/"))
+def _diff(door: Client, options: Namespace) -> int:
+    """Between two versions: of a project the files that differ, and how its documents do; of a document its lines."""
+    newer = door.get(_at(options.path), version=options.to)
+    older = door.get(_at(options.path), version=options.since or max(int(newer["version"]) - 1, 1))
+    if newer["kind"] != PROJECT:
+        lines = _lines(older, newer, options.path)
+    else:
+        old, new = (Manifest.read(one["text"]).files for one in (older, newer))
+        lines = []
+        for path in sorted({*old, *new}):
+            if old.get(path) != new.get(path):
+                lines.append(f"{'added' if path not in old else 'removed' if path not in new else 'changed'}: {path}")
+                if path in old and path in new and path.endswith(DOCUMENTS):
+                    was, now = (
+                        door.get(_at(f"{options.path}/{path}"), version=one["version"]) for one in (older, newer)
+                    )
+                    lines += _lines(was, now, path)
+    if options.json:
+        put_json({"path": options.path, "from": older["version"], "to": newer["version"], "lines": lines})
+    elif lines:
+        put("\n".join(lines))
+    else:
+        say(f"versions {older['version']} and {newer['version']} are the same")
+    return 0
+
+
+def _lines(older: Any, newer: Any, path: str) -> list[str]:
+    from difflib import unified_diff
+
+    before, after = (f"{path}@{one['version']}" for one in (older, newer))
+    return list(unified_diff(older["text"].splitlines(), newer["text"].splitlines(), before, after, lineterm=""))
+
+
+def _at(path: str) -> str:
+    return at("documents", *path.split("/"))
 
 
 def _remove(door: Client, options: Namespace) -> int:
-    door.ask("DELETE", _at(options))
+    door.ask("DELETE", _at(options.path))
     if options.json:
         put_json({"path": options.path, "status": "removed", "exit_code": 0})
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.arguments import CommandLineError
@@ -30,7 +31,7 @@ FAMILIES = {
 def main(options: Namespace) -> int:
     from penstock.components.registry import ComponentRegistry
 
-    registry = ComponentRegistry()
+    registry = ComponentRegistry().at(Path.cwd())
     if options.type is None:
         return _all(registry, as_json=options.json)
     described = registry.describe(options.type)

@@ -176,35 +176,40 @@ def _log(home: Path, database: str | None) -> Iterator[Finding]:
 def _tools(home: Path) -> Iterator[Finding]:
     from penstock.tools.registry import Registry
 
-    registry = Registry()
-    broken = []
+    registry = Registry().at(Path.cwd())
     kinds = registry.kinds()
-    for kind in kinds:
-        try:
-            registry.get(kind)
-        except PenstockError as error:
-            broken.append(f"{kind}: {error.message}")
-    if not broken:
-        yield Finding("tools", "ok", f"{len(kinds)} kinds: {', '.join(kinds)}")
-    for line in broken:
-        yield Finding("tools", "error", line, "install penstock again, or the package that offers it")
+    broken = list(_broken(kinds, registry.get, "tools"))
+    yield from broken or [Finding("tools", "ok", f"{len(kinds)} kinds: {', '.join(kinds)}")]
 
 
 def _components(home: Path) -> Iterator[Finding]:
     from penstock.components.registry import ComponentRegistry
 
-    registry = ComponentRegistry()
-    broken = []
+    registry = ComponentRegistry().at(Path.cwd())
     types = registry.types()
-    for name in types:
+    broken = list(_broken(types, registry.get, "components"))
+    yield from broken or [Finding("components", "ok", f"{len(types)} types")]
+
+
+def _broken(names: list[str], get: Callable[[str], object], what: str) -> Iterator[Finding]:
+    for name in names:
         try:
-            registry.get(name)
+            get(name)
         except PenstockError as error:
-            broken.append(f"{name}: {error.message}")
-    if not broken:
-        yield Finding("components", "ok", f"{len(types)} types")
-    for line in broken:
-        yield Finding("components", "error", line, "install penstock again, or the package that offers it")
+            yield Finding(what, "error", f"`{name}`: {error.message}", error.hint or "")
+
+
+def _plugins(home: Path) -> Iterator[Finding]:
+    """The files of `plugins` here that cannot even be read; what they define is looked at with the tools and components."""
+    from penstock.tools.plugin_folder import plugin_folders
+
+    for found in plugin_folders(Path.cwd()):
+        for one in found.broken:
+            yield Finding("plug-ins", "error", f"{one.file}:{one.line}: {one.reason}", "correct the file")
+        if not found.broken:
+            yield Finding(
+                "plug-ins", "ok", f"{found.folder}: {', '.join(name for _, name in found.offers) or 'nothing'}"
+            )
 
 
 def _engine(home: Path) -> Iterator[Finding]:
@@ -258,6 +263,7 @@ CHECKS: tuple[Callable[[Path], Iterator[Finding]], ...] = (
     _database,
     _tools,
     _components,
+    _plugins,
     _engine,
     _keychain,
     _terminal,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from penstock import homes
 from penstock.cli import inputs
-from penstock.cli.context_names import require_known
 from penstock.cli.layout import table
 from penstock.cli.output import BOLD, RED, one_line, painted, put, put_json, safe, say
 from penstock.server.preview import PreviewFailed
@@ -38,15 +37,11 @@ def main(options: Namespace) -> int:
 
 async def _previewed(options: Namespace) -> Preview:
     from penstock.app import in_memory
-    from penstock.server.documents import Documents
 
     file = Path(options.file)
     values = inputs.workload(options.payload, options.set)
     engine = in_memory(homes.home_for(file, options.store))
     try:
-        if options.set:
-            documents = Documents(engine.tools, engine.components)
-            require_known(options.set, documents.compile(documents.open(file, values, options.context))[0])
         return await engine.preview(file, options.component, options.rows, context=values, group=options.context)
     finally:
         await engine.close()

@@ -10,7 +10,6 @@ from penstock import homes
 from penstock.cli import inputs
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.conducting import Conduct, places
-from penstock.cli.context_names import require_known
 from penstock.cli.naming import new_id
 from penstock.cli.output import say
 from penstock.cli.remote import server_of
@@ -38,6 +37,7 @@ def _run_here(options: Namespace) -> int:
     from penstock.dialects.sniff import kind_of_file
     from penstock.library import Library
     from penstock.server.documents import Documents
+    from penstock.server.inputs import require_known
     from penstock.server.played import ports_to_keep
     from penstock.server.runs import context_group
 
@@ -55,7 +55,7 @@ def _run_here(options: Namespace) -> int:
     net, compiled = documents.compile(document)
     context_group(net, options.context)
     ports_to_keep(options.keep, net, compiled)
-    require_known(options.set, net)
+    require_known(net, payload)
     home = homes.home_for(file, options.store)
     engine = embedded(home, strict=options.strict)
     homes.remember(home)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 
 from penstock.cli.output import put
 
@@ -17,10 +18,10 @@ def main(options: Namespace) -> int:
     if options.kind == "playbook":
         from penstock.dialects.playbook.schema import json_schema
 
-        schema = json_schema(library.tools)
+        schema = json_schema(library.tools.at(Path.cwd()))
     else:  # Jobs and joblets have one schema between them, which tells them apart by `kind`.
         from penstock.dialects.job.schema import json_schema as job_schema
 
-        schema = job_schema(library.components)
+        schema = job_schema(library.components.at(Path.cwd()))
     put(msgspec.json.format(encode(schema), indent=2).decode())
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.arguments import CommandLineError
@@ -43,7 +44,7 @@ workflow:
 def main(options: Namespace) -> int:
     from penstock.tools.registry import Registry
 
-    registry = Registry()
+    registry = Registry().at(Path.cwd())
     if options.kind is None:
         return _all(registry, as_json=options.json)
     if options.kind == WORKBOOK.kind:

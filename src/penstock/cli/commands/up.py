@@ -22,6 +22,7 @@ def main(options: Namespace) -> int:
             "PENSTOCK_HOME": str(places.home),
             "PENSTOCK_RESULTS": places.results,
             "PENSTOCK_DISPATCH": places.dispatch,
+            "PENSTOCK_BASE": None if places.base is None else str(places.base),
         }
         environment = {name: value for name, value in said.items() if value is not None}
         common = ["--lease", str(options.lease), "--grace", str(options.grace)]

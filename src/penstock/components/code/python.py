@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -12,6 +11,7 @@ from msgspec import Meta
 from penstock.components.base import Action, Call, Mistake, PlanCall, Port, Ports
 from penstock.components.code.frames import FrameName
 from penstock.ports.rows import Schema
+from penstock.tools.module_path import prefer
 from penstock.tools.parameters import Positive
 
 Mode = Literal["once", "row", "batch", "frame"]
@@ -146,8 +146,6 @@ connections:
         from penstock.components.code.modes import perform
         from penstock.components.code.thread import CodeThread
 
-        folder = str(call.folder)
-        if folder not in sys.path:
-            sys.path.append(folder)  # at the end: a file beside a job never hides an installed module
+        prefer(call.folder)
         thread = CodeThread(call)
         return await thread.run(lambda: perform(params, call, thread), params.timeout)

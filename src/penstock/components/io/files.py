@@ -15,6 +15,7 @@ from typing import IO, Protocol, cast
 
 from penstock.components.base import ComponentFailure
 from penstock.components.flow.calls import file_failures, tool_failures
+from penstock.ports.folders import require_writable
 from penstock.tools import base as tools
 from penstock.tools.paths import local_path, require_regular
 
@@ -103,6 +104,7 @@ def is_utf8(encoding: str) -> bool:
 
 def make_room(path: Path) -> None:
     """The folder of a file that will be written. Raises ComponentFailure when the file could not be put there."""
+    require_writable(path)
     if path.is_dir():
         raise ComponentFailure("file", f"`{path}` is a folder, and a file is to be written", path=str(path))
     try:

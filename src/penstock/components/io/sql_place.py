@@ -92,7 +92,7 @@ async def opened_files(place: Where, *, create: bool) -> Files:
         case "duckdb":
             path = duckdb.path_of(place.url, place.auth, place.call)
             shared = await duckdb.shared_database(path, place.call)
-            return Files(duckdb=lambda: shared.cursor(str(place.call.folder)))
+            return Files(duckdb=lambda: shared.cursor(place.call.folder))
         case _:
             return Files()
 

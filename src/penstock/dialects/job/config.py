@@ -6,6 +6,7 @@ from penstock.dialects.job.drafts import Config, Engine
 from penstock.dialects.job.reading import Reading
 from penstock.dialects.job.words import ENGINES, FAIL_STRATEGIES, STARTS, SUBJOB_POLICIES
 from penstock.dialects.source import SourceNode
+from penstock.dialects.word import INPUT_RULES, OPEN
 from penstock.kernel.net import Durability, Limits
 
 _FACTORS = {"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
@@ -26,6 +27,7 @@ def read_config(reading: Reading, root: SourceNode) -> Config:
         durability=reading.enum(node.get("durability"), "a durability", Durability) or Durability.GROUPED,
         limits=_limits(reading, node),
         engine=_engine(reading, node),
+        open_inputs=reading.choice(node.get("inputs"), "a rule for inputs", INPUT_RULES) == OPEN,
     )
 
 

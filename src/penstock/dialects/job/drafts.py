@@ -116,6 +116,7 @@ class Config:
     durability: Durability = Durability.GROUPED
     limits: Limits = field(default_factory=Limits)
     engine: Engine = field(default_factory=Engine)
+    open_inputs: bool = False
 
 
 @dataclass(slots=True)

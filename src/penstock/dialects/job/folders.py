@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.dialects.job.expand import Expanded
-from penstock.ports.folders import Base
+from penstock.ports.folders import Base, whole_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ def find_bases(expanded: Expanded, file: str) -> dict[str, Base]:
     @cache
     def folder(document: str) -> Path:
         # Whole and without links, as the run has the job's own.
-        return Path(os.path.realpath(Path(document).parent))
+        return Path(whole_folder(Path(document).parent))
 
     found: dict[str, Base] = {}
     for name, unit in expanded.units.items():

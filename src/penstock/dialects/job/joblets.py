@@ -19,6 +19,7 @@ from penstock.dialects.job.level import Level
 from penstock.dialects.job.reading import Reading, did_you_mean
 from penstock.dialects.problems import Place
 from penstock.dialects.source import Loaded, load_file, load_text
+from penstock.ports.folders import whole_folder
 
 Read = Callable[[Path], str | None]
 """The text of a file by its whole path, or None when there is none."""
@@ -141,7 +142,7 @@ class Joblets:
 
 def _whole(path: Path) -> str:
     """One name for a file by whatever way its folder was reached: a resume comes by another way than the run did."""
-    return os.path.join(os.path.realpath(path.parent), path.name)
+    return os.path.join(whole_folder(path.parent), path.name)
 
 
 def _chain(files: list[str]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import msgspec
 
+from penstock.dialects.digest import LATER
 from penstock.dialects.inline_secrets import without_secrets
 from penstock.dialects.job.check_names import WHILE
 from penstock.dialects.job.drafts import JobDraft
@@ -43,12 +44,11 @@ def source_map(draft: JobDraft, expanded: Expanded) -> SourceMap:
 def with_digest(net: Net) -> Net:
     """Two documents that mean the same have the same digest; secrets have no part in it."""
     bare = msgspec.to_builtins(replace(net, digest="", keychain=tuple(without_secrets(net.keychain))))
-    for node in bare[
-        "nodes"
-    ].values():  # What a document does not use does not change the digest that its older runs have.
+    kept = {name: value for name, value in bare.items() if value or name not in LATER}
+    for node in kept["nodes"].values():
         if node["iterates"] is not None and not node["iterates"]["fails"]:
             del node["iterates"]["fails"]
-    return replace(net, digest=hashlib.sha256(msgspec.json.encode(bare, order="sorted")).hexdigest())
+    return replace(net, digest=hashlib.sha256(msgspec.json.encode(kept, order="sorted")).hexdigest())
 
 
 def _by_target(wires: Iterable[Wire]) -> dict[str, list[Wire]]:
@@ -94,6 +94,7 @@ class _Lowering:
                 groups=self.groups,
                 aborts=config.aborts,
                 contexts=self.draft.contexts,
+                open_inputs=config.open_inputs,
                 engine=config.engine.as_json(),
             )
         )

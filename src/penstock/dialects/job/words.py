@@ -9,6 +9,7 @@ from __future__ import annotations
 from penstock.dialects.word import (
     BOOLEAN,
     DURABILITIES,
+    INPUT_RULES,
     MAPPING,
     TEXT,
     Scope,
@@ -140,6 +141,10 @@ SCOPES: dict[str, Scope] = {
             "limits": Word("Bounds that end a run which would not end by itself.", ref("limits")),
             "engine": Word("What runs the rows.", {"anyOf": [choice(ENGINES), ref("engine")], "default": "duckdb"}),
             "durability": Word("When an outcome is on disk.", choice(DURABILITIES, "grouped")),
+            "inputs": Word(
+                "Whether a run may be given inputs that the job neither declares nor reads.",
+                choice(INPUT_RULES, "declared"),
+            ),
         },
     ),
     "limits": Scope(

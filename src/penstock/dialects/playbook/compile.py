@@ -37,10 +37,14 @@ class Compiled:
     file: str = ""
 
 
-def compile_text(text: str, file: str, catalog: ToolCatalog, *, strict: bool = False) -> Compiled:
-    """`strict` turns every warning into an error. `file` is only a name, unless there is a file of that name."""
+def compile_text(
+    text: str, file: str, catalog: ToolCatalog, *, strict: bool = False, folder: Path | None = None
+) -> Compiled:
+    """`strict` turns every warning into an error. `file` is only a name, unless there is a file of that name. `folder`: where its
+    relative paths begin, if not there."""
     path = Path(file)
-    return _compiled(load_text(text, file), catalog, path.parent if _exists(path) else None, strict)
+    beside = path.parent if folder is None and _exists(path) else folder
+    return _compiled(load_text(text, file), catalog, beside, strict)
 
 
 def compile_file(path: Path, catalog: ToolCatalog, *, strict: bool = False) -> Compiled:

@@ -13,6 +13,7 @@ from penstock.dialects.playbook.steps import as_map, read_failure, read_steps
 from penstock.dialects.playbook.word import API_VERSIONS
 from penstock.dialects.playbook.workbook import Workbook, read_workbook
 from penstock.dialects.source import SourceNode
+from penstock.dialects.word import INPUT_RULES, OPEN
 from penstock.kernel.net import Durability, FailureMode, Limits
 
 _KIND = "Playbook"
@@ -135,6 +136,7 @@ def _read_executor(reading: Reading, node: SourceNode | None) -> ExecutorDraft:
         draft.loop_failure = read_failure(reading, policy)
         draft.failure = draft.loop_failure or FailureMode.BEST_EFFORT
         durability = durability or policy.get("durability")
+    draft.open_inputs = reading.choice(spec.get("inputs"), "a rule for inputs", INPUT_RULES) == OPEN
     draft.durability = reading.enum(durability, "a durability", Durability) or Durability.GROUPED
     return draft
 

@@ -164,6 +164,7 @@ class ExecutorDraft:
     durability: Durability = Durability.GROUPED
     fanout: FanoutDraft = field(default_factory=FanoutDraft)
     entry: tuple[str, Place] | None = None
+    open_inputs: bool = False
 
 
 @dataclass(slots=True)

@@ -35,6 +35,7 @@ def lowered(draft: PlaybookDraft, pipelines: Pipelines, entry: str, describe: De
             durability=executor.durability,
             executor=executor.document,
             metadata=draft.metadata,
+            open_inputs=executor.open_inputs,
         )
     )
 

@@ -6,6 +6,7 @@ from penstock.dialects.playbook.word import API_VERSIONS, FAILURE_MODES, LOOP_PL
 from penstock.dialects.word import (
     BOOLEAN,
     DURABILITIES,
+    INPUT_RULES,
     MAPPING,
     TEXT,
     Scope,
@@ -76,6 +77,10 @@ EXECUTOR = {
             "reducers": Word("The same as `fanout.reducers`.", REDUCERS),
             "shared": Word("The same as `fanout.shared`.", BOOLEAN),
             "pool": Word("The worker pool that the playbook's work goes to.", POOL),
+            "inputs": Word(
+                "Whether a run may be given inputs that the playbook neither declares nor reads.",
+                choice(INPUT_RULES, "declared"),
+            ),
             "entry_step": Word("The first step; otherwise `start`, otherwise the first in the file.", TEXT),
             "timeout": Word("Time limit of a task in seconds, or a mapping such as `{connect: 5, read: 15}`."),
         },

@@ -7,12 +7,14 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
 
 from penstock.kernel.values import Json, JsonMap
+from penstock.ports.folders import searched
 from penstock.tools.base import Call, Success, Tool, ToolFailure
 from penstock.tools.paths import local_path
 from penstock.tools.sql.binding import Bound
@@ -281,14 +283,16 @@ class SharedDuckdb:
         self._lock = threading.Lock()
         self._root: DuckDBPyConnection | None = None
 
-    def cursor(self, folder: str) -> DuckDBPyConnection:
+    def cursor(self, folder: Path) -> DuckDBPyConnection:
         """A connection of the caller's own, which looks for files in the document's folder first."""
         with self._lock:
             if self._root is None:
                 self._root = connect(self._path, read_only=self._read_only, say=self._say)
             cursor = self._root.cursor()
-        if "," not in folder:  # a comma is what separates the folders of this setting, and it cannot be quoted
-            cursor.execute("SET file_search_path = $folder", {"folder": folder})
+        # A comma is what separates the folders of this setting, and it cannot be quoted.
+        folders = [one for one in searched(folder) if "," not in one]
+        if folders:
+            cursor.execute("SET file_search_path = $folders", {"folders": ",".join(folders)})
         return cursor
 
     async def close(self) -> None:
@@ -331,7 +335,7 @@ class DuckdbTool(Tool[DuckdbParams]):
         effect = effect_of(params, verbs_of(steps), call, Dialect.DUCKDB)
 
         def work(stop: Stop) -> Ran:
-            connection = shared.cursor(str(call.folder))
+            connection = shared.cursor(call.folder)
             forget = stop.on_stop(connection.interrupt)
             try:
                 session = DuckdbSession(connection, params.max_rows)
