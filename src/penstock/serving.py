@@ -198,7 +198,9 @@ async def _scheduling(backend: Backend) -> AsyncIterator[None]:
         print(f"penstock: schedule {name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
 
     assert backend.control is not None
-    scheduler = Scheduler(backend.control, partial(submit_filed, backend), backend.clock.now, report=report)
+    scheduler = Scheduler(
+        backend.control, partial(submit_filed, backend), backend.clock.now, backend.log, report=report
+    )
     backend.wake_scheduler = scheduler.wake
     task = asyncio.ensure_future(scheduler.run())
     try:

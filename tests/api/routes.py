@@ -20,6 +20,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/plan"): {"document": DOCUMENT},
     ("POST", "/api/graph"): {"document": DOCUMENT},
     ("PUT", "/api/schedules/{name}"): {"cron": "@daily", "path": "nothing"},
+    ("POST", "/api/schedules/{name}/backfill"): {"from": "2026-01-01", "to": "2026-01-02", "dry_run": True},
     ("PUT", "/api/hooks/{name}"): {"path": "nothing"},
     ("POST", "/api/tokens"): {"name": "x", "scope": "read"},
     ("POST", "/api/prune"): {"older_than_s": 1e9, "dry_run": True},

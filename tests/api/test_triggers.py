@@ -56,6 +56,8 @@ def test_a_schedule_starts_runs_of_its_document_until_it_is_off(api: Api) -> Non
         {"cron": "@daily", "path": "shows", "version": 7},
         {"cron": "@daily", "path": "shows", "zone": "Mars/Olympus"},
         {"cron": "@daily", "path": "shows", "missed": "some"},
+        {"cron": "@daily", "path": "shows", "overlap": "sometimes"},
+        {"cron": "@daily", "path": "shows", "deadline_s": 0},
         {"cron": "@daily"},
     ],
     ids=lambda body: str(body)[:40],
@@ -64,6 +66,71 @@ def test_a_schedule_that_could_never_fire_is_refused(api: Api, body: Any) -> Non
     answer = api.http.put("/api/schedules/bad", json=body)
     assert answer.status_code == 422, answer.text
     assert api.get("/api/schedules/bad").status_code == 404
+
+
+def over(api: Api, name: str, count: int) -> list[Any]:
+    """The slots of a schedule, once so many are over."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        slots = api.get(f"/api/schedules/{name}/slots").json()["slots"]
+        if sum(one["status"] not in ("queued", "due", "running") for one in slots) >= count:
+            return list(slots)
+        assert time.monotonic() < deadline, slots
+        time.sleep(0.05)
+
+
+def test_a_backfill_runs_slots_of_the_past_once_each_and_tells_how_far_it_is(api: Api) -> None:
+    made = put(api, "/api/schedules/past", cron="@daily", path="shows", is_on=False, overlap="queue", deadline_s=60)
+    assert (made["overlap"], made["deadline_s"], made["running"], made["waiting"]) == ("queue", 60, [], 0)
+    asked = {"from": "2026-01-01", "to": "2026-01-03"}
+    dry = api.post("/api/schedules/past/backfill", {**asked, "dry_run": True}).json()
+    days = [f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3)]
+    assert ([one["slot"] for one in dry["slots"]], dry["queued"]) == (days, 3)
+    assert api.get("/api/schedules/past/slots").json()["slots"] == []
+    assert api.post("/api/schedules/past/backfill", asked).json()["queued"] == 3
+    slots = over(api, "past", 3)
+    assert [(one["slot"], one["status"], one["is_late"]) for one in slots] == [
+        (day, "completed", False) for day in days
+    ]
+    results = [api.get(f"/api/executions/{one['run']}").json()["result"] for one in slots]
+    assert results == [{"schedule": "past", "slot": day} for day in days]
+    again = api.post("/api/schedules/past/backfill", asked).json()
+    assert (again["queued"], {one["why"] for one in again["slots"]}) == (0, {"this backfill has run it"})
+    api.http.delete("/api/schedules/past")
+
+
+def test_a_backfill_can_be_stopped_and_a_schedule_shows_what_is_going(api: Api) -> None:
+    slow = document("- step: start\n  tool: [{name: n, kind: sleep, seconds: 600}]\n")
+    assert api.http.put("/api/documents/slow", json={"text": slow}).status_code == 201
+    put(api, "/api/schedules/slow", cron="@daily", path="slow", is_on=False)
+    api.post("/api/schedules/slow/backfill", {"from": "2026-01-01", "to": "2026-01-03"})
+    deadline = time.monotonic() + PATIENCE_S
+    while not (shown := api.get("/api/schedules/slow").json())["running"]:
+        assert time.monotonic() < deadline, shown
+        time.sleep(0.05)
+    assert (len(shown["running"]), shown["waiting"]) == (1, 2)
+    assert api.http.delete("/api/schedules/slow/backfill").json() == {"schedule": "slow", "stopped": 2}
+    slots = api.get("/api/schedules/slow/slots").json()["slots"]
+    assert [one["status"] for one in slots] == ["running", "skipped", "skipped"]
+    assert api.post("/api/executions/" + shown["running"][0] + "/cancel", {}).status_code == 202
+    api.ended(shown["running"][0])
+    api.http.delete("/api/schedules/slow")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"from": "yesterday", "to": "2026-01-03"},
+        {"from": "2026-01-03", "to": "2026-01-01"},
+        {"from": "2026-01-01"},
+        {"from": "2026-01-01", "to": "2026-01-03", "which": "some"},
+    ],
+    ids=str,
+)
+def test_a_backfill_that_makes_no_sense_is_refused(api: Api, body: Any) -> None:
+    put(api, "/api/schedules/odd", cron="@daily", path="shows", is_on=False)
+    assert api.post("/api/schedules/odd/backfill", body).status_code == 422
+    assert api.post("/api/schedules/nobody/backfill", {"from": "2026-01-01", "to": "2026-01-02"}).status_code == 404
 
 
 def signed(body: bytes, secret: str = SECRET) -> dict[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from penstock.kernel.errors import Refused
-from penstock.ports.control import HIDDEN, ControlStore, Hook, Missed, Schedule
+from penstock.ports.control import HIDDEN, ControlStore, Hook, Missed, Overlap, Schedule, Slot, SlotState
 from tests.contracts.control_scenes import ANY_TEXT, NIGHTLY, PUSHED, ControlScenes, at_once
 
 
@@ -27,6 +27,8 @@ class SchedulesContract(ControlScenes):
             1_700_000_000.0,
             "run",
             "error",
+            Overlap.CANCEL,
+            90.5,
         )
         control.put_schedule(whole)
         control.put_schedule(NIGHTLY)
@@ -39,6 +41,7 @@ class SchedulesContract(ControlScenes):
     def test_what_a_schedule_says_can_be_changed(self, control: ControlStore) -> None:
         control.put_schedule(replace(NIGHTLY, version=2, context="test", payload={"a": 1}))
         changed = replace(NIGHTLY, cron="@daily", path="other", zone="Asia/Tokyo", missed=Missed.NONE, is_on=False)
+        changed = replace(changed, overlap=Overlap.QUEUE, deadline_s=60.0)
         control.put_schedule(changed)
         assert control.schedules() == [changed]
 
@@ -127,13 +130,86 @@ class SchedulesContract(ControlScenes):
             replace(NIGHTLY, payload={"a": object()}),  # type: ignore[dict-item]
             replace(NIGHTLY, fired_to=float("nan")),
             replace(NIGHTLY, fired_to=float("inf")),
+            replace(NIGHTLY, deadline_s=0.0),
+            replace(NIGHTLY, deadline_s=float("nan")),
         ],
-        ids=["name", "path", "tab", "version 0", "version", "cron", "text", "object", "no time", "no end"],
+        ids=[
+            "name",
+            "path",
+            "tab",
+            "version 0",
+            "version",
+            "cron",
+            "text",
+            "object",
+            "no time",
+            "no end",
+            "0 s",
+            "nan",
+        ],
     )
     def test_a_schedule_that_cannot_be_kept_is_refused(self, control: ControlStore, wrong: Schedule) -> None:
         with pytest.raises(Refused):
             control.put_schedule(wrong)
         assert control.schedules() == []
+
+
+class SlotsContract(ControlScenes):
+    def test_the_first_decision_about_a_slot_stands(self, control: ControlStore, other: ControlStore) -> None:
+        control.put_schedule(NIGHTLY)
+        first = Slot("nightly", 100.5, SlotState.SKIPPED, note=ANY_TEXT)
+        assert control.claim_slot(first) == first
+        assert other.claim_slot(Slot("nightly", 100.5, SlotState.DUE)) == first
+        assert other.slots("nightly", 100.5, 100.5) == [first]
+
+    def test_of_those_who_decide_at_once_all_hear_the_same(self, control: ControlStore, other: ControlStore) -> None:
+        control.put_schedule(NIGHTLY)
+        for turn in range(5):
+            heard = at_once(
+                6,
+                lambda n: (control, other)[n % 2].claim_slot(Slot("nightly", float(turn), SlotState.DUE, note=f"{n}")),
+            )
+            assert len(set(heard)) == 1
+
+    def test_a_slot_is_changed_by_who_knew_it_last(self, control: ControlStore, other: ControlStore) -> None:
+        control.put_schedule(NIGHTLY)
+        slot = control.claim_slot(Slot("nightly", 1.0, SlotState.QUEUED, backfill="b", at_once=3))
+        started = replace(slot, state=SlotState.STARTED, run="r", attempt=2, is_late=True)
+        assert other.change_slot(started)
+        assert not control.change_slot(replace(slot, note="too late"))
+        assert control.slots("nightly", 0.0, 2.0) == [replace(started, revision=1)]
+        assert control.change_slot(replace(started, revision=1, ended="failed"))
+        assert not control.change_slot(Slot("nightly", 9.0, SlotState.DUE))
+
+    def test_open_slots_are_those_that_wait_or_run(self, control: ControlStore, other: ControlStore) -> None:
+        control.put_schedule(NIGHTLY)
+        control.put_schedule(replace(NIGHTLY, name="b"))
+        for number, state in enumerate(SlotState):
+            control.claim_slot(Slot("nightly", float(number), state, run="r"))
+        control.claim_slot(Slot("b", 1.0, SlotState.STARTED, "r", ended="completed"))
+        control.claim_slot(Slot("b", 0.0, SlotState.QUEUED))
+        found = [(one.schedule, one.state.value) for one in other.open_slots()]
+        assert found == [("b", "queued"), ("nightly", "due"), ("nightly", "queued"), ("nightly", "started")]
+
+    def test_slots_are_listed_and_forgotten_from_the_oldest_on(self, control: ControlStore) -> None:
+        control.put_schedule(NIGHTLY)
+        for number in range(6):
+            state = SlotState.QUEUED if number == 1 else SlotState.MISSED
+            control.claim_slot(Slot("nightly", float(number), state))
+        assert [one.at for one in control.slots("nightly", 1.0, 4.0, 2)] == [3.0, 4.0]
+        assert control.slots("nightly", 0.0, 9.0, 0) == []
+        control.trim_slots("nightly", 2)
+        assert [one.at for one in control.slots("nightly", 0.0, 9.0)] == [1.0, 4.0, 5.0]
+
+    def test_the_slots_of_a_schedule_go_with_it(self, control: ControlStore) -> None:
+        control.put_schedule(NIGHTLY)
+        control.claim_slot(Slot("nightly", 1.0, SlotState.DUE))
+        control.drop_schedule("nightly")
+        assert control.open_slots() == []
+        with pytest.raises(Refused, match="nightly"):
+            control.claim_slot(Slot("nightly", 1.0, SlotState.DUE))
+        control.put_schedule(NIGHTLY)
+        assert control.slots("nightly", 0.0, 9.0) == []
 
 
 class HooksContract(ControlScenes):

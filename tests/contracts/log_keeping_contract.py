@@ -48,6 +48,8 @@ class LogKeepingContract(LogScenes):
             for number, key in enumerate(keys):
                 assert await log.create(header(f"run-{number}"), b"", key) == f"run-{number}"
             assert [await log.create(header("x"), b"", key) for key in keys[2:]] == [f"run-{n}" for n in range(2, 8)]
+            assert [log.submitted(key) for key in keys[2:] if key is not None] == [f"run-{n}" for n in range(2, 8)]
+            assert log.submitted("b") is None
 
         self.play(scene)
 

@@ -12,12 +12,15 @@ from penstock.adapters.control_rows import (
     hook_of,
     hook_values,
     no_secret_kept,
+    no_such_schedule,
     schedule_of,
     schedule_values,
+    slot_of,
+    slot_values,
     token_of,
 )
 from penstock.adapters.control_secrets import Seal
-from penstock.ports.control import Filed, Hook, Schedule, Token
+from penstock.ports.control import Filed, Hook, Schedule, Slot, Token
 
 Values = Mapping[str, object]
 
@@ -86,6 +89,27 @@ class ControlStore(ABC):
         which = "fired" if run is None and error is None else "fired_slot"
         values = {"name": name, "before": before, "to": to, "slot": slot, "run": run, "error": error}
         return self._changes(which, values)
+
+    def claim_slot(self, slot: Slot) -> Slot:
+        values = slot_values(slot)
+        self._changes("claim_slot", values)
+        found = self._rows("slot", values)
+        if not found:
+            raise no_such_schedule(slot.schedule)
+        return slot_of(found[0])
+
+    def change_slot(self, slot: Slot) -> bool:
+        return self._changes("change_slot", slot_values(slot))
+
+    def slots(self, schedule: str, since: float, until: float, limit: int = 1000) -> list[Slot]:
+        values = {"name": schedule, "since": since, "until": until, "limit": max(limit, 0)}
+        return [slot_of(row) for row in self._rows("slots", values)][::-1]
+
+    def open_slots(self) -> list[Slot]:
+        return [slot_of(row) for row in self._rows("open_slots", {})]
+
+    def trim_slots(self, schedule: str, keep: int) -> None:
+        self._changes("trim_slots", {"name": schedule, "keep": max(keep - 1, 0)})
 
     # ---- hooks
 

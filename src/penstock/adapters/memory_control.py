@@ -19,11 +19,13 @@ from penstock.adapters.control_rows import (
     has_content,
     hook_values,
     no_secret_kept,
+    no_such_schedule,
     schedule_values,
+    slot_values,
 )
 from penstock.adapters.control_secrets import Seal, hash_of, is_same, is_used_anew, new_token_id, new_token_secret
 from penstock.kernel.errors import Refused
-from penstock.ports.control import HIDDEN, Filed, Hook, Schedule, Scope, Token
+from penstock.ports.control import HIDDEN, Filed, Hook, Schedule, Scope, Slot, Token
 
 _CHECKING = Seal({})
 
@@ -37,6 +39,7 @@ class MemoryControlStore:
     tokens: dict[str, tuple[Token, str]] = field(default_factory=dict)
     """Id -> token, hash of its secret."""
     schedules: dict[str, Schedule] = field(default_factory=dict)
+    slots: dict[tuple[str, float], Slot] = field(default_factory=dict)
     hooks: dict[str, Hook] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -145,6 +148,8 @@ class MemoryControl:
     def drop_schedule(self, name: str) -> bool:
         store = self._store
         with store.lock:
+            for key in [key for key in store.slots if key[0] == name]:
+                del store.slots[key]
             return store.schedules.pop(name, None) is not None
 
     def fired(
@@ -169,6 +174,43 @@ class MemoryControl:
                 moved = replace(moved, last_slot=last, last_run=run, last_error=error)
             store.schedules[name] = moved
             return True
+
+    def claim_slot(self, slot: Slot) -> Slot:
+        store = self._store
+        slot_values(slot)
+        with store.lock:
+            if slot.schedule not in store.schedules:
+                raise no_such_schedule(slot.schedule)
+            return store.slots.setdefault((slot.schedule, slot.at), replace(slot, revision=0))
+
+    def change_slot(self, slot: Slot) -> bool:
+        store = self._store
+        slot_values(slot)
+        with store.lock:
+            there = store.slots.get((slot.schedule, slot.at))
+            if there is None or there.revision != slot.revision:
+                return False
+            store.slots[slot.schedule, slot.at] = replace(slot, revision=slot.revision + 1)
+            return True
+
+    def slots(self, schedule: str, since: float, until: float, limit: int = 1000) -> list[Slot]:
+        found = [one for one in self._slots() if one.schedule == schedule and since <= one.at <= until]
+        return found[max(len(found) - max(limit, 0), 0) :]
+
+    def open_slots(self) -> list[Slot]:
+        return [one for one in self._slots() if one.is_open]
+
+    def trim_slots(self, schedule: str, keep: int) -> None:
+        known = [one for one in self._slots() if one.schedule == schedule]
+        with self._store.lock:
+            for one in known[: -max(keep, 1)]:
+                if not one.is_open:
+                    self._store.slots.pop((schedule, one.at), None)
+
+    def _slots(self) -> list[Slot]:
+        store = self._store
+        with store.lock:
+            return [store.slots[key] for key in sorted(store.slots)]
 
     # ---- hooks
 

@@ -140,6 +140,9 @@ class MemoryLog:
         for one in list(self._store.executions.values())[::-1]:
             yield replace(one.header, last_seq=one.standing.last_seq)
 
+    def submitted(self, key: str) -> str | None:
+        return self._store.submissions.get(key)
+
     def unfinished(self, partitions: Collection[int] | None = None) -> list[str]:
         return [
             name

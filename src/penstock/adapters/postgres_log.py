@@ -112,6 +112,10 @@ class PostgresLog:
     def named(self, name: str, limit: int = 10) -> list[Header]:
         return [_header(row) for row in self._rows(SQL["named"], name=kept(name), limit=max(limit, 0))]
 
+    def submitted(self, key: str) -> str | None:
+        rows = self._rows(SQL["submitted"], key=kept(key))
+        return given(rows[0][0]) if rows else None
+
     def unfinished(self, partitions: Collection[int] | None = None) -> list[str]:
         if partitions is None:
             return [given(name) for (name,) in self._rows(SQL["unfinished"])]

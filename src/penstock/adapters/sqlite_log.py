@@ -132,6 +132,11 @@ class SqliteLog:
             rows = connection.execute(SQL["named"], {"name": name, "limit": limit}).fetchall()
         return [Header(*row) for row in rows]
 
+    def submitted(self, key: str) -> str | None:
+        with self._database.reading() as connection:
+            row = connection.execute(SQL["submitted"], (key,)).fetchone()
+        return str(row[0]) if row else None
+
     def unfinished(self, partitions: Collection[int] | None = None) -> list[str]:
         with self._database.reading() as connection:
             names = [name for (name,) in connection.execute(SQL["unfinished"])]

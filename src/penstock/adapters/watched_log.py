@@ -108,6 +108,9 @@ class WatchedLog:
     def named(self, name: str, limit: int = 10) -> list[Header]:
         return self.inner.named(name, limit)
 
+    def submitted(self, key: str) -> str | None:
+        return self.inner.submitted(key)
+
     def unfinished(self, partitions: Collection[int] | None = None) -> list[str]:
         found = self.inner.unfinished(partitions)
         return [one for one in found if self._is_for_us(one)] if self._is_shared else found

@@ -204,12 +204,55 @@ class ScheduleOut(Out):
     payload: dict[str, Any]
     context: str | None
     missed: str
+    overlap: str
+    deadline_s: float | None
     is_on: bool
     next_at: str | None
     fired_to: str | None = Field(description="all slots up to this time have been fired or let go")
     last_slot: str | None
     last_run: str | None
     last_error: str | None
+    running: list[str] = Field(description="its runs that are going")
+    waiting: int = Field(description="so many slots wait until they may run")
+    late: list[str] = Field(description="its slots that are open and past their deadline")
+
+
+class SlotOut(Out):
+    slot: str
+    state: str = Field(description="`due`, `queued`, `started`, `skipped`, `refused` or `missed`")
+    status: str = Field(description="the status of its run, else the state")
+    run: str | None
+    note: str | None
+    attempt: int = Field(description="how many runs of this slot were asked for")
+    backfill: str | None = Field(description="the backfill that asked for the last of them")
+    is_late: bool
+
+
+class SlotList(Out):
+    slots: list[SlotOut]
+
+
+class PlannedOut(Out):
+    slot: str
+    status: str | None = Field(description="of its last run, else what became of it; null when nothing did")
+    run: str | None
+    is_queued: bool
+    why: str | None = Field(description="why it is left out")
+
+
+class BackfillOut(Out):
+    schedule: str
+    backfill: str = Field(description="its name")
+    since: str
+    until: str
+    dry_run: bool
+    queued: int
+    slots: list[PlannedOut]
+
+
+class StoppedOut(Out):
+    schedule: str
+    stopped: int = Field(description="so many slots wait no more; what is running goes on")
 
 
 class ScheduleList(Out):

@@ -6,7 +6,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.types import ASGIApp
 
-from penstock.api import catalog, errors, executions, fleet, health, histories, results, tokens, triggers
+from penstock.api import backfills, catalog, errors, executions, fleet, health, histories, results, tokens, triggers
 from penstock.api.backend import Backend
 from penstock.api.guard import Guard
 from penstock.api.readiness import Readiness
@@ -47,7 +47,7 @@ def described(version: str) -> FastAPI:
         redirect_slashes=False,
     )
     errors.install(app)
-    for module in (executions, histories, catalog, triggers, fleet, tokens, health, results):
+    for module in (executions, histories, catalog, triggers, backfills, fleet, tokens, health, results):
         app.include_router(module.routes)
     app.include_router(histories.streams)
     app.include_router(triggers.doors)

@@ -120,6 +120,28 @@ class PutSchedule(In):
     context: Short | None = None
     missed: Literal["all", "last", "none"] = "last"
     is_on: bool = True
+    overlap: Literal["allow", "skip", "queue", "cancel"] = Field(
+        "allow", description="what becomes of a slot while an earlier run of the schedule is still going"
+    )
+    deadline_s: Annotated[float, Field(gt=0, le=366 * 86_400)] | None = Field(
+        None, description="a run that has not ended so long after its slot is late"
+    )
+
+
+Moment = Annotated[str, StringConstraints(min_length=4, max_length=40)]
+
+
+class BackfillIn(In):
+    """Times without an offset are in the zone of the schedule; both ends are included, and `to` as a date means its whole day."""
+
+    since: Moment = Field(alias="from", description="a date or a time in the form of ISO 8601")
+    until: Moment = Field(alias="to")
+    which: Literal["all", "missing", "failed"] = "all"
+    at_once: Annotated[int, Field(ge=1, le=100)] = Field(
+        1, description="so many of its runs may be going at a time, if the schedule lets its runs overlap"
+    )
+    name: Short | None = Field(None, description="the same name again runs no slot twice; by default the period")
+    dry_run: bool = False
 
 
 class PutHook(In):

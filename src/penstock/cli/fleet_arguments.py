@@ -201,15 +201,61 @@ def _schedule(parser: Parser) -> None:
             default="last",
             help="what becomes of slots that passed while nobody was there (default last)",
         )
+        one.add_argument(
+            "--overlap",
+            choices=("allow", "skip", "queue", "cancel"),
+            default="allow",
+            help="what becomes of a slot while an earlier run of the schedule is still going: both run, the slot is skipped, "
+            "it waits, or the earlier run is cancelled (default allow)",
+        )
+        one.add_argument(
+            "--deadline",
+            metavar="TIME",
+            type=duration,
+            help="a run that has not ended so long after its slot is late, such as `30m`",
+        )
+
+    def show(one: Parser) -> None:
+        _named(one)
+        one.add_argument("--limit", metavar="N", type=count, default=20, help="of its newest slots (default 20)")
 
     _actions(
         parser,
         add=("make or change a schedule", add),
         list=("the schedules, and when each fires next", None),
+        show=("a schedule, and what became of its slots", show),
         on=("let a schedule fire", _named),
         off=("keep a schedule from firing", _named),
         remove=("delete a schedule", _named),
     )
+
+
+def _backfill(parser: Parser) -> None:
+    parser.add_argument("name", metavar="SCHEDULE")
+    parser.add_argument(
+        "--from", dest="since", metavar="TIME", help="the first slot: a date or a time, in the zone of the schedule"
+    )
+    parser.add_argument("--to", dest="until", metavar="TIME", help="the last slot; of a date, the whole day")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--missing", action="store_true", help="only slots that never had a run")
+    which.add_argument("--failed", action="store_true", help="only slots whose last run did not complete")
+    parser.add_argument("--dry-run", action="store_true", help="only say which slots would run")
+    parser.add_argument(
+        "--at-once",
+        metavar="N",
+        type=count,
+        default=1,
+        help="so many of its runs may be going at a time, if the schedule has `--overlap allow` (default 1)",
+    )
+    parser.add_argument(
+        "--name", dest="label", metavar="NAME", help="the same name again runs no slot twice (default: the period)"
+    )
+    parser.add_argument("--detach", action="store_true", help="do not wait for the runs")
+    parser.add_argument("--stop", action="store_true", help="let the slots of its backfills wait no more; runs go on")
+    store(parser)
+    database(parser)
+    server(parser)
+    as_json(parser)
 
 
 def _hook(parser: Parser) -> None:
@@ -277,6 +323,12 @@ FLEET_COMMANDS: dict[str, Command] = {
     "workers": Command("who works, and on what", "workers", _workers),
     "catalog": Command("documents that a server keeps by path and version", "catalog", _catalog),
     "schedule": Command("runs that start by the clock", "schedule", _schedule),
+    "backfill": Command(
+        "run slots of a schedule that are in the past",
+        "backfill",
+        _backfill,
+        more="The slots run in order on the server, each with its own time in `workload.event.slot`.",
+    ),
     "hook": Command("runs that start on a request from outside", "hook", _hook),
     "token": Command("who may ask a server for what", "token", _token),
     "prune": Command("delete old runs, and results that nothing refers to any more", "prune", _prune),

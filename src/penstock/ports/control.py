@@ -56,11 +56,25 @@ class Missed(str, Enum):
     NONE = "none"
 
 
+class Overlap(str, Enum):
+    """What becomes of a slot that comes while an earlier run of its schedule is still going."""
+
+    ALLOW = "allow"
+    """Both run."""
+    SKIP = "skip"
+    """The slot makes no run."""
+    QUEUE = "queue"
+    """The slot waits until nothing of the schedule runs any more; the oldest goes first."""
+    CANCEL = "cancel"
+    """The earlier run is cancelled, and the slot's begins when that one has ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """`cron` is read in `zone`. `fired_to`: all slots up to this time have been fired or let go; 0: it has not begun yet.
 
     `last_slot`: the last one that was fired; `last_run`: what it started, or `last_error`: why it started nothing.
+    `deadline_s`: a run that has not ended so long after its slot is late.
     """
 
     name: str
@@ -76,6 +90,50 @@ class Schedule:
     last_slot: float | None = None
     last_run: str | None = None
     last_error: str | None = None
+    overlap: Overlap = Overlap.ALLOW
+    deadline_s: float | None = None
+
+
+class SlotState(str, Enum):
+    DUE = "due"
+    """It was decided that it makes a run, which is being submitted."""
+    QUEUED = "queued"
+    """It waits until it may run."""
+    STARTED = "started"
+    SKIPPED = "skipped"
+    REFUSED = "refused"
+    """Its run was not accepted; `note` says why."""
+    MISSED = "missed"
+    """It passed while no server was there, and was let go."""
+
+
+PENDING = (SlotState.DUE, SlotState.QUEUED)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What became of one slot of a schedule, and what is still to become of it.
+
+    `ended`: the status with which the run was seen to have ended; None while it was not. `attempt` counts the runs of the slot.
+    `backfill` names the backfill that asked for the last of them; `at_once` of its runs may be going. `revision` counts changes.
+    """
+
+    schedule: str
+    at: float
+    state: SlotState
+    run: str | None = None
+    note: str | None = None
+    attempt: int = 1
+    backfill: str | None = None
+    at_once: int = 1
+    ended: str | None = None
+    is_late: bool = False
+    revision: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Is it still to be submitted, or its run not known to have ended?"""
+        return self.state in PENDING or (self.state is SlotState.STARTED and self.ended is None)
 
 
 HIDDEN = "***"
@@ -148,7 +206,9 @@ class ControlStore(Protocol):
         """Keep what it says. Of one that is there `last_…` stay as they are, and `fired_to` only ever moves on."""
         ...
 
-    def drop_schedule(self, name: str) -> bool: ...
+    def drop_schedule(self, name: str) -> bool:
+        """With all that is known of its slots."""
+        ...
 
     def fired(
         self,
@@ -164,6 +224,26 @@ class ControlStore(Protocol):
 
         With a `run` or an `error`, that is what became of `slot`; otherwise `last_…` stay as they are.
         """
+        ...
+
+    def claim_slot(self, slot: Slot) -> Slot:
+        """Write down what is to become of a slot, unless somebody has: what is written there. The first decision stands."""
+        ...
+
+    def change_slot(self, slot: Slot) -> bool:
+        """What is said of a slot becomes this, if it is still of that `revision`, which is counted up; else False."""
+        ...
+
+    def slots(self, schedule: str, since: float, until: float, limit: int = 1000) -> list[Slot]:
+        """What is known of the slots from `since` to `until`, both included: the newest `limit` of them, the oldest first."""
+        ...
+
+    def open_slots(self) -> list[Slot]:
+        """Those of all schedules that are open, by schedule and time."""
+        ...
+
+    def trim_slots(self, schedule: str, keep: int) -> None:
+        """Forget all slots of a schedule but the newest so many and those that are open."""
         ...
 
     # ---- hooks

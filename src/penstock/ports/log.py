@@ -139,6 +139,10 @@ class EventLog(Protocol):
         """Executions whose label is `name`, or whose id begins with it, newest first."""
         ...
 
+    def submitted(self, key: str) -> str | None:
+        """The execution that was made under a submission key."""
+        ...
+
     def unfinished(self, partitions: Collection[int] | None = None) -> list[str]:
         """The ids of executions with status `running`, oldest first; with `partitions`, of those only."""
         ...

@@ -83,25 +83,31 @@ DELETE FROM control_token WHERE id = %(id)s;
 
 -- name: schedule
 -- One schedule.
-SELECT name, cron, path, zone, version, payload, context, missed, is_on, fired_to, last_slot, last_run, last_error
+SELECT
+  name, cron, path, zone, version, payload, context, missed, is_on, fired_to, last_slot, last_run, last_error,
+  overlap, deadline_s
 FROM control_schedule WHERE name = %(name)s;
 
 -- name: schedules
 -- All schedules.
-SELECT name, cron, path, zone, version, payload, context, missed, is_on, fired_to, last_slot, last_run, last_error
+SELECT
+  name, cron, path, zone, version, payload, context, missed, is_on, fired_to, last_slot, last_run, last_error,
+  overlap, deadline_s
 FROM control_schedule ORDER BY name;
 
 -- name: put_schedule
 -- A schedule says this from now on; what it has fired is not forgotten.
 INSERT INTO control_schedule (
-  name, cron, path, zone, version, payload, context, missed, is_on, fired_to, last_slot, last_run, last_error
+  name, cron, path, zone, version, payload, context, missed, is_on, fired_to, last_slot, last_run, last_error,
+  overlap, deadline_s
 ) VALUES (
   %(name)s, %(cron)s, %(path)s, %(zone)s, %(version)s, %(payload)s, %(context)s, %(missed)s, %(is_on)s,
-  %(fired_to)s, %(last_slot)s, %(last_run)s, %(last_error)s
+  %(fired_to)s, %(last_slot)s, %(last_run)s, %(last_error)s, %(overlap)s, %(deadline_s)s
 )
 ON CONFLICT (name) DO UPDATE SET
   cron = excluded.cron, path = excluded.path, zone = excluded.zone, version = excluded.version,
   payload = excluded.payload, context = excluded.context, missed = excluded.missed, is_on = excluded.is_on,
+  overlap = excluded.overlap, deadline_s = excluded.deadline_s,
   fired_to = greatest(control_schedule.fired_to, excluded.fired_to);
 
 -- name: drop_schedule
@@ -118,6 +124,41 @@ WHERE name = %(name)s AND fired_to = %(before)s AND %(to)s::float8 >= %(before)s
 UPDATE control_schedule
 SET fired_to = %(to)s, last_slot = coalesce(%(slot)s, last_slot), last_run = %(run)s, last_error = %(error)s
 WHERE name = %(name)s AND fired_to = %(before)s AND %(to)s::float8 >= %(before)s::float8;
+
+-- name: claim_slot
+-- What is to become of a slot is decided, unless it has been.
+INSERT INTO control_slot (schedule, at, state, run, note, attempt, backfill, at_once, ended, is_late, is_open, revision)
+SELECT name, %(at)s, %(state)s, %(run)s, %(note)s, %(attempt)s, %(backfill)s, %(at_once)s, %(ended)s, %(is_late)s, %(is_open)s, 0
+FROM control_schedule WHERE name = %(name)s
+ON CONFLICT (schedule, at) DO NOTHING;
+
+-- name: slot
+-- What is known of one slot.
+SELECT schedule, at, state, run, note, attempt, backfill, at_once, ended, is_late, revision
+FROM control_slot WHERE schedule = %(name)s AND at = %(at)s;
+
+-- name: change_slot
+-- Something else is known of a slot, if nobody else has learned more of it.
+UPDATE control_slot SET
+  state = %(state)s, run = %(run)s, note = %(note)s, attempt = %(attempt)s, backfill = %(backfill)s, at_once = %(at_once)s,
+  ended = %(ended)s, is_late = %(is_late)s, is_open = %(is_open)s, revision = revision + 1
+WHERE schedule = %(name)s AND at = %(at)s AND revision = %(revision)s;
+
+-- name: slots
+-- The newest of the slots in a period.
+SELECT schedule, at, state, run, note, attempt, backfill, at_once, ended, is_late, revision
+FROM control_slot WHERE schedule = %(name)s AND at >= %(since)s AND at <= %(until)s
+ORDER BY at DESC LIMIT %(limit)s;
+
+-- name: open_slots
+-- Slots that wait, and slots whose runs are not known to have ended.
+SELECT schedule, at, state, run, note, attempt, backfill, at_once, ended, is_late, revision
+FROM control_slot WHERE is_open ORDER BY schedule, at;
+
+-- name: trim_slots
+-- Of the slots of a schedule, only the newest and the open ones are remembered.
+DELETE FROM control_slot WHERE schedule = %(name)s AND NOT is_open
+  AND at < (SELECT at FROM control_slot WHERE schedule = %(name)s ORDER BY at DESC LIMIT 1 OFFSET %(keep)s);
 
 -- name: hook
 -- One hook.

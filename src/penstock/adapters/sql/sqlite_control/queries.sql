@@ -72,24 +72,31 @@ DELETE FROM token WHERE id = :id;
 
 -- name: schedule
 -- One schedule.
-SELECT name, cron, path, zone, version, payload, context, missed, is_on, fired_to, last_slot, last_run, last_error
+SELECT
+  name, cron, path, zone, version, payload, context, missed, is_on, fired_to, last_slot, last_run, last_error,
+  overlap, deadline_s
 FROM schedule WHERE name = :name;
 
 -- name: schedules
 -- All schedules.
-SELECT name, cron, path, zone, version, payload, context, missed, is_on, fired_to, last_slot, last_run, last_error
+SELECT
+  name, cron, path, zone, version, payload, context, missed, is_on, fired_to, last_slot, last_run, last_error,
+  overlap, deadline_s
 FROM schedule ORDER BY name;
 
 -- name: put_schedule
 -- A schedule says this from now on; what it has fired is not forgotten.
 INSERT INTO schedule (
-  name, cron, path, zone, version, payload, context, missed, is_on, fired_to, last_slot, last_run, last_error
+  name, cron, path, zone, version, payload, context, missed, is_on, fired_to, last_slot, last_run, last_error,
+  overlap, deadline_s
 ) VALUES (
-  :name, :cron, :path, :zone, :version, :payload, :context, :missed, :is_on, :fired_to, :last_slot, :last_run, :last_error
+  :name, :cron, :path, :zone, :version, :payload, :context, :missed, :is_on, :fired_to, :last_slot, :last_run, :last_error,
+  :overlap, :deadline_s
 )
 ON CONFLICT (name) DO UPDATE SET
   cron = excluded.cron, path = excluded.path, zone = excluded.zone, version = excluded.version,
   payload = excluded.payload, context = excluded.context, missed = excluded.missed, is_on = excluded.is_on,
+  overlap = excluded.overlap, deadline_s = excluded.deadline_s,
   fired_to = max(schedule.fired_to, excluded.fired_to);
 
 -- name: drop_schedule
@@ -105,6 +112,41 @@ UPDATE schedule SET fired_to = :to WHERE name = :name AND fired_to = :before AND
 UPDATE schedule
 SET fired_to = :to, last_slot = coalesce(:slot, last_slot), last_run = :run, last_error = :error
 WHERE name = :name AND fired_to = :before AND :to >= :before;
+
+-- name: claim_slot
+-- What is to become of a slot is decided, unless it has been.
+INSERT INTO slot (schedule, at, state, run, note, attempt, backfill, at_once, ended, is_late, is_open, revision)
+SELECT name, :at, :state, :run, :note, :attempt, :backfill, :at_once, :ended, :is_late, :is_open, 0
+FROM schedule WHERE name = :name
+ON CONFLICT (schedule, at) DO NOTHING;
+
+-- name: slot
+-- What is known of one slot.
+SELECT schedule, at, state, run, note, attempt, backfill, at_once, ended, is_late, revision
+FROM slot WHERE schedule = :name AND at = :at;
+
+-- name: change_slot
+-- Something else is known of a slot, if nobody else has learned more of it.
+UPDATE slot SET
+  state = :state, run = :run, note = :note, attempt = :attempt, backfill = :backfill, at_once = :at_once,
+  ended = :ended, is_late = :is_late, is_open = :is_open, revision = revision + 1
+WHERE schedule = :name AND at = :at AND revision = :revision;
+
+-- name: slots
+-- The newest of the slots in a period.
+SELECT schedule, at, state, run, note, attempt, backfill, at_once, ended, is_late, revision
+FROM slot WHERE schedule = :name AND at >= :since AND at <= :until
+ORDER BY at DESC LIMIT :limit;
+
+-- name: open_slots
+-- Slots that wait, and slots whose runs are not known to have ended.
+SELECT schedule, at, state, run, note, attempt, backfill, at_once, ended, is_late, revision
+FROM slot WHERE is_open ORDER BY schedule, at;
+
+-- name: trim_slots
+-- Of the slots of a schedule, only the newest and the open ones are remembered.
+DELETE FROM slot WHERE schedule = :name AND NOT is_open
+  AND at < (SELECT at FROM slot WHERE schedule = :name ORDER BY at DESC LIMIT 1 OFFSET :keep);
 
 -- name: hook
 -- One hook.
