@@ -210,3 +210,29 @@ def test_hooks_are_listed_and_deleted(api: Api) -> None:
     assert api.http.delete("/api/hooks/one").status_code == 204
     assert api.http.delete("/api/hooks/one").status_code == 404
     assert api.http.put("/api/hooks/short", json={"path": "shows", "secret": "short"}).status_code == 422
+
+
+def test_what_a_document_of_the_catalog_keeps_is_shown_set_and_taken_away(api: Api) -> None:
+    counts = document(
+        "state: {n: 0}\nworkflow:\n- step: start\n  tool: {kind: noop, set: {state.n: '{{ state.n + 1 }}'}}\n"
+    )
+    name = "catalog:/counts"
+
+    def run() -> None:
+        api.http.put("/api/documents/counts", json={"text": counts})
+        answer = api.post("/api/executions", {"document": {"path": "counts"}})
+        assert api.ended(answer.json()["execution_id"]) == "completed"
+
+    def values() -> list[Any]:
+        return [one["value"] for one in api.get("/api/state", document=name).json()["state"]]
+
+    run()
+    counts += "# another version\n"
+    run()
+    assert values() == [2]
+    assert api.http.put("/api/state", json={"document": name, "key": "n", "value": 10}).status_code == 200
+    assert api.http.put("/api/state", json={"document": name, "key": "n", "value": None}).status_code == 422
+    run()
+    assert values() == [11]
+    assert api.http.delete("/api/state", params={"document": name}).json() == {"document": name, "dropped": 1}
+    assert api.http.delete("/api/state", params={"document": name}).status_code == 404

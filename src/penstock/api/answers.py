@@ -259,6 +259,28 @@ class ScheduleList(Out):
     schedules: list[ScheduleOut]
 
 
+class KeptOut(Out):
+    document: str
+    kind: str = Field(description="`value`, or `watermark` of a reader")
+    key: str
+    value: Any
+    run: str | None = Field(description="the run that set it; null when a person did")
+    changed_at: str
+    lost_run: str | None = Field(
+        description="a run whose value was not taken, because another run had changed it meanwhile"
+    )
+    lost_value: Any
+
+
+class KeptList(Out):
+    state: list[KeptOut]
+
+
+class DroppedOut(Out):
+    document: str
+    dropped: int
+
+
 class HookOut(Out):
     name: str
     path: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 from penstock.ports.blobs import is_ref
 
@@ -142,6 +142,21 @@ class BackfillIn(In):
     )
     name: Short | None = Field(None, description="the same name again runs no slot twice; by default the period")
     dry_run: bool = False
+
+
+Kind = Literal["value", "watermark"]
+
+
+class PutKept(In):
+    document: Annotated[str, StringConstraints(min_length=1, max_length=5000)]
+    key: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+    kind: Kind = "value"
+    value: Any = None
+
+    @field_validator("value")
+    @classmethod
+    def _plain(cls, value: Any) -> Any:
+        return _no_deeper({"value": value})["value"]
 
 
 class PutHook(In):

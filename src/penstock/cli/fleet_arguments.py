@@ -276,6 +276,30 @@ def _hook(parser: Parser) -> None:
     )
 
 
+def _state(parser: Parser) -> None:
+    def document(one: Parser) -> None:
+        one.add_argument("document", metavar="DOCUMENT", help="a file, or a path in the catalog")
+
+    def keyed(one: Parser) -> None:
+        document(one)
+        one.add_argument("key", metavar="KEY", help="a name in `state`, or with `--watermark` a reader")
+        one.add_argument("value", metavar="VALUE", help="JSON, or else text")
+        one.add_argument("--watermark", action="store_true", help="what a reader has read up to")
+
+    def remove(one: Parser) -> None:
+        document(one)
+        one.add_argument("key", metavar="KEY", nargs="?", help="only this (default: all that it keeps)")
+        one.add_argument("--watermark", action="store_true", help="of a reader")
+
+    _actions(
+        parser,
+        list=("what all documents keep", None),
+        show=("what a document keeps, and which run set it", document),
+        set=("say what the next run is to begin with", keyed),
+        rm=("let a document keep something no more", remove),
+    )
+
+
 def _catalog(parser: Parser) -> None:
     def put(one: Parser) -> None:
         one.add_argument("path", metavar="PATH", help="the name it goes by, such as `sales/orders`")
@@ -328,6 +352,12 @@ FLEET_COMMANDS: dict[str, Command] = {
         "backfill",
         _backfill,
         more="The slots run in order on the server, each with its own time in `workload.event.slot`.",
+    ),
+    "state": Command(
+        "what documents keep from run to run",
+        "state",
+        _state,
+        more="Values that a playbook sets with `set: {state.x: …}`, and the watermarks of readers with `incremental`.",
     ),
     "hook": Command("runs that start on a request from outside", "hook", _hook),
     "token": Command("who may ask a server for what", "token", _token),

@@ -96,6 +96,8 @@ class Call:
     outputs: dict[str, Relation] = field(default_factory=dict)
     after: JsonMap = field(default_factory=dict)
     """After-variables of its own, beside NB_LINE and the rest that every component has."""
+    watermarks: Mapping[str, Json] = field(default_factory=dict)
+    """What the last completed run of the document has read up to, by the names of its readers."""
 
     def input(self, port: str = "input") -> Relation:
         """The one relation on a port."""

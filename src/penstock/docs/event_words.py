@@ -58,6 +58,7 @@ FIELDS: dict[type[object], dict[str, str]] = {
         "resumed": "A job goes on after a stop.",
         "kept": "The sub-jobs of a job that goes on which stay as they ended and are not run again.",
         "lost": "The sub-job that starts over because whoever held it was lost.",
+        "state": "What the document had kept from earlier runs: its values, and the watermarks of its readers.",
     },
     facts.ExecutionInterrupted: {"reason": "Why, such as the name of the signal.", "kind": "`playbook` or `job`."},
     facts.ExecutionResumed: {
@@ -70,6 +71,7 @@ FIELDS: dict[type[object], dict[str, str]] = {
         "error": "The first failure, by place.",
         "kind": "`playbook` or `job`.",
         "exit_code": "The exit code that a job asks for itself, with `die`.",
+        "state": "What is kept for later runs, once the whole run has completed: each value before and after.",
     },
     facts.TokenCreated: {
         "step": "Where it goes.",

@@ -16,6 +16,7 @@ from penstock.kernel import facts
 from penstock.kernel.errors import Bug, Refused
 from penstock.kernel.evolve import Execution
 from penstock.kernel.facts import Body, Fact, RunEnded
+from penstock.kernel.kept import STATE, closed
 from penstock.kernel.net import FailureMode, Gate, Net, Node
 from penstock.kernel.places import ENTRY_PATH, Path, Place, event_name, next_paths, run_place
 from penstock.kernel.state import ExecutionState, RunState, Token, Unhandled
@@ -61,11 +62,22 @@ def opening(
     document: Json = None,
     continues: str | None = None,
     kept: list[str] | None = None,
+    state: Json = None,
 ) -> Fact:
     """The first fact of an execution scope. `continues` names a failed child of an earlier task run, whose place this takes;
     where that is a job, `kept` names the sub-jobs that stay as they ended there."""
     body = facts.ExecutionStarted(
-        net.name, net.digest, workload, net.entry, trace_id, parent, document, continues, net.kind, kept=kept or []
+        net.name,
+        net.digest,
+        workload,
+        net.entry,
+        trace_id,
+        parent,
+        document,
+        continues,
+        net.kind,
+        kept=kept or [],
+        state=state,
     )
     return Fact(place.id, (*place.clock, (), 0), body)
 
@@ -278,7 +290,10 @@ class Decider:
         elif self.state.unhandled or stranded:
             status = "failed"
             error = _first_error(self.state.unhandled, stranded)
-        body = facts.ExecutionEnded(status, error)  # type: ignore[arg-type]
+        kept: Json = None
+        if status == "completed":
+            kept = closed(self.state.kept, self.state.ctx.values.get(STATE), {})
+        body = facts.ExecutionEnded(status, error, state=kept)  # type: ignore[arg-type]
         self._mark(body, at=(self.state.top + 1,), cause=self._culprit())
 
     def _culprit(self) -> str | None:

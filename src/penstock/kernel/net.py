@@ -355,6 +355,8 @@ class Net:
     """`job_config.on_subjob_error: abort`."""
     contexts: dict[str, JsonMap] = field(default_factory=dict)
     """Context groups by name: each over the defaults, which are `workload`."""
+    state: JsonMap | None = None
+    """What the document keeps between runs, with the values of the first one; None when it declares nothing."""
     engine: JsonMap = field(default_factory=dict)
     """The data plane's settings: `engine`, `memory_limit`, `max_in_flight_rows`, `max_in_flight_bytes`, `threads`, `fuse`."""
 

@@ -216,6 +216,8 @@ class ExecutionState:
     """The inside of a job."""
     continues: str | None = None
     """The task run, or the component, whose failed child this one goes on from."""
+    kept: Json = None
+    """What the document had kept from earlier runs."""
 
 
 @dataclass(slots=True)

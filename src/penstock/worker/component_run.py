@@ -15,6 +15,7 @@ from penstock.expr.template import ExpressionError, render
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.flow.decide import Ended
 from penstock.kernel.flow.state import ERROR, ComponentState
+from penstock.kernel.kept import part
 from penstock.kernel.net import Link, Node
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.folders import base_of
@@ -77,8 +78,8 @@ class ComponentRun:
         desk, setting, component = self.crew.desk, self.setting, self.component
         place, task = component.place.id, self.node.tasks[0]
         lines = setting.lines.get((self.node.name, self.node.name), {})
-        part = self.node.part
-        declared = {port: schema_of(columns) for port, columns in (part.schemas if part else {}).items()}
+        schemas = self.node.part.schemas if self.node.part else {}
+        declared = {port: schema_of(columns) for port, columns in schemas.items()}
         return Call(
             self.node.name,
             component.name,
@@ -106,6 +107,7 @@ class ComponentRun:
             lambda path, values=None: self._play(path, values or {}, None, task.kind),
             lambda port, rows: desk.progress(place, port, rows),
             lambda: standing(self.flow),
+            watermarks=part(setting.scope.kept, "watermarks"),
         )
 
     async def _play(self, path: str, values: Mapping[str, Any], return_step: str | None, kind: str) -> Any:

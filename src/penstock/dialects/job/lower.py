@@ -88,6 +88,7 @@ class _Lowering:
                 groups=self.groups,
                 aborts=config.aborts,
                 contexts=self.draft.contexts,
+                state=self.draft.state,
                 engine=config.engine.as_json(),
             )
         )

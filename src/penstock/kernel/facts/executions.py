@@ -26,6 +26,8 @@ class ExecutionStarted:
     lost: str | None = None
     """Only this sub-job starts over: whoever held it was lost. Nobody stopped the job."""
     """Also of a job that `continues` another, in which they ended: by the names they have here."""
+    state: Json = None
+    """What the document had kept from earlier runs; None when it keeps nothing."""
 
 
 @frozen
@@ -55,3 +57,5 @@ class ExecutionEnded:
     kind: str = "playbook"
     exit_code: int | None = None
     """What the process is to exit with, where the document asks for a code of its own (D38)."""
+    state: Json = None
+    """What is kept for later runs once the whole run has completed: kind -> key -> [before, after]."""

@@ -66,6 +66,8 @@ class RegionState:
     kept: bool = False
     handles: bool = False
     """The end of an iteration led to it."""
+    marks: JsonMap = field(default_factory=dict)
+    """The watermarks of its readers, which count if it ends OK."""
 
     def out(self) -> View:
         return joined(member.view for member in self.members.values() if member.status in (OK, ERROR))
@@ -107,6 +109,8 @@ class ContainerState:
     """Scope id of an iterator -> what a resume keeps of its earlier run."""
     kept_insides: dict[str, ContainerState] = field(default_factory=dict)
     """Scope id of a joblet call -> likewise."""
+    marks: JsonMap = field(default_factory=dict)
+    """The watermarks of its sub-jobs that ended OK."""
 
 
 @dataclass(slots=True)
@@ -141,6 +145,8 @@ class IteratorState:
     sets: set[str] = field(default_factory=set)
     """Keys among these whose values stand for sets."""
     merged_up_to: int = 0
+    marks: JsonMap = field(default_factory=dict)
+    """The watermarks of its iterations that ended OK."""
 
 
 def dying(container: ContainerState) -> ComponentState | None:
