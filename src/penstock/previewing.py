@@ -14,8 +14,8 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.net import Node
 from penstock.kernel.values import Json
 from penstock.server.documents import Documents
+from penstock.server.played import context_group
 from penstock.server.preview import Make, PreviewFailed, component_and_port, cut_off, previewed
-from penstock.server.runs import context_group
 
 if TYPE_CHECKING:
     from penstock.dialects.source_map import SourceMap

@@ -236,3 +236,49 @@ def test_what_a_document_of_the_catalog_keeps_is_shown_set_and_taken_away(api: A
     assert values() == [11]
     assert api.http.delete("/api/state", params={"document": name}).json() == {"document": name, "dropped": 1}
     assert api.http.delete("/api/state", params={"document": name}).status_code == 404
+
+
+CONTEXTS = """
+metadata: {name: contexts}
+context: {where: nowhere, groups: {prod: {where: there}}}
+components:
+  - name: told
+    type: set_global
+    params: {values: {where: "{{ context.where }}"}}
+"""
+
+
+def test_a_hook_runs_a_job_with_a_group_of_its_context(api: Api) -> None:
+    assert api.http.put("/api/documents/contexts", json={"text": CONTEXTS}).status_code == 201
+    assert put(api, "/api/hooks/grouped", path="contexts", context="prod")["context"] == "prod"
+    run = api.http.post("/hooks/grouped", json={}).json()["execution_id"]
+    assert api.ended(run) == "completed"
+    assert api.get(f"/api/executions/{run}").json()["globals"]["where"] == "there"
+    for at, more in (("/api/hooks/grouped", {}), ("/api/schedules/grouped", {"cron": "@daily"})):
+        wrong = api.http.put(at, json={"path": "contexts", "context": "prd", **more})
+        assert (wrong.status_code, "no context group `prd`" in wrong.text) == (422, True)
+
+
+@pytest.mark.parametrize(
+    ("at", "body", "words"),
+    [
+        ("/api/hooks/x", {"path": "A b!"}, "a path in the catalog is names of letters"),
+        ("/api/hooks/x", {"path": "shows", "secret": "x"}, "it is too short: 16 characters are the least"),
+        ("/api/hooks/x", {"path": "shows", "payload": []}, "a mapping is wanted"),
+        ("/api/hooks/x", {"path": "shows", "nope": 1}, "there is no such field"),
+        ("/api/hooks/a b", {"path": "shows"}, "a name has up to 100 letters"),
+        ("/api/hooks/x", {}, "it is needed"),
+        ("/api/schedules/x", {"cron": "", "path": "shows"}, "it is empty"),
+        ("/api/schedules/x", {"cron": "@daily", "path": "shows", "overlap": "skipp"}, "did you mean `skip`?"),
+        ("/api/schedules/x", {"cron": "@daily", "path": "shows", "version": 0}, "it must be 1 or more"),
+        ("/api/schedules/x", {"cron": "@daily", "path": "shows", "is_on": "yes"}, "`true` or `false` is wanted"),
+        ("/api/documents/x", {"text": ""}, "it is empty"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_with_a_request_is_said_in_sentences(api: Api, at: str, body: Any, words: str) -> None:
+    answer = api.http.put(at, json=body)
+    assert answer.status_code == 422
+    message = answer.json()["error"]["message"]
+    assert words in message
+    assert not any(raw in message for raw in ("Input should", "String should", "Extra inputs", "^["))

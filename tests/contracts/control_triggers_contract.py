@@ -214,7 +214,7 @@ class SlotsContract(ControlScenes):
 
 class HooksContract(ControlScenes):
     def test_a_hook_is_there_as_it_was_put(self, control: ControlStore, other: ControlStore) -> None:
-        whole = Hook("über 🚰", "a/b", 3, ANY_TEXT, {"any": ANY_TEXT, "deep": [{"n": 1}]}, False)
+        whole = Hook("über 🚰", "a/b", 3, ANY_TEXT, {"any": ANY_TEXT, "deep": [{"n": 1}]}, False, "prod")
         control.put_hook(whole)
         control.put_hook(PUSHED)
         for store in (control, other):
@@ -230,7 +230,9 @@ class HooksContract(ControlScenes):
 
     def test_a_hook_can_be_changed_and_its_secret_taken_away(self, control: ControlStore) -> None:
         control.put_hook(replace(PUSHED, secret="one", version=1, payload={"a": 1}))
-        control.put_hook(replace(PUSHED, secret="two", is_on=False))
+        control.put_hook(replace(PUSHED, secret="two", is_on=False, context="dev"))
+        assert control.hook("pushed") == replace(PUSHED, secret="two", is_on=False, context="dev")
+        control.put_hook(replace(PUSHED, secret=HIDDEN, is_on=False))
         assert control.hook("pushed") == replace(PUSHED, secret="two", is_on=False)
         control.put_hook(PUSHED)
         assert control.hooks() == [PUSHED]

@@ -96,7 +96,7 @@ def hook_values(hook: Hook, seal: Seal) -> dict[str, object]:
     check_name("name", hook.name)
     check_name("path", hook.path)
     check_version(hook.version)
-    check_texts(secret=hook.secret or "")
+    check_texts(secret=hook.secret or "", context=hook.context or "")
     if hook.secret == "":
         raise Refused(
             f"the secret of hook `{hook.name}` is empty: everybody could sign with it", "give it one, or none"
@@ -107,6 +107,7 @@ def hook_values(hook: Hook, seal: Seal) -> dict[str, object]:
         "version": hook.version,
         "payload": _json("payload", hook.payload),
         "is_on": hook.is_on,
+        "context": hook.context,
     }
     if hook.secret != HIDDEN:
         values["secret"] = None if hook.secret is None else seal.closed(hook.secret)
@@ -183,10 +184,10 @@ def slot_of(row: Sequence[Any]) -> Slot:
 
 def hook_of(row: Sequence[Any], seal: Seal | None) -> Hook:
     """Without a seal, `HIDDEN` stands for the secret."""
-    name, path, version, secret, payload, is_on = row
+    name, path, version, secret, payload, is_on, context = row
     if secret is not None:
         secret = HIDDEN if seal is None else seal.opened(secret, f"hook `{name}`")
-    return Hook(name, path, version, secret, _mapping(payload), bool(is_on))
+    return Hook(name, path, version, secret, _mapping(payload), bool(is_on), context)
 
 
 def _mapping(text: str) -> JsonMap:

@@ -286,6 +286,7 @@ class HookOut(Out):
     path: str
     version: int | None
     payload: dict[str, Any]
+    context: str | None
     is_on: bool
     is_signed: bool
 

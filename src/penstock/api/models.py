@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
+from penstock.api.patterns import CATALOG_PATH, SLUG
 from penstock.ports.blobs import is_ref
 
 MOST_DEPTH = 64
@@ -37,11 +38,9 @@ def _no_deeper(value: dict[str, Any]) -> dict[str, Any]:
 
 Short = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_label)]
-CatalogPath = Annotated[
-    str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$", max_length=500)
-]
+CatalogPath = Annotated[str, StringConstraints(pattern=CATALOG_PATH, max_length=500)]
 """Names of folders and of the document, such as `sales/orders`."""
-Slug = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
+Slug = Annotated[str, StringConstraints(pattern=SLUG)]
 Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Payload = Annotated[dict[str, Any], AfterValidator(_no_deeper)]
 Seconds = Annotated[float, Field(ge=0, le=1e10)]
@@ -167,6 +166,7 @@ class PutHook(In):
         None, description="requests must be signed with it; without one they need a token with the scope `run`"
     )
     is_on: bool = True
+    context: Short | None = Field(None, description="of a job: a group of its context")
 
 
 class AddToken(In):

@@ -32,6 +32,7 @@ from penstock.server.hooks import (
     verify,
 )
 from penstock.server.hosting import Submission
+from penstock.server.played import context_group
 from penstock.server.schedules import keep_schedule, next_slot
 from penstock.server.slots import iso as slot_iso
 
@@ -62,11 +63,15 @@ async def submit_filed(
     return await backend.hosting.submit(asked)
 
 
-def _check_filed(backend: Backend, path: str, version: int | None) -> None:
+def _check_filed(backend: Backend, path: str, version: int | None, context: str | None) -> None:
     try:
-        compiled(backend, backend.documents.filed(path, version))
+        net, _ = compiled(backend, backend.documents.filed(path, version))
     except Refused as error:
         raise ApiError(422, error.message, error.hint, code="no_such_document") from error
+    try:
+        context_group(net, context)
+    except Refused as error:
+        raise from_refusal(error, 422) from error
 
 
 # ---- schedules
@@ -159,7 +164,7 @@ async def put_schedule(request: Request, name: Name, asked: models.PutSchedule) 
         overlap=Overlap(asked.overlap),
         deadline_s=asked.deadline_s,
     )
-    await at_length(lambda: _check_filed(backend, asked.path, asked.version))
+    await at_length(lambda: _check_filed(backend, asked.path, asked.version, asked.context))
     now = backend.clock.now()
     try:
         kept = await apart(lambda: keep_schedule(backend.control, wanted, now))
@@ -194,6 +199,7 @@ def hook_json(hook: Hook) -> JsonMap:
         "path": hook.path,
         "version": hook.version,
         "payload": hook.payload,
+        "context": hook.context,
         "is_on": hook.is_on,
         "is_signed": hook.secret is not None,
     }
@@ -232,12 +238,14 @@ async def put_hook(request: Request, name: Name, asked: models.PutHook) -> Respo
     backend = backend_of(request)
 
     def kept() -> Hook:
-        _check_filed(backend, asked.path, asked.version)
+        _check_filed(backend, asked.path, asked.version, asked.context)
         secret = asked.secret
         if "secret" not in asked.model_fields_set:
             there = next((one for one in backend.control.hooks() if one.name == name), None)
             secret = HIDDEN if there is not None and there.secret is not None else None
-        return keep_hook(backend.control, Hook(name, asked.path, asked.version, secret, asked.payload, asked.is_on))
+        return keep_hook(
+            backend.control, Hook(name, asked.path, asked.version, secret, asked.payload, asked.is_on, asked.context)
+        )
 
     try:
         return answer(hook_json(await apart(kept)))
@@ -293,7 +301,7 @@ async def hooked(request: Request, name: Name) -> Response:
 
 async def _started(backend: Backend, hook: Hook, payload: JsonMap, key: str | None) -> str:
     try:
-        return await submit_filed(backend, hook.path, hook.version, payload, None, key, f"hook:{hook.name}")
+        return await submit_filed(backend, hook.path, hook.version, payload, hook.context, key, f"hook:{hook.name}")
     except Refused as error:  # The sender can do nothing about it; whoever made the hook can.
         raise ApiError(409, f"hook `{hook.name}` cannot start a run: {error.message}", error.hint) from error
 

@@ -186,6 +186,7 @@ def _what_runs(one: Parser) -> None:
         "--set", metavar="KEY=VALUE", action="append", default=[], help="a value of the workload; repeatable"
     )
     one.add_argument("--payload", metavar="JSON|@FILE", help="values of the workload as a JSON object")
+    one.add_argument("--context", metavar="NAME", help="of a job: a group of its context")
 
 
 def _schedule(parser: Parser) -> None:
@@ -194,7 +195,6 @@ def _schedule(parser: Parser) -> None:
         one.add_argument("cron", metavar="CRON", help="such as '0 6 * * 1-5' or '@daily'")
         _what_runs(one)
         one.add_argument("--zone", metavar="ZONE", default="UTC", help="the time zone it is read in (default UTC)")
-        one.add_argument("--context", metavar="NAME", help="of a job: a group of its context")
         one.add_argument(
             "--missed",
             choices=("all", "last", "none"),

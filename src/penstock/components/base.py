@@ -87,7 +87,7 @@ class Call:
     play: Callable[..., Awaitable[Any]]
     """`await play(path, workload, return_step)`: a playbook as a child scope; its result."""
     play_job: Callable[..., Awaitable[Any]]
-    """`await play_job(path, context)`: a job as a child scope; `{status, globals, rows, outputs}`."""
+    """`await play_job(path, context, group)`: a job as a child scope; `{status, globals, rows, outputs}`."""
     progress: Callable[[str, int], None]
     """`progress(port, rows)`: so many rows so far, for the live view. Safe to call from any thread."""
     standing: Callable[[], JsonMap]

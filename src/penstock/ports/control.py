@@ -150,6 +150,8 @@ class Hook:
     secret: str | None = field(default=None, repr=False)
     payload: JsonMap = field(default_factory=dict)
     is_on: bool = True
+    context: str | None = None
+    """Of a job: a group of its context."""
 
 
 class ControlStore(Protocol):

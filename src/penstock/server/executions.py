@@ -33,7 +33,7 @@ from penstock.server.documents import Documents, Pinned
 from penstock.server.driver import Driver
 from penstock.server.fanouts import FanoutDriver
 from penstock.server.judge import TemplateJudge
-from penstock.server.played import Played, asked_for
+from penstock.server.played import Played, asked_for, context_group
 from penstock.server.step_driver import ScopeDriver
 from penstock.server.stream import Stream
 
@@ -352,7 +352,8 @@ class ExecutionHost:
             raise Refused(
                 f"`{path}` has no step `{return_step}` to return", hint=label or f"it has {listed(net.nodes)}"
             )
-        given = pinned_before.workload if pinned_before else merge_deeply(net.workload, values)
+        group = context_group(net, caller.context) if pinned_before is None else {}
+        given = pinned_before.workload if pinned_before else merge_deeply(merge_deeply(net.workload, group), values)
         keys = await self._unlock(net, given, document)
         if known is None:
             given = self._hidden(given, keys)

@@ -21,8 +21,9 @@ from penstock.server.documents import Pinned
 from penstock.server.fleet import FleetForce
 from penstock.server.hosted_runs import HostedRun, NotFree
 from penstock.server.office import Office
+from penstock.server.played import context_group
 from penstock.server.reconciling import EVERY_S, Reconciling
-from penstock.server.runs import RunSummary, RunUnderWay, World, context_group
+from penstock.server.runs import RunSummary, RunUnderWay, World
 
 RENEW_S = 3.0
 LOOK_S = 0.5

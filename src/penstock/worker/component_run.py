@@ -104,13 +104,15 @@ class ComponentRun:
             lambda line: desk.say(place, None, line),
             lambda line: desk.say(place, None, line),
             lambda path, values=None, return_step=None: self._play(path, values or {}, return_step, task.kind),
-            lambda path, values=None: self._play(path, values or {}, None, task.kind),
+            lambda path, values=None, group=None: self._play(path, values or {}, None, task.kind, group),
             lambda port, rows: desk.progress(place, port, rows),
             lambda: standing(self.flow),
             watermarks=part(setting.scope.kept, "watermarks"),
         )
 
-    async def _play(self, path: str, values: Mapping[str, Any], return_step: str | None, kind: str) -> Any:
+    async def _play(
+        self, path: str, values: Mapping[str, Any], return_step: str | None, kind: str, group: str | None = None
+    ) -> Any:
         component, lease = self.component, self.lease
         caller = Caller(
             self.setting,
@@ -120,6 +122,7 @@ class ComponentRun:
             lambda: lease.stop_reason,
             iteration_of(component.region.container),
             base_of(self.folder, path),
+            group,
         )
         played = await self.reports.play(caller, path, dict(values), return_step)
         if played.status == "completed":

@@ -38,7 +38,7 @@ def _run_here(options: Namespace) -> int:
     from penstock.cli.documents import Library
     from penstock.dialects.sniff import kind_of_file
     from penstock.server.documents import Documents
-    from penstock.server.runs import context_group
+    from penstock.server.played import context_group
 
     file = Path(options.file)
     payload = inputs.workload(options.payload, options.set)

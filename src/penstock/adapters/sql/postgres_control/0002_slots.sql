@@ -1,4 +1,4 @@
--- What became of each slot of a schedule, what a schedule does when its runs overlap, and when they are late.
+-- The context group of a hook. What became of each slot of a schedule, what a schedule does when its runs overlap, and when they are late.
 
 ALTER TABLE control_schedule ADD COLUMN overlap text NOT NULL DEFAULT 'allow'
   CHECK (overlap IN ('allow', 'skip', 'queue', 'cancel'));
@@ -22,3 +22,5 @@ CREATE TABLE control_slot (
 ) WITH (fillfactor = 70);
 
 CREATE INDEX control_slot_open ON control_slot (schedule, at) WHERE is_open;
+
+ALTER TABLE control_hook ADD COLUMN context text;

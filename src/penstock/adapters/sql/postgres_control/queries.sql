@@ -162,23 +162,23 @@ DELETE FROM control_slot WHERE schedule = %(name)s AND NOT is_open
 
 -- name: hook
 -- One hook.
-SELECT name, path, version, secret, payload, is_on FROM control_hook WHERE name = %(name)s;
+SELECT name, path, version, secret, payload, is_on, context FROM control_hook WHERE name = %(name)s;
 
 -- name: hooks
 -- All hooks.
-SELECT name, path, version, secret, payload, is_on FROM control_hook ORDER BY name;
+SELECT name, path, version, secret, payload, is_on, context FROM control_hook ORDER BY name;
 
 -- name: put_hook
 -- A hook says this from now on.
-INSERT INTO control_hook (name, path, version, secret, payload, is_on)
-VALUES (%(name)s, %(path)s, %(version)s, %(secret)s, %(payload)s, %(is_on)s)
+INSERT INTO control_hook (name, path, version, secret, payload, is_on, context)
+VALUES (%(name)s, %(path)s, %(version)s, %(secret)s, %(payload)s, %(is_on)s, %(context)s)
 ON CONFLICT (name) DO UPDATE SET
   path = excluded.path, version = excluded.version, secret = excluded.secret, payload = excluded.payload,
-  is_on = excluded.is_on;
+  is_on = excluded.is_on, context = excluded.context;
 
 -- name: put_hook_with_its_secret
 -- A hook says this from now on, and keeps the secret it has.
-UPDATE control_hook SET path = %(path)s, version = %(version)s, payload = %(payload)s, is_on = %(is_on)s
+UPDATE control_hook SET path = %(path)s, version = %(version)s, payload = %(payload)s, is_on = %(is_on)s, context = %(context)s
 WHERE name = %(name)s AND secret IS NOT NULL;
 
 -- name: drop_hook

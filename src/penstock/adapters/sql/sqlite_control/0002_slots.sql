@@ -1,4 +1,4 @@
--- What became of each slot of a schedule, what a schedule does when its runs overlap, and when they are late.
+-- The context group of a hook. What became of each slot of a schedule, what a schedule does when its runs overlap, and when they are late.
 
 ALTER TABLE schedule ADD COLUMN overlap TEXT NOT NULL DEFAULT 'allow'
   CHECK (overlap IN ('allow', 'skip', 'queue', 'cancel'));
@@ -22,3 +22,5 @@ CREATE TABLE slot (
 ) WITHOUT ROWID;
 
 CREATE INDEX slot_open ON slot (schedule, at) WHERE is_open;
+
+ALTER TABLE hook ADD COLUMN context TEXT;

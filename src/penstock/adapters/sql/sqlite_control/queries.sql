@@ -150,23 +150,23 @@ DELETE FROM slot WHERE schedule = :name AND NOT is_open
 
 -- name: hook
 -- One hook.
-SELECT name, path, version, secret, payload, is_on FROM hook WHERE name = :name;
+SELECT name, path, version, secret, payload, is_on, context FROM hook WHERE name = :name;
 
 -- name: hooks
 -- All hooks.
-SELECT name, path, version, secret, payload, is_on FROM hook ORDER BY name;
+SELECT name, path, version, secret, payload, is_on, context FROM hook ORDER BY name;
 
 -- name: put_hook
 -- A hook says this from now on.
-INSERT INTO hook (name, path, version, secret, payload, is_on)
-VALUES (:name, :path, :version, :secret, :payload, :is_on)
+INSERT INTO hook (name, path, version, secret, payload, is_on, context)
+VALUES (:name, :path, :version, :secret, :payload, :is_on, :context)
 ON CONFLICT (name) DO UPDATE SET
   path = excluded.path, version = excluded.version, secret = excluded.secret, payload = excluded.payload,
-  is_on = excluded.is_on;
+  is_on = excluded.is_on, context = excluded.context;
 
 -- name: put_hook_with_its_secret
 -- A hook says this from now on, and keeps the secret it has.
-UPDATE hook SET path = :path, version = :version, payload = :payload, is_on = :is_on
+UPDATE hook SET path = :path, version = :version, payload = :payload, is_on = :is_on, context = :context
 WHERE name = :name AND secret IS NOT NULL;
 
 -- name: drop_hook
