@@ -21,6 +21,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/graph"): {"document": DOCUMENT},
     ("PUT", "/api/schedules/{name}"): {"cron": "@daily", "path": "nothing"},
     ("POST", "/api/schedules/{name}/backfill"): {"from": "2026-01-01", "to": "2026-01-02", "dry_run": True},
+    ("PUT", "/api/alerts/{name}"): {"on": ["failed"], "url": "http://127.0.0.1:9/"},
     ("PUT", "/api/state"): {"document": "nobody", "key": "x", "value": 1},
     ("PUT", "/api/hooks/{name}"): {"path": "nothing"},
     ("POST", "/api/tokens"): {"name": "x", "scope": "read"},

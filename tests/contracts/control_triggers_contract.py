@@ -7,7 +7,18 @@ from dataclasses import replace
 import pytest
 
 from penstock.kernel.errors import Refused
-from penstock.ports.control import HIDDEN, ControlStore, Hook, Missed, Overlap, Schedule, Slot, SlotState
+from penstock.ports.control import (
+    HIDDEN,
+    Alert,
+    ControlStore,
+    Delivery,
+    Hook,
+    Missed,
+    Overlap,
+    Schedule,
+    Slot,
+    SlotState,
+)
 from tests.contracts.control_scenes import ANY_TEXT, NIGHTLY, PUSHED, ControlScenes, at_once
 
 
@@ -210,6 +221,45 @@ class SlotsContract(ControlScenes):
             control.claim_slot(Slot("nightly", 1.0, SlotState.DUE))
         control.put_schedule(NIGHTLY)
         assert control.slots("nightly", 0.0, 9.0) == []
+
+
+class AlertsContract(ControlScenes):
+    def test_alerts_are_there_as_they_were_put_and_go_with_all_they_told(
+        self, control: ControlStore, other: ControlStore
+    ) -> None:
+        mail = Alert(
+            "ä", ("failed", "late"), "nightly", "a/b", "l", ANY_TEXT, "f", "h", 25, "tls", None, "e", False, 7.5
+        )
+        hook = Alert("hook", ("missed",), url="http://x")
+        for alert in (mail, replace(mail, label="m"), mail, hook):
+            control.put_alert(alert)
+        assert other.alerts() == [hook, mail]
+        assert control.raise_alert(Delivery("hook", "a", {"text": ANY_TEXT}, next_at=1.0, at=1.0))
+        assert other.drop_alert("hook")
+        assert not other.drop_alert("hook")
+        assert (control.alerts(), control.deliveries()) == ([mail], [])
+
+    def test_what_is_to_be_told_is_told_once_by_one(self, control: ControlStore, other: ControlStore) -> None:
+        control.put_alert(Alert("x", ("failed",), url="http://x"))
+        assert not control.raise_alert(Delivery("nobody", "a", {}))
+        found = Delivery("x", "failed:r1", {"run": "r1"}, next_at=5.0, at=5.0)
+        raised = at_once(6, lambda n: (control, other)[n % 2].raise_alert(found))
+        assert raised.count(True) == 1
+        assert other.deliveries("x", is_pending=True) == [found]
+        held = at_once(6, lambda n: (control, other)[n % 2].change_delivery(replace(found, next_at=9.0, attempts=1)))
+        assert held.count(True) == 1
+        done = replace(found, state="delivered", error=None, at=6.0, revision=1)
+        assert control.change_delivery(done)
+        assert (control.deliveries(is_pending=True), other.deliveries()) == ([], [replace(done, revision=2)])
+
+    def test_the_oldest_of_what_was_told_is_forgotten(self, control: ControlStore) -> None:
+        control.put_alert(Alert("x", ("failed",), url="http://x"))
+        for number in range(5):
+            state = "pending" if number == 0 else "delivered"
+            control.raise_alert(Delivery("x", f"{number}", {}, state, at=float(number)))
+        control.trim_deliveries("x", 2)
+        assert [one.about for one in control.deliveries("x")] == ["4", "3", "0"]
+        assert [one.about for one in control.deliveries("x", limit=1)] == ["4"]
 
 
 class HooksContract(ControlScenes):

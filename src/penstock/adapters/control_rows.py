@@ -7,14 +7,27 @@ may have any character that is one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from math import isfinite
 from typing import Any, cast
 
 from penstock.adapters.control_secrets import Seal
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import JsonMap
-from penstock.ports.control import HIDDEN, Filed, Hook, Missed, Overlap, Schedule, Scope, Slot, SlotState, Token
+from penstock.ports.control import (
+    HIDDEN,
+    Alert,
+    Delivery,
+    Filed,
+    Hook,
+    Missed,
+    Overlap,
+    Schedule,
+    Scope,
+    Slot,
+    SlotState,
+    Token,
+)
 from penstock.ports.results import decode, encode
 
 LONGEST_NAME = 1000
@@ -114,6 +127,18 @@ def hook_values(hook: Hook, seal: Seal) -> dict[str, object]:
     return values
 
 
+def alert_values(alert: Alert) -> dict[str, object]:
+    check_name("name", alert.name)
+    said = {one.name: getattr(alert, one.name) for one in fields(alert) if one.name != "created_at"}
+    return {"name": alert.name, "said": _json("alert", said), "created_at": float(alert.created_at)}
+
+
+def delivery_values(delivery: Delivery) -> dict[str, object]:
+    check_texts(about=delivery.about, error=delivery.error or "", alert=delivery.alert)
+    values = {one.name: getattr(delivery, one.name) for one in fields(delivery)}
+    return {**values, "event": _json("event", delivery.event)}
+
+
 def no_secret_kept(name: str) -> Refused:
     return Refused(f"hook `{name}` has no secret yet that could stay", "give it one, or none")
 
@@ -188,6 +213,16 @@ def hook_of(row: Sequence[Any], seal: Seal | None) -> Hook:
     if secret is not None:
         secret = HIDDEN if seal is None else seal.opened(secret, f"hook `{name}`")
     return Hook(name, path, version, secret, _mapping(payload), bool(is_on), context)
+
+
+def alert_of(row: Sequence[Any]) -> Alert:
+    said: Any = _mapping(row[0])
+    return Alert(**{**said, "on": tuple(said["on"])}, created_at=row[1])
+
+
+def delivery_of(row: Sequence[Any]) -> Delivery:
+    alert, about, event, *rest = row
+    return Delivery(alert, about, _mapping(event), *rest)
 
 
 def _mapping(text: str) -> JsonMap:

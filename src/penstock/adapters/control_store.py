@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.adapters.control_rows import (
+    alert_of,
+    alert_values,
     check_texts,
+    delivery_of,
+    delivery_values,
     filed_of,
     hook_of,
     hook_values,
@@ -20,7 +24,7 @@ from penstock.adapters.control_rows import (
     token_of,
 )
 from penstock.adapters.control_secrets import Seal
-from penstock.ports.control import Filed, Hook, Schedule, Slot, Token
+from penstock.ports.control import Alert, Delivery, Filed, Hook, Schedule, Slot, Token
 
 Values = Mapping[str, object]
 
@@ -129,3 +133,27 @@ class ControlStore(ABC):
 
     def drop_hook(self, name: str) -> bool:
         return self._changes("drop_hook", {"name": name})
+
+    # ---- alerts
+
+    def alerts(self) -> list[Alert]:
+        return [alert_of(row) for row in self._rows("alerts", {})]
+
+    def put_alert(self, alert: Alert) -> None:
+        self._changes("put_alert", alert_values(alert))
+
+    def drop_alert(self, name: str) -> bool:
+        return self._changes("drop_alert", {"name": name})
+
+    def raise_alert(self, delivery: Delivery) -> bool:
+        return self._changes("raise_alert", delivery_values(delivery))
+
+    def deliveries(self, alert: str | None = None, *, is_pending: bool = False, limit: int = 1000) -> list[Delivery]:
+        values = {"alert": alert, "state": "pending" if is_pending else None, "limit": max(limit, 0)}
+        return [delivery_of(row) for row in self._rows("deliveries", values)]
+
+    def change_delivery(self, delivery: Delivery) -> bool:
+        return self._changes("change_delivery", delivery_values(delivery))
+
+    def trim_deliveries(self, alert: str, keep: int) -> None:
+        self._changes("trim_deliveries", {"alert": alert, "keep": max(keep - 1, 0)})

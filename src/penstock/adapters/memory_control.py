@@ -13,8 +13,10 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from penstock.adapters.control_rows import (
+    alert_values,
     check_name,
     check_texts,
+    delivery_values,
     filed_values,
     has_content,
     hook_values,
@@ -25,7 +27,7 @@ from penstock.adapters.control_rows import (
 )
 from penstock.adapters.control_secrets import Seal, hash_of, is_same, is_used_anew, new_token_id, new_token_secret
 from penstock.kernel.errors import Refused
-from penstock.ports.control import HIDDEN, Filed, Hook, Schedule, Scope, Slot, Token
+from penstock.ports.control import HIDDEN, Alert, Delivery, Filed, Hook, Schedule, Scope, Slot, Token
 
 _CHECKING = Seal({})
 
@@ -41,6 +43,8 @@ class MemoryControlStore:
     schedules: dict[str, Schedule] = field(default_factory=dict)
     slots: dict[tuple[str, float], Slot] = field(default_factory=dict)
     hooks: dict[str, Hook] = field(default_factory=dict)
+    alerts: dict[str, Alert] = field(default_factory=dict)
+    deliveries: dict[tuple[str, str], Delivery] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -238,6 +242,64 @@ class MemoryControl:
         store = self._store
         with store.lock:
             return store.hooks.pop(name, None) is not None
+
+    # ---- alerts
+
+    def alerts(self) -> list[Alert]:
+        store = self._store
+        with store.lock:
+            return [store.alerts[name] for name in sorted(store.alerts)]
+
+    def put_alert(self, alert: Alert) -> None:
+        store = self._store
+        alert_values(alert)
+        with store.lock:
+            store.alerts[alert.name] = alert
+
+    def drop_alert(self, name: str) -> bool:
+        store = self._store
+        with store.lock:
+            for key in [key for key in store.deliveries if key[0] == name]:
+                del store.deliveries[key]
+            return store.alerts.pop(name, None) is not None
+
+    def raise_alert(self, delivery: Delivery) -> bool:
+        store, key = self._store, (delivery.alert, delivery.about)
+        delivery_values(delivery)
+        with store.lock:
+            if delivery.alert not in store.alerts or key in store.deliveries:
+                return False
+            store.deliveries[key] = deepcopy(replace(delivery, revision=0))
+            return True
+
+    def deliveries(self, alert: str | None = None, *, is_pending: bool = False, limit: int = 1000) -> list[Delivery]:
+        store = self._store
+        with store.lock:
+            found = [
+                deepcopy(one)
+                for one in store.deliveries.values()
+                if alert in (None, one.alert) and (not is_pending or one.state == "pending")
+            ]
+        return sorted(found, key=lambda one: (-one.at, one.alert, one.about))[: max(limit, 0)]
+
+    def change_delivery(self, delivery: Delivery) -> bool:
+        store, key = self._store, (delivery.alert, delivery.about)
+        delivery_values(delivery)
+        with store.lock:
+            there = store.deliveries.get(key)
+            if there is None or there.revision != delivery.revision:
+                return False
+            changed = replace(delivery, event=there.event, revision=delivery.revision + 1)
+            store.deliveries[key] = deepcopy(changed)
+            return True
+
+    def trim_deliveries(self, alert: str, keep: int) -> None:
+        known = self.deliveries(alert, limit=10**9)
+        newest = known[: max(keep, 1)]
+        with self._store.lock:
+            for one in known:
+                if one.state != "pending" and one.at < newest[-1].at:
+                    self._store.deliveries.pop((alert, one.about), None)
 
 
 def _without_text(filed: Filed) -> Filed:

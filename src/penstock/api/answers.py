@@ -281,6 +281,49 @@ class DroppedOut(Out):
     dropped: int
 
 
+class AlertOut(Out):
+    name: str
+    on: list[str]
+    schedule: str | None
+    document: str | None
+    label: str | None
+    mail_to: str | None
+    mail_from: str | None
+    smtp_host: str | None
+    smtp_port: int | None
+    smtp_security: str
+    url: str | None
+    auth: str | None
+    is_on: bool
+    created_at: str
+    delivered: int
+    pending: int
+    failed: int = Field(description="so many were given up after too many attempts")
+    last_error: str | None
+
+
+class AlertList(Out):
+    alerts: list[AlertOut]
+
+
+class AlertTested(Out):
+    name: str
+    status: str
+
+
+class DeliveryOut(Out):
+    about: str
+    event: dict[str, Any]
+    state: str = Field(description="`pending`, `delivered` or `failed`")
+    attempts: int
+    error: str | None
+    at: str
+
+
+class DeliveryList(Out):
+    deliveries: list[DeliveryOut]
+
+
 class HookOut(Out):
     name: str
     path: str

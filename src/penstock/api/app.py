@@ -7,6 +7,7 @@ from fastapi.routing import APIRoute
 from starlette.types import ASGIApp
 
 from penstock.api import (
+    alerts,
     backfills,
     catalog,
     errors,
@@ -60,7 +61,19 @@ def described(version: str) -> FastAPI:
         redirect_slashes=False,
     )
     errors.install(app)
-    for module in (executions, histories, catalog, triggers, backfills, kept_state, fleet, tokens, health, results):
+    for module in (
+        executions,
+        histories,
+        catalog,
+        triggers,
+        backfills,
+        alerts,
+        kept_state,
+        fleet,
+        tokens,
+        health,
+        results,
+    ):
         app.include_router(module.routes)
     app.include_router(histories.streams)
     app.include_router(triggers.doors)

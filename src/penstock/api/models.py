@@ -158,6 +158,25 @@ class PutKept(In):
         return _no_deeper({"value": value})["value"]
 
 
+class PutAlert(In):
+    on: Annotated[list[Literal["failed", "late", "missed"]], Field(min_length=1, max_length=3)]
+    schedule: Slug | None = Field(None, description="only of this schedule")
+    document: Short | None = Field(None, description="only of this document: its path in the catalog, or its file")
+    label: Short | None = Field(None, description="only of runs with this label")
+    mail_to: Short | None = Field(None, description="who gets a mail; or `url` for a webhook")
+    mail_from: Short | None = None
+    smtp_host: Short | None = None
+    smtp_port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    smtp_security: Literal["none", "starttls", "tls"] = "starttls"
+    url: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = Field(
+        None, description="a webhook, or `keychain:NAME` for one that is kept in the keychain"
+    )
+    auth: Short | None = Field(
+        None, description="an entry of the servers' keychain: of the mail server, or the secret that signs the webhook"
+    )
+    is_on: bool = True
+
+
 class PutHook(In):
     path: CatalogPath
     version: Version | None = None

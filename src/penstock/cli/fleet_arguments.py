@@ -276,6 +276,46 @@ def _hook(parser: Parser) -> None:
     )
 
 
+def _alert(parser: Parser) -> None:
+    def add(one: Parser) -> None:
+        _named(one)
+        one.add_argument(
+            "--on",
+            action="append",
+            required=True,
+            choices=("failed", "late", "missed"),
+            help="a run that failed, a slot past its deadline, a slot that nobody ran; repeatable",
+        )
+        one.add_argument("--schedule", metavar="NAME", help="only of this schedule")
+        one.add_argument("--document", metavar="PATH", help="only of this document of the catalog")
+        one.add_argument("--label", metavar="WORD", help="only of runs with this label")
+        where = one.add_mutually_exclusive_group(required=True)
+        where.add_argument("--mail", metavar="TO", help="by mail; several addresses with commas")
+        where.add_argument("--webhook", metavar="URL", help="a POST to this URL, or to that under `keychain:NAME`")
+        one.add_argument("--smtp", metavar="HOST[:PORT]", help="the mail server")
+        one.add_argument("--from", dest="sender", metavar="ADDRESS", help="the sender of the mail")
+        one.add_argument(
+            "--security", choices=("none", "starttls", "tls"), default="starttls", help="of the mail (default starttls)"
+        )
+        one.add_argument(
+            "--auth",
+            metavar="ENTRY",
+            help="of the server's keychain: user name and password of the mail server, or the secret that signs the webhook",
+        )
+
+    def deliveries(one: Parser) -> None:
+        _named(one)
+
+    _actions(
+        parser,
+        add=("make or change an alert", add),
+        list=("the alerts, and what became of them", None),
+        show=("what an alert has told, and what it has still to tell", deliveries),
+        test=("send a test now", _named),
+        rm=("delete an alert", _named),
+    )
+
+
 def _state(parser: Parser) -> None:
     def document(one: Parser) -> None:
         one.add_argument("document", metavar="DOCUMENT", help="a file, or a path in the catalog")
@@ -352,6 +392,12 @@ FLEET_COMMANDS: dict[str, Command] = {
         "backfill",
         _backfill,
         more="The slots run in order on the server, each with its own time in `workload.event.slot`.",
+    ),
+    "alert": Command(
+        "tell people what went wrong, by mail or webhook",
+        "alert",
+        _alert,
+        more="Passwords and secrets are entries of the keychain on the servers: `penstock keychain set NAME`.",
     ),
     "state": Command(
         "what documents keep from run to run",

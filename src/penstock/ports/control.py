@@ -154,6 +154,44 @@ class Hook:
     """Of a job: a group of its context."""
 
 
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A rule: whom to tell when something goes wrong. `on`: `failed`, `late`, `missed`. By mail to `mail_to`, or to a webhook at
+    `url`, which may be `keychain:NAME`. `auth` names an entry of the keychain: of the mail server, or the secret that a webhook
+    is signed with. No secret is in here."""
+
+    name: str
+    on: tuple[str, ...]
+    schedule: str | None = None
+    document: str | None = None
+    label: str | None = None
+    mail_to: str | None = None
+    mail_from: str | None = None
+    smtp_host: str | None = None
+    smtp_port: int | None = None
+    smtp_security: str = "starttls"
+    url: str | None = None
+    auth: str | None = None
+    is_on: bool = True
+    created_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One alert that is to be told, or was. `about`: what it is about; each is told once to each rule."""
+
+    alert: str
+    about: str
+    event: JsonMap
+    state: str = "pending"
+    """Or `delivered`, or `failed` when it was given up."""
+    attempts: int = 0
+    next_at: float = 0.0
+    error: str | None = None
+    at: float = 0.0
+    revision: int = 0
+
+
 class ControlStore(Protocol):
     # ---- catalog
 
@@ -263,5 +301,33 @@ class ControlStore(Protocol):
         ...
 
     def drop_hook(self, name: str) -> bool: ...
+
+    # ---- alerts
+
+    def alerts(self) -> list[Alert]:
+        """By name."""
+        ...
+
+    def put_alert(self, alert: Alert) -> None: ...
+
+    def drop_alert(self, name: str) -> bool:
+        """With all that it has told."""
+        ...
+
+    def raise_alert(self, delivery: Delivery) -> bool:
+        """Something is to be told, unless it is known already: whether it is new. False when there is no such alert."""
+        ...
+
+    def deliveries(self, alert: str | None = None, *, is_pending: bool = False, limit: int = 1000) -> list[Delivery]:
+        """What is to be told and was, the newest first."""
+        ...
+
+    def change_delivery(self, delivery: Delivery) -> bool:
+        """What is said of it becomes this, if it is still of that `revision`, which is counted up; else False."""
+        ...
+
+    def trim_deliveries(self, alert: str, keep: int) -> None:
+        """Forget what was told, but for the newest so many."""
+        ...
 
     def close(self) -> None: ...

@@ -24,3 +24,23 @@ CREATE TABLE control_slot (
 CREATE INDEX control_slot_open ON control_slot (schedule, at) WHERE is_open;
 
 ALTER TABLE control_hook ADD COLUMN context text;
+
+-- Rules that tell people what went wrong; `said` is JSON and holds no secret. What they have told, and what is to be told.
+CREATE TABLE control_alert (
+  name text COLLATE "C" PRIMARY KEY CHECK (name <> ''),
+  said text NOT NULL,
+  created_at float8 NOT NULL
+);
+
+CREATE TABLE control_delivery (
+  alert text COLLATE "C" NOT NULL REFERENCES control_alert (name) ON DELETE CASCADE,
+  about text COLLATE "C" NOT NULL,
+  event text NOT NULL,
+  state text NOT NULL CHECK (state IN ('pending', 'delivered', 'failed')),
+  attempts integer NOT NULL,
+  next_at float8 NOT NULL,
+  error text,
+  at float8 NOT NULL,
+  revision integer NOT NULL,
+  PRIMARY KEY (alert, about)
+) WITH (fillfactor = 70);

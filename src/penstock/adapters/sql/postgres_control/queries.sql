@@ -184,3 +184,40 @@ WHERE name = %(name)s AND secret IS NOT NULL;
 -- name: drop_hook
 -- A hook is gone.
 DELETE FROM control_hook WHERE name = %(name)s;
+
+-- name: alerts
+-- All alerts.
+SELECT said, created_at FROM control_alert ORDER BY name;
+
+-- name: put_alert
+-- An alert says this from now on.
+INSERT INTO control_alert (name, said, created_at) VALUES (%(name)s, %(said)s, %(created_at)s)
+ON CONFLICT (name) DO UPDATE SET said = excluded.said, created_at = excluded.created_at;
+
+-- name: drop_alert
+-- An alert is gone.
+DELETE FROM control_alert WHERE name = %(name)s;
+
+-- name: raise_alert
+-- Something is to be told, unless it is known already.
+INSERT INTO control_delivery (alert, about, event, state, attempts, next_at, error, at, revision)
+SELECT name, %(about)s, %(event)s, %(state)s, %(attempts)s, %(next_at)s, %(error)s, %(at)s, 0
+FROM control_alert WHERE name = %(alert)s
+ON CONFLICT (alert, about) DO NOTHING;
+
+-- name: deliveries
+-- What is to be told and was, the newest first.
+SELECT alert, about, event, state, attempts, next_at, error, at, revision
+FROM control_delivery WHERE (%(alert)s::text IS NULL OR alert = %(alert)s) AND (%(state)s::text IS NULL OR state = %(state)s)
+ORDER BY at DESC, alert, about LIMIT %(limit)s;
+
+-- name: change_delivery
+-- Something else is known of what was told, if nobody else has learned more of it.
+UPDATE control_delivery SET
+  state = %(state)s, attempts = %(attempts)s, next_at = %(next_at)s, error = %(error)s, at = %(at)s, revision = revision + 1
+WHERE alert = %(alert)s AND about = %(about)s AND revision = %(revision)s;
+
+-- name: trim_deliveries
+-- Of what an alert has told only the newest is remembered.
+DELETE FROM control_delivery WHERE alert = %(alert)s AND state <> 'pending'
+  AND at < (SELECT at FROM control_delivery WHERE alert = %(alert)s ORDER BY at DESC LIMIT 1 OFFSET %(keep)s);

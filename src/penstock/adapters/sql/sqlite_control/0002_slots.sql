@@ -24,3 +24,23 @@ CREATE TABLE slot (
 CREATE INDEX slot_open ON slot (schedule, at) WHERE is_open;
 
 ALTER TABLE hook ADD COLUMN context TEXT;
+
+-- Rules that tell people what went wrong; `said` is JSON and holds no secret. What they have told, and what is to be told.
+CREATE TABLE alert (
+  name TEXT PRIMARY KEY CHECK (name <> ''),
+  said TEXT NOT NULL,
+  created_at REAL NOT NULL
+);
+
+CREATE TABLE delivery (
+  alert TEXT NOT NULL REFERENCES alert (name) ON DELETE CASCADE,
+  about TEXT NOT NULL,
+  event TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('pending', 'delivered', 'failed')),
+  attempts INTEGER NOT NULL,
+  next_at REAL NOT NULL,
+  error TEXT,
+  at REAL NOT NULL,
+  revision INTEGER NOT NULL,
+  PRIMARY KEY (alert, about)
+);

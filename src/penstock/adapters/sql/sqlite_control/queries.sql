@@ -172,3 +172,40 @@ WHERE name = :name AND secret IS NOT NULL;
 -- name: drop_hook
 -- A hook is gone.
 DELETE FROM hook WHERE name = :name;
+
+-- name: alerts
+-- All alerts.
+SELECT said, created_at FROM alert ORDER BY name;
+
+-- name: put_alert
+-- An alert says this from now on.
+INSERT INTO alert (name, said, created_at) VALUES (:name, :said, :created_at)
+ON CONFLICT (name) DO UPDATE SET said = excluded.said, created_at = excluded.created_at;
+
+-- name: drop_alert
+-- An alert is gone.
+DELETE FROM alert WHERE name = :name;
+
+-- name: raise_alert
+-- Something is to be told, unless it is known already.
+INSERT INTO delivery (alert, about, event, state, attempts, next_at, error, at, revision)
+SELECT name, :about, :event, :state, :attempts, :next_at, :error, :at, 0
+FROM alert WHERE name = :alert
+ON CONFLICT (alert, about) DO NOTHING;
+
+-- name: deliveries
+-- What is to be told and was, the newest first.
+SELECT alert, about, event, state, attempts, next_at, error, at, revision
+FROM delivery WHERE (:alert IS NULL OR alert = :alert) AND (:state IS NULL OR state = :state)
+ORDER BY at DESC, alert, about LIMIT :limit;
+
+-- name: change_delivery
+-- Something else is known of what was told, if nobody else has learned more of it.
+UPDATE delivery SET
+  state = :state, attempts = :attempts, next_at = :next_at, error = :error, at = :at, revision = revision + 1
+WHERE alert = :alert AND about = :about AND revision = :revision;
+
+-- name: trim_deliveries
+-- Of what an alert has told only the newest is remembered.
+DELETE FROM delivery WHERE alert = :alert AND state <> 'pending'
+  AND at < (SELECT at FROM delivery WHERE alert = :alert ORDER BY at DESC LIMIT 1 OFFSET :keep);
