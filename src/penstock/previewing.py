@@ -19,8 +19,8 @@ from penstock.ports.results import decode
 from penstock.projections.jobs_names import node_of
 from penstock.server.documents import Documents
 from penstock.server.inputs import require_known
+from penstock.server.played import context_group
 from penstock.server.preview import Make, PreviewFailed, component_and_port, cut_off, previewed
-from penstock.server.runs import context_group
 
 if TYPE_CHECKING:
     from penstock.dialects.source_map import SourceMap

@@ -90,6 +90,7 @@ class Service:
                 station = open_worker(settings.places, slots=settings.slots, hall=hall, name=server.name)
                 await stack.enter_async_context(_working(station, settings.grace_s))
             await stack.enter_async_context(_scheduling(backend))
+            await stack.enter_async_context(_alerting(backend, settings.places.home))
             from penstock.api.app import build, guarded
 
             self.app = app = build(backend)
@@ -206,9 +207,27 @@ async def _scheduling(backend: Backend) -> AsyncIterator[None]:
         print(f"penstock: schedule {name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
 
     assert backend.control is not None
-    scheduler = Scheduler(backend.control, partial(submit_filed, backend), backend.clock.now, report=report)
+    scheduler = Scheduler(
+        backend.control, partial(submit_filed, backend), backend.clock.now, backend.log, report=report
+    )
     backend.wake_scheduler = scheduler.wake
     task = asyncio.ensure_future(scheduler.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def _alerting(backend: Backend, home: Path) -> AsyncIterator[None]:
+    """Every server looks for what there is to tell; each alert is told once."""
+    from penstock.alert_channels import Channels
+    from penstock.server.alerts import Alerts
+
+    channels = Channels(home)
+    backend.send_alert = channels.send
+    task = asyncio.ensure_future(Alerts(backend.control, backend.log, backend.clock.now, channels.send).run())
     try:
         yield
     finally:

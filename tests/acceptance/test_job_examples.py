@@ -414,3 +414,28 @@ def test_a_million_rows_go_through_little_memory(tmp_path: Path) -> None:
     assert asked(out_of_order) == [(0,)]
     shows("scale", job.words)
     assert here.replays()
+
+
+def test_incremental(tmp_path: Path) -> None:
+    here = desk("incremental", tmp_path)
+    first = here.job("incremental.yaml")
+    assert first.rows_out("orders") == {"main": 3}
+    shows("incremental", first.words)
+    assert here.replays()
+    assert here.job("incremental.yaml").rows_out("orders") == {"main": 0}
+    with (here.folder / "orders.csv").open("a", encoding="utf-8") as file:
+        file.write("2,Bob,7.50,2026-03-03T10:00:00\n")
+    assert here.job("incremental.yaml").rows_out("orders") == {"main": 1}
+    assert here.replays()
+    import sqlite3
+
+    with sqlite3.connect(here.folder / "warehouse.db") as database:
+        rows = database.execute("SELECT id, amount FROM orders ORDER BY id").fetchall()
+    assert [(number, float(amount)) for number, amount in rows] == [(1, 12.5), (2, 7.5), (3, 19.9)]
+    (kept,) = here.penstock("state", "show", "incremental.yaml", "--json").json["state"]
+    assert (kept["kind"], kept["key"], kept["value"]) == ("watermark", "orders", "2026-03-03T10:00:00.000000")
+    here.penstock("state", "set", "incremental.yaml", "orders", "2026-03-01T12:00:00", "--watermark")
+    assert here.job("incremental.yaml").rows_out("orders") == {"main": 2}
+    assert here.penstock("state", "rm", "incremental.yaml").exit_code == 0
+    assert here.penstock("state", "rm", "incremental.yaml").exit_code == 2
+    assert here.job("incremental.yaml").rows_out("orders") == {"main": 4}

@@ -20,12 +20,19 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/plan"): {"document": DOCUMENT},
     ("POST", "/api/graph"): {"document": DOCUMENT},
     ("PUT", "/api/schedules/{name}"): {"cron": "@daily", "path": "nothing"},
+    ("POST", "/api/schedules/{name}/backfill"): {"from": "2026-01-01", "to": "2026-01-02", "dry_run": True},
+    ("PUT", "/api/alerts/{name}"): {"on": ["failed"], "url": "http://127.0.0.1:9/"},
+    ("PUT", "/api/state"): {"document": "nobody", "key": "x", "value": 1},
     ("PUT", "/api/hooks/{name}"): {"path": "nothing"},
     ("POST", "/api/tokens"): {"name": "x", "scope": "read"},
     ("POST", "/api/prune"): {"older_than_s": 1e9, "dry_run": True},
     ("POST", "/hooks/{name}"): {},
 }
-QUERIES = {"/api/executions/{run}/explain": "?node=x", "/api/stream": "?execution=nobody"}
+QUERIES = {
+    "/api/state": "?document=nobody",
+    "/api/executions/{run}/explain": "?node=x",
+    "/api/stream": "?execution=nobody",
+}
 OPEN = {"/health", "/ready"}
 BY_SIGNATURE = {"/hooks/{name}"}
 

@@ -58,6 +58,8 @@ def test_a_schedule_starts_runs_of_its_document_until_it_is_off(api: Api) -> Non
         {"cron": "@daily", "path": "shows", "version": 7},
         {"cron": "@daily", "path": "shows", "zone": "Mars/Olympus"},
         {"cron": "@daily", "path": "shows", "missed": "some"},
+        {"cron": "@daily", "path": "shows", "overlap": "sometimes"},
+        {"cron": "@daily", "path": "shows", "deadline_s": 0},
         {"cron": "@daily"},
         {"cron": "@daily", "path": "shows", "payload": {"aa": 1}},
     ],
@@ -67,6 +69,71 @@ def test_a_schedule_that_could_never_fire_is_refused(api: Api, body: Any) -> Non
     answer = api.http.put("/api/schedules/bad", json=body)
     assert answer.status_code == 422, answer.text
     assert api.get("/api/schedules/bad").status_code == 404
+
+
+def over(api: Api, name: str, count: int) -> list[Any]:
+    """The slots of a schedule, once so many are over."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        slots = api.get(f"/api/schedules/{name}/slots").json()["slots"]
+        if sum(one["status"] not in ("queued", "due", "running") for one in slots) >= count:
+            return list(slots)
+        assert time.monotonic() < deadline, slots
+        time.sleep(0.05)
+
+
+def test_a_backfill_runs_slots_of_the_past_once_each_and_tells_how_far_it_is(api: Api) -> None:
+    made = put(api, "/api/schedules/past", cron="@daily", path="shows", is_on=False, overlap="queue", deadline_s=60)
+    assert (made["overlap"], made["deadline_s"], made["running"], made["waiting"]) == ("queue", 60, [], 0)
+    asked = {"from": "2026-01-01", "to": "2026-01-03"}
+    dry = api.post("/api/schedules/past/backfill", {**asked, "dry_run": True}).json()
+    days = [f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3)]
+    assert ([one["slot"] for one in dry["slots"]], dry["queued"]) == (days, 3)
+    assert api.get("/api/schedules/past/slots").json()["slots"] == []
+    assert api.post("/api/schedules/past/backfill", asked).json()["queued"] == 3
+    slots = over(api, "past", 3)
+    assert [(one["slot"], one["status"], one["is_late"]) for one in slots] == [
+        (day, "completed", False) for day in days
+    ]
+    results = [api.get(f"/api/executions/{one['run']}").json()["result"] for one in slots]
+    assert results == [{"schedule": "past", "slot": day} for day in days]
+    again = api.post("/api/schedules/past/backfill", asked).json()
+    assert (again["queued"], {one["why"] for one in again["slots"]}) == (0, {"this backfill has run it"})
+    api.http.delete("/api/schedules/past")
+
+
+def test_a_backfill_can_be_stopped_and_a_schedule_shows_what_is_going(api: Api) -> None:
+    slow = document("- step: start\n  tool: [{name: n, kind: sleep, seconds: 600}]\n")
+    assert api.http.put("/api/documents/slow", json={"text": slow}).status_code == 201
+    put(api, "/api/schedules/slow", cron="@daily", path="slow", is_on=False)
+    api.post("/api/schedules/slow/backfill", {"from": "2026-01-01", "to": "2026-01-03"})
+    deadline = time.monotonic() + PATIENCE_S
+    while not (shown := api.get("/api/schedules/slow").json())["running"]:
+        assert time.monotonic() < deadline, shown
+        time.sleep(0.05)
+    assert (len(shown["running"]), shown["waiting"]) == (1, 2)
+    assert api.http.delete("/api/schedules/slow/backfill").json() == {"schedule": "slow", "stopped": 2}
+    slots = api.get("/api/schedules/slow/slots").json()["slots"]
+    assert [one["status"] for one in slots] == ["running", "skipped", "skipped"]
+    assert api.post("/api/executions/" + shown["running"][0] + "/cancel", {}).status_code == 202
+    api.ended(shown["running"][0])
+    api.http.delete("/api/schedules/slow")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"from": "yesterday", "to": "2026-01-03"},
+        {"from": "2026-01-03", "to": "2026-01-01"},
+        {"from": "2026-01-01"},
+        {"from": "2026-01-01", "to": "2026-01-03", "which": "some"},
+    ],
+    ids=str,
+)
+def test_a_backfill_that_makes_no_sense_is_refused(api: Api, body: Any) -> None:
+    put(api, "/api/schedules/odd", cron="@daily", path="shows", is_on=False)
+    assert api.post("/api/schedules/odd/backfill", body).status_code == 422
+    assert api.post("/api/schedules/nobody/backfill", {"from": "2026-01-01", "to": "2026-01-02"}).status_code == 404
 
 
 def signed(body: bytes, secret: str = SECRET) -> dict[str, str]:
@@ -154,3 +221,75 @@ def test_hooks_are_listed_and_deleted(api: Api) -> None:
     assert api.http.delete("/api/hooks/one").status_code == 204
     assert api.http.delete("/api/hooks/one").status_code == 404
     assert api.http.put("/api/hooks/short", json={"path": "shows", "secret": "short"}).status_code == 422
+
+
+def test_what_a_document_of_the_catalog_keeps_is_shown_set_and_taken_away(api: Api) -> None:
+    counts = document(
+        "state: {n: 0}\nworkflow:\n- step: start\n  tool: {kind: noop, set: {state.n: '{{ state.n + 1 }}'}}\n"
+    )
+    name = "catalog:/counts"
+
+    def run() -> None:
+        api.http.put("/api/documents/counts", json={"text": counts})
+        answer = api.post("/api/executions", {"document": {"path": "counts"}})
+        assert api.ended(answer.json()["execution_id"]) == "completed"
+
+    def values() -> list[Any]:
+        return [one["value"] for one in api.get("/api/state", document=name).json()["state"]]
+
+    run()
+    counts += "# another version\n"
+    run()
+    assert values() == [2]
+    assert api.http.put("/api/state", json={"document": name, "key": "n", "value": 10}).status_code == 200
+    assert api.http.put("/api/state", json={"document": name, "key": "n", "value": None}).status_code == 422
+    run()
+    assert values() == [11]
+    assert api.http.delete("/api/state", params={"document": name}).json() == {"document": name, "dropped": 1}
+    assert api.http.delete("/api/state", params={"document": name}).status_code == 404
+
+
+CONTEXTS = """
+metadata: {name: contexts}
+context: {where: nowhere, groups: {prod: {where: there}}}
+components:
+  - name: told
+    type: set_global
+    params: {values: {where: "{{ context.where }}"}}
+"""
+
+
+def test_a_hook_runs_a_job_with_a_group_of_its_context(api: Api) -> None:
+    assert api.http.put("/api/documents/contexts", json={"text": CONTEXTS}).status_code == 201
+    assert put(api, "/api/hooks/grouped", path="contexts", context="prod")["context"] == "prod"
+    run = api.http.post("/hooks/grouped", json={}).json()["execution_id"]
+    assert api.ended(run) == "completed"
+    assert api.get(f"/api/executions/{run}").json()["globals"]["where"] == "there"
+    for at, more in (("/api/hooks/grouped", {}), ("/api/schedules/grouped", {"cron": "@daily"})):
+        wrong = api.http.put(at, json={"path": "contexts", "context": "prd", **more})
+        assert (wrong.status_code, "no context group `prd`" in wrong.text) == (422, True)
+
+
+@pytest.mark.parametrize(
+    ("at", "body", "words"),
+    [
+        ("/api/hooks/x", {"path": "A b!"}, "a path in the catalog is names of letters"),
+        ("/api/hooks/x", {"path": "shows", "secret": "x"}, "it is too short: 16 characters are the least"),
+        ("/api/hooks/x", {"path": "shows", "payload": []}, "a mapping is wanted"),
+        ("/api/hooks/x", {"path": "shows", "nope": 1}, "there is no such field"),
+        ("/api/hooks/a b", {"path": "shows"}, "a name has up to 100 letters"),
+        ("/api/hooks/x", {}, "it is needed"),
+        ("/api/schedules/x", {"cron": "", "path": "shows"}, "it is empty"),
+        ("/api/schedules/x", {"cron": "@daily", "path": "shows", "overlap": "skipp"}, "did you mean `skip`?"),
+        ("/api/schedules/x", {"cron": "@daily", "path": "shows", "version": 0}, "it must be 1 or more"),
+        ("/api/schedules/x", {"cron": "@daily", "path": "shows", "is_on": "yes"}, "`true` or `false` is wanted"),
+        ("/api/documents/x", {"text": ""}, "it is empty"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_with_a_request_is_said_in_sentences(api: Api, at: str, body: Any, words: str) -> None:
+    answer = api.http.put(at, json=body)
+    assert answer.status_code == 422
+    message = answer.json()["error"]["message"]
+    assert words in message
+    assert not any(raw in message for raw in ("Input should", "String should", "Extra inputs", "^["))

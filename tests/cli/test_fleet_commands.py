@@ -169,12 +169,61 @@ def test_documents_schedules_and_hooks_are_looked_after_without_a_server(
     assert "is off" in call(capsys, "schedule", "off", "daily").err
     assert "off" in call(capsys, "schedule", "list").out
     assert "next at" in call(capsys, "schedule", "on", "daily").err
+    more = ("--overlap", "queue", "--deadline", "30m")
+    assert call(capsys, "schedule", "add", "daily", "@daily", "a/hello", *more).code == 0
+    assert "overlap: queue" in call(capsys, "schedule", "show", "daily").err
+    period = ("--from", "2026-01-01", "--to", "2026-01-02")
+    dry = call(capsys, "backfill", "daily", *period, "--dry-run")
+    assert (dry.code, dry.out.count("would run")) == (0, 2)
+    assert "a server runs them" in call(capsys, "backfill", "daily", *period).err
+    assert "already under way" in call(capsys, "backfill", "daily", *period).err
+    shown = call(capsys, "schedule", "show", "daily", "--json").json
+    assert [(one["slot"], one["status"]) for one in shown["slots"]] == [
+        ("2026-01-01T00:00:00Z", "queued"),
+        ("2026-01-02T00:00:00Z", "queued"),
+    ]
+    assert "2 slots" in call(capsys, "backfill", "daily", "--stop").err
+    assert call(capsys, "backfill", "daily").code == 2
     assert call(capsys, "schedule", "remove", "daily").code == 0
     assert "token" in call(capsys, "hook", "add", "push", "a/hello").err
     assert "off" in call(capsys, "hook", "off", "push").err
     assert call(capsys, "hook", "list", "--json").json["hooks"][0]["is_on"] is False
     assert call(capsys, "hook", "remove", "push").code == 0
     assert call(capsys, "catalog", "remove", "a/hello").code == 0
+
+
+def test_a_backfill_on_a_server_is_followed_to_its_end(
+    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PENSTOCK_HOME", raising=False)
+    document = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: daily}
+workflow:
+  - step: start
+    tool:
+      kind: python
+      args: {slot: "{{ workload.event.slot }}", folder: "FOLDER"}
+      code: |
+        from pathlib import Path
+        mark = Path(folder) / "seen"
+        if slot.startswith("2026-01-02") and not mark.exists():
+            mark.touch()
+            raise ValueError("not today")
+        result = slot
+""".replace("FOLDER", str(folder))
+    with running("serve", "--listen", "127.0.0.1:0", "--store", "home", "--grace", "0") as server:
+        monkeypatch.setenv("PENSTOCK_SERVER", server.url)
+        assert call(capsys, "catalog", "put", "daily", write("daily.yaml", document)).code == 0
+        assert call(capsys, "schedule", "add", "daily", "@daily", "daily", "--overlap", "skip").code == 0
+        period = ("--from", "2026-01-01", "--to", "2026-01-03")
+        first = call(capsys, "backfill", "daily", *period)
+        assert (first.code, "2 slots completed, 1 did not" in first.err) == (1, True), first.err
+        again = call(capsys, "backfill", "daily", *period, "--failed")
+        assert (again.code, "1 slot completed, 0 did not" in again.err) == (0, True), again.err
+        missing = call(capsys, "backfill", "daily", *period, "--missing", "--json").json
+        assert (missing["queued"], len(missing["slots"])) == (0, 3)
 
 
 def test_the_secret_of_a_hook_is_read_from_stdin(folder: Path) -> None:

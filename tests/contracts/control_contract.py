@@ -9,7 +9,7 @@ import pytest
 from penstock.kernel.errors import Refused
 from penstock.ports.control import ControlStore, Scope
 from tests.contracts.control_scenes import ANY_TEXT, NIGHTLY, PUSHED, ControlScenes, at_once, filed
-from tests.contracts.control_triggers_contract import HooksContract, SchedulesContract
+from tests.contracts.control_triggers_contract import AlertsContract, HooksContract, SchedulesContract, SlotsContract
 
 
 class CatalogContract(ControlScenes):
@@ -198,7 +198,7 @@ class TokensContract(ControlScenes):
         assert control.tokens() == []
 
 
-class ControlContract(CatalogContract, TokensContract, SchedulesContract, HooksContract):
+class ControlContract(CatalogContract, TokensContract, SchedulesContract, SlotsContract, AlertsContract, HooksContract):
     def test_what_was_kept_outlives_the_one_who_kept_it(self) -> None:
         with self.opened() as control:
             filed(control)

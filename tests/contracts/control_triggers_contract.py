@@ -7,7 +7,18 @@ from dataclasses import replace
 import pytest
 
 from penstock.kernel.errors import Refused
-from penstock.ports.control import HIDDEN, ControlStore, Hook, Missed, Schedule
+from penstock.ports.control import (
+    HIDDEN,
+    Alert,
+    ControlStore,
+    Delivery,
+    Hook,
+    Missed,
+    Overlap,
+    Schedule,
+    Slot,
+    SlotState,
+)
 from tests.contracts.control_scenes import ANY_TEXT, NIGHTLY, PUSHED, ControlScenes, at_once
 
 
@@ -27,6 +38,8 @@ class SchedulesContract(ControlScenes):
             1_700_000_000.0,
             "run",
             "error",
+            Overlap.CANCEL,
+            90.5,
         )
         control.put_schedule(whole)
         control.put_schedule(NIGHTLY)
@@ -39,6 +52,7 @@ class SchedulesContract(ControlScenes):
     def test_what_a_schedule_says_can_be_changed(self, control: ControlStore) -> None:
         control.put_schedule(replace(NIGHTLY, version=2, context="test", payload={"a": 1}))
         changed = replace(NIGHTLY, cron="@daily", path="other", zone="Asia/Tokyo", missed=Missed.NONE, is_on=False)
+        changed = replace(changed, overlap=Overlap.QUEUE, deadline_s=60.0)
         control.put_schedule(changed)
         assert control.schedules() == [changed]
 
@@ -127,8 +141,23 @@ class SchedulesContract(ControlScenes):
             replace(NIGHTLY, payload={"a": object()}),  # type: ignore[dict-item]
             replace(NIGHTLY, fired_to=float("nan")),
             replace(NIGHTLY, fired_to=float("inf")),
+            replace(NIGHTLY, deadline_s=0.0),
+            replace(NIGHTLY, deadline_s=float("nan")),
         ],
-        ids=["name", "path", "tab", "version 0", "version", "cron", "text", "object", "no time", "no end"],
+        ids=[
+            "name",
+            "path",
+            "tab",
+            "version 0",
+            "version",
+            "cron",
+            "text",
+            "object",
+            "no time",
+            "no end",
+            "0 s",
+            "nan",
+        ],
     )
     def test_a_schedule_that_cannot_be_kept_is_refused(self, control: ControlStore, wrong: Schedule) -> None:
         with pytest.raises(Refused):
@@ -136,9 +165,106 @@ class SchedulesContract(ControlScenes):
         assert control.schedules() == []
 
 
+class SlotsContract(ControlScenes):
+    def test_the_first_decision_about_a_slot_stands(self, control: ControlStore, other: ControlStore) -> None:
+        control.put_schedule(NIGHTLY)
+        first = Slot("nightly", 100.5, SlotState.SKIPPED, note=ANY_TEXT)
+        assert control.claim_slot(first) == first
+        assert other.claim_slot(Slot("nightly", 100.5, SlotState.DUE)) == first
+        assert other.slots("nightly", 100.5, 100.5) == [first]
+
+    def test_of_those_who_decide_at_once_all_hear_the_same(self, control: ControlStore, other: ControlStore) -> None:
+        control.put_schedule(NIGHTLY)
+        for turn in range(5):
+            heard = at_once(
+                6,
+                lambda n: (control, other)[n % 2].claim_slot(Slot("nightly", float(turn), SlotState.DUE, note=f"{n}")),
+            )
+            assert len(set(heard)) == 1
+
+    def test_a_slot_is_changed_by_who_knew_it_last(self, control: ControlStore, other: ControlStore) -> None:
+        control.put_schedule(NIGHTLY)
+        slot = control.claim_slot(Slot("nightly", 1.0, SlotState.QUEUED, backfill="b", at_once=3))
+        started = replace(slot, state=SlotState.STARTED, run="r", attempt=2, is_late=True)
+        assert other.change_slot(started)
+        assert not control.change_slot(replace(slot, note="too late"))
+        assert control.slots("nightly", 0.0, 2.0) == [replace(started, revision=1)]
+        assert control.change_slot(replace(started, revision=1, ended="failed"))
+        assert not control.change_slot(Slot("nightly", 9.0, SlotState.DUE))
+
+    def test_open_slots_are_those_that_wait_or_run(self, control: ControlStore, other: ControlStore) -> None:
+        control.put_schedule(NIGHTLY)
+        control.put_schedule(replace(NIGHTLY, name="b"))
+        for number, state in enumerate(SlotState):
+            control.claim_slot(Slot("nightly", float(number), state, run="r"))
+        control.claim_slot(Slot("b", 1.0, SlotState.STARTED, "r", ended="completed"))
+        control.claim_slot(Slot("b", 0.0, SlotState.QUEUED))
+        found = [(one.schedule, one.state.value) for one in other.open_slots()]
+        assert found == [("b", "queued"), ("nightly", "due"), ("nightly", "queued"), ("nightly", "started")]
+
+    def test_slots_are_listed_and_forgotten_from_the_oldest_on(self, control: ControlStore) -> None:
+        control.put_schedule(NIGHTLY)
+        for number in range(6):
+            state = SlotState.QUEUED if number == 1 else SlotState.MISSED
+            control.claim_slot(Slot("nightly", float(number), state))
+        assert [one.at for one in control.slots("nightly", 1.0, 4.0, 2)] == [3.0, 4.0]
+        assert control.slots("nightly", 0.0, 9.0, 0) == []
+        control.trim_slots("nightly", 2)
+        assert [one.at for one in control.slots("nightly", 0.0, 9.0)] == [1.0, 4.0, 5.0]
+
+    def test_the_slots_of_a_schedule_go_with_it(self, control: ControlStore) -> None:
+        control.put_schedule(NIGHTLY)
+        control.claim_slot(Slot("nightly", 1.0, SlotState.DUE))
+        control.drop_schedule("nightly")
+        assert control.open_slots() == []
+        with pytest.raises(Refused, match="nightly"):
+            control.claim_slot(Slot("nightly", 1.0, SlotState.DUE))
+        control.put_schedule(NIGHTLY)
+        assert control.slots("nightly", 0.0, 9.0) == []
+
+
+class AlertsContract(ControlScenes):
+    def test_alerts_are_there_as_they_were_put_and_go_with_all_they_told(
+        self, control: ControlStore, other: ControlStore
+    ) -> None:
+        mail = Alert(
+            "ä", ("failed", "late"), "nightly", "a/b", "l", ANY_TEXT, "f", "h", 25, "tls", None, "e", False, 7.5
+        )
+        hook = Alert("hook", ("missed",), url="http://x")
+        for alert in (mail, replace(mail, label="m"), mail, hook):
+            control.put_alert(alert)
+        assert other.alerts() == [hook, mail]
+        assert control.raise_alert(Delivery("hook", "a", {"text": ANY_TEXT}, next_at=1.0, at=1.0))
+        assert other.drop_alert("hook")
+        assert not other.drop_alert("hook")
+        assert (control.alerts(), control.deliveries()) == ([mail], [])
+
+    def test_what_is_to_be_told_is_told_once_by_one(self, control: ControlStore, other: ControlStore) -> None:
+        control.put_alert(Alert("x", ("failed",), url="http://x"))
+        assert not control.raise_alert(Delivery("nobody", "a", {}))
+        found = Delivery("x", "failed:r1", {"run": "r1"}, next_at=5.0, at=5.0)
+        raised = at_once(6, lambda n: (control, other)[n % 2].raise_alert(found))
+        assert raised.count(True) == 1
+        assert other.deliveries("x", is_pending=True) == [found]
+        held = at_once(6, lambda n: (control, other)[n % 2].change_delivery(replace(found, next_at=9.0, attempts=1)))
+        assert held.count(True) == 1
+        done = replace(found, state="delivered", error=None, at=6.0, revision=1)
+        assert control.change_delivery(done)
+        assert (control.deliveries(is_pending=True), other.deliveries()) == ([], [replace(done, revision=2)])
+
+    def test_the_oldest_of_what_was_told_is_forgotten(self, control: ControlStore) -> None:
+        control.put_alert(Alert("x", ("failed",), url="http://x"))
+        for number in range(5):
+            state = "pending" if number == 0 else "delivered"
+            control.raise_alert(Delivery("x", f"{number}", {}, state, at=float(number)))
+        control.trim_deliveries("x", 2)
+        assert [one.about for one in control.deliveries("x")] == ["4", "3", "0"]
+        assert [one.about for one in control.deliveries("x", limit=1)] == ["4"]
+
+
 class HooksContract(ControlScenes):
     def test_a_hook_is_there_as_it_was_put(self, control: ControlStore, other: ControlStore) -> None:
-        whole = Hook("über 🚰", "a/b", 3, ANY_TEXT, {"any": ANY_TEXT, "deep": [{"n": 1}]}, False)
+        whole = Hook("über 🚰", "a/b", 3, ANY_TEXT, {"any": ANY_TEXT, "deep": [{"n": 1}]}, False, "prod")
         control.put_hook(whole)
         control.put_hook(PUSHED)
         for store in (control, other):
@@ -154,7 +280,9 @@ class HooksContract(ControlScenes):
 
     def test_a_hook_can_be_changed_and_its_secret_taken_away(self, control: ControlStore) -> None:
         control.put_hook(replace(PUSHED, secret="one", version=1, payload={"a": 1}))
-        control.put_hook(replace(PUSHED, secret="two", is_on=False))
+        control.put_hook(replace(PUSHED, secret="two", is_on=False, context="dev"))
+        assert control.hook("pushed") == replace(PUSHED, secret="two", is_on=False, context="dev")
+        control.put_hook(replace(PUSHED, secret=HIDDEN, is_on=False))
         assert control.hook("pushed") == replace(PUSHED, secret="two", is_on=False)
         control.put_hook(PUSHED)
         assert control.hooks() == [PUSHED]

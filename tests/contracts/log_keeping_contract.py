@@ -8,6 +8,8 @@ import threading
 import pytest
 
 from penstock.kernel.errors import Refused
+from penstock.kernel.values import Json
+from penstock.ports.kept_state import Change, Kept, Kind
 from penstock.ports.log import PARTITIONS, EventLog, Status, partition_of
 from tests.contracts.entries import entries, entry, header
 from tests.contracts.log_scenes import LogScenes
@@ -21,7 +23,109 @@ async def make(log: EventLog, name: str, status: Status | None = None, ended: in
     await log.release(name)
 
 
+def change(before: Json, after: Json, kind: Kind = "value", key: str = "k", document: str = "d.yaml") -> Change:
+    return Change(document, kind, key, before, after)
+
+
+async def end(log: EventLog, name: str, *changes: Change, status: Status = "completed") -> None:
+    """A run that ends with these changes."""
+    await log.create(header(name), b"")
+    epoch = await log.claim(name, "me")
+    await log.durable(log.append(name, epoch, entries(1, 2), status, changes))
+    await log.release(name)
+
+
+def values(log: EventLog, document: str | None = None) -> list[tuple[str, str, str, Json, str | None]]:
+    return [(one.document, one.kind, one.key, one.value, one.run) for one in log.kept(document)]
+
+
 class LogKeepingContract(LogScenes):
+    # -- what documents keep ------------------------------------------------------------------------------------------
+
+    def test_what_a_document_keeps_changes_with_the_end_of_a_run(self) -> None:
+        async def scene(log: EventLog) -> None:
+            text = "ä 🚰 \u0000\u001a0 '\"\\\\"
+            await end(
+                log, "run-1", change(None, 1), change(None, text, "watermark", "read"), change(None, [1], "value", "b")
+            )
+            assert values(log) == [
+                ("d.yaml", "value", "b", [1], "run-1"),
+                ("d.yaml", "value", "k", 1, "run-1"),
+                ("d.yaml", "watermark", "read", text, "run-1"),
+            ]
+            await end(
+                log, "run-2", change(1, {"a": 2.5}), change(None, 7, document=text), change([1], None, "value", "b")
+            )
+            assert values(log, "d.yaml") == [
+                ("d.yaml", "value", "k", {"a": 2.5}, "run-2"),
+                ("d.yaml", "watermark", "read", text, "run-1"),
+            ]
+            assert values(log, text) == [(text, "value", "k", 7, "run-2")]
+            (kept, _) = log.kept("d.yaml")
+            assert kept.changed_at == 1002.0
+
+        self.play(scene)
+
+    def test_a_refused_end_changes_nothing(self) -> None:
+        async def scene(log: EventLog, epoch: int) -> None:
+            ticket = log.append("run-1", epoch, [entry(5)], "completed", [change(None, 1)])
+            with pytest.raises(Refused):
+                await log.durable(ticket)
+            stale = log.append("run-1", epoch - 1, [], "completed", [change(None, 1)])
+            with pytest.raises(Refused):
+                await log.durable(stale)
+            assert log.kept() == []
+
+        self.play_owned(scene)
+
+    def test_of_two_runs_at_once_the_higher_watermark_and_the_first_value_stay(self) -> None:
+        async def scene(log: EventLog) -> None:
+            await end(log, "run-1", change(None, 1), change(None, 5, "watermark"))
+            await end(log, "run-2", change(1, 2), change(5, 9, "watermark"))
+            await end(log, "run-3", change(1, 3), change(5, 7, "watermark"))
+            value, watermark = log.kept()
+            assert (value.value, value.run, value.lost_run, value.lost_value) == (2, "run-2", "run-3", 3)
+            assert (watermark.value, watermark.run) == (9, "run-2")
+            await end(log, "run-4", change(2, 4), change(5, 11, "watermark"))
+            value, watermark = log.kept()
+            assert (value.value, value.lost_run) == (4, None)
+            assert watermark.value == 11
+
+        self.play(scene)
+
+    def test_runs_that_end_at_once_lose_no_watermark(self) -> None:
+        async def scene(log: EventLog) -> None:
+            async with self.opened() as other:
+                await asyncio.gather(
+                    *(end((log, other)[n % 2], f"run-{n}", change(None, n, "watermark")) for n in range(20))
+                )
+                assert [(one.value, one.run) for one in other.kept()] == [(19, "run-19")]
+
+        self.play(scene)
+
+    def test_a_person_may_say_what_is_kept_and_take_it_away(self) -> None:
+        async def scene(log: EventLog) -> None:
+            log.keep(Kept("d.yaml", "value", "k", {"a": None}, None, 5.0))
+            log.keep(Kept("d.yaml", "watermark", "k", 3, None, 6.0))
+            log.keep(Kept("e.yaml", "value", "k", 1, None, 6.0))
+            log.keep(Kept("e.yaml", "value", "k", 2, None, 7.0))
+            async with self.opened() as other:
+                assert [one.value for one in other.kept()] == [{"a": None}, 3, 2]
+                assert other.drop_kept("d.yaml", "watermark", "none") == 0
+                assert other.drop_kept("d.yaml", "watermark", "k") == 1
+                assert [one.document for one in log.kept()] == ["d.yaml", "e.yaml"]
+                assert (other.drop_kept("d.yaml"), other.drop_kept("d.yaml")) == (1, 0)
+
+        self.play(scene)
+
+    def test_what_is_kept_outlives_the_run_that_set_it(self) -> None:
+        async def scene(log: EventLog) -> None:
+            await end(log, "run-1", change(None, 1))
+            await log.forget("run-1")
+            assert [one.value for one in log.kept()] == [1]
+
+        self.play(scene)
+
     # -- submission keys ----------------------------------------------------------------------------------------------
 
     def test_creating_gives_the_id_of_what_was_created(self) -> None:
@@ -48,6 +152,8 @@ class LogKeepingContract(LogScenes):
             for number, key in enumerate(keys):
                 assert await log.create(header(f"run-{number}"), b"", key) == f"run-{number}"
             assert [await log.create(header("x"), b"", key) for key in keys[2:]] == [f"run-{n}" for n in range(2, 8)]
+            assert [log.submitted(key) for key in keys[2:] if key is not None] == [f"run-{n}" for n in range(2, 8)]
+            assert log.submitted("b") is None
 
         self.play(scene)
 

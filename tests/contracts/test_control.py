@@ -149,7 +149,7 @@ class TestPostgresControl(ControlContract, KeptContract):
         self.execute("UPDATE test_clock SET at = at + %s", seconds)
 
     def at_rest(self) -> str:
-        tables = ("path", "document", "token", "schedule", "hook")
+        tables = ("path", "document", "token", "schedule", "slot", "hook", "alert", "delivery")
         with psycopg.connect(self.url, autocommit=True) as connection:
             return "\n".join(str(row) for table in tables for row in connection.execute(f"TABLE control_{table}"))
 

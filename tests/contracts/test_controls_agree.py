@@ -15,7 +15,7 @@ from penstock.adapters.memory_control import MemoryControl
 from penstock.adapters.postgres_control import PostgresControl
 from penstock.adapters.sqlite_control import SqliteControl
 from penstock.kernel.errors import Refused
-from penstock.ports.control import HIDDEN, ControlStore, Filed, Hook, Missed, Schedule, Scope, Token
+from penstock.ports.control import HIDDEN, ControlStore, Filed, Hook, Missed, Schedule, Scope, Slot, SlotState, Token
 from tests.servers import postgres_server, postgres_url
 
 __all__ = ["postgres_server", "postgres_url"]
@@ -33,6 +33,7 @@ def drawn(chance: random.Random) -> Call:
     schedule = Schedule(
         name, text, other, version=number or None, missed=chance.choice(list(Missed)), fired_to=time, last_run=text
     )
+    slot = Slot(name, time, chance.choice(list(SlotState)), text, ended=chance.choice([None, text]), revision=number)
     hook = Hook(name, other, number or None, chance.choice([None, HIDDEN, text]), {"a": number}, number > 1)
     calls: list[Call] = [
         lambda one: one.file(name, text, "job", "d", {"s": str(number)}, other),
@@ -46,6 +47,11 @@ def drawn(chance: random.Random) -> Call:
         lambda one: one.fired(name, time, later, **outcome),
         lambda one: one.fired(name, time, time + 1, **outcome),
         lambda one: one.drop_schedule(name),
+        lambda one: one.claim_slot(slot),
+        lambda one: one.change_slot(slot),
+        lambda one: one.slots(name, time, later, number),
+        lambda one: one.open_slots(),
+        lambda one: one.trim_slots(name, number),
         lambda one: one.put_hook(hook),
         lambda one: one.hook(name),
         lambda one: one.hooks(),
@@ -54,7 +60,7 @@ def drawn(chance: random.Random) -> Call:
         lambda one: one.tokens(),
         lambda one: [one.revoke(token.id) for token in one.tokens()[number:]],
     ]
-    weights = [4, 2, 2, 1, 1, 4, 2, 1, 4, 4, 1, 4, 2, 1, 1, 1, 1, 1]
+    weights = [4, 2, 2, 1, 1, 4, 2, 1, 4, 4, 1, 4, 4, 2, 2, 1, 4, 2, 1, 1, 1, 1, 1]
     return chance.choices(calls, weights)[0]
 
 

@@ -60,7 +60,7 @@ class Scene:
         def report(schedule: str, error: BaseException) -> None:
             self.reported.append((schedule, error))
 
-        scheduler = Scheduler(control or self.control, submit, self.now, report=report, **more)
+        scheduler = Scheduler(control or self.control, submit, self.now, MemoryLog(self.store), report=report, **more)
         self.schedulers[name] = scheduler
         self.tasks[name] = asyncio.ensure_future(scheduler.run())
         return scheduler

@@ -310,7 +310,7 @@ def test_two_schedulers_at_once_on_one_store_make_each_of_fifty_runs_once(two_st
     async def main() -> None:
         control = two_stores[0]
         control.put_schedule(replace(EVERY_MINUTE, missed=Missed.ALL))
-        schedulers = [Scheduler(one, submit, lambda: end, look_s=0.05) for one in two_stores]
+        schedulers = [Scheduler(one, submit, lambda: end, MemoryLog(store), look_s=0.05) for one in two_stores]
         running = [asyncio.ensure_future(one.run()) for one in schedulers]
         async with asyncio.timeout(60):
             while (found := control.schedule("often")) and found.fired_to < end:

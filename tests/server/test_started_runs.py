@@ -34,7 +34,7 @@ class Starting:
         self.server = server
         self.control = MemoryControl(store, now=scene.clock.now)
         self.documents = CatalogDocuments(server.tools, server.components, self.control)
-        self.scheduler = Scheduler(self.control, self.submit, scene.clock.now)
+        self.scheduler = Scheduler(self.control, self.submit, scene.clock.now, server.log)
         self.task = asyncio.ensure_future(self.scheduler.run())
 
     async def submit(

@@ -7,17 +7,32 @@ may have any character that is one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from math import isfinite
 from typing import Any, cast
 
 from penstock.adapters.control_secrets import Seal
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import JsonMap
-from penstock.ports.control import HIDDEN, Filed, Hook, Missed, Schedule, Scope, Token
+from penstock.ports.control import (
+    HIDDEN,
+    Alert,
+    Delivery,
+    Filed,
+    Hook,
+    Missed,
+    Overlap,
+    Schedule,
+    Scope,
+    Slot,
+    SlotState,
+    Token,
+)
 from penstock.ports.results import decode, encode
 
 LONGEST_NAME = 1000
 LARGEST_VERSION = 2**31 - 1
+LONGEST_DEADLINE_S = 366 * 86_400.0
 
 # ---- from values
 
@@ -44,6 +59,11 @@ def schedule_values(schedule: Schedule) -> dict[str, object]:
     check_texts(cron=schedule.cron, zone=schedule.zone, context=schedule.context or "")
     if not isfinite(schedule.fired_to):
         raise Refused(f"schedule `{schedule.name}` cannot have fired up to {schedule.fired_to}", "give it a time")
+    if schedule.deadline_s is not None and not 0 < schedule.deadline_s <= LONGEST_DEADLINE_S:
+        raise Refused(
+            f"the deadline of schedule `{schedule.name}` is {schedule.deadline_s:g} s",
+            "give it a time after the slot, of a year at the most",
+        )
     return {
         "name": schedule.name,
         "cron": schedule.cron,
@@ -58,6 +78,29 @@ def schedule_values(schedule: Schedule) -> dict[str, object]:
         "last_slot": schedule.last_slot,
         "last_run": schedule.last_run,
         "last_error": schedule.last_error,
+        "overlap": schedule.overlap.value,
+        "deadline_s": schedule.deadline_s,
+    }
+
+
+def slot_values(slot: Slot) -> dict[str, object]:
+    check_name("name", slot.schedule)
+    check_texts(note=slot.note or "", run=slot.run or "", backfill=slot.backfill or "")
+    if not isfinite(slot.at):
+        raise Refused(f"a slot of schedule `{slot.schedule}` cannot be at {slot.at}", "give it a time")
+    return {
+        "name": slot.schedule,
+        "at": float(slot.at),
+        "state": slot.state.value,
+        "run": slot.run,
+        "note": slot.note,
+        "attempt": slot.attempt,
+        "backfill": slot.backfill,
+        "at_once": slot.at_once,
+        "ended": slot.ended,
+        "is_late": slot.is_late,
+        "is_open": slot.is_open,
+        "revision": slot.revision,
     }
 
 
@@ -66,7 +109,7 @@ def hook_values(hook: Hook, seal: Seal) -> dict[str, object]:
     check_name("name", hook.name)
     check_name("path", hook.path)
     check_version(hook.version)
-    check_texts(secret=hook.secret or "")
+    check_texts(secret=hook.secret or "", context=hook.context or "")
     if hook.secret == "":
         raise Refused(
             f"the secret of hook `{hook.name}` is empty: everybody could sign with it", "give it one, or none"
@@ -77,14 +120,31 @@ def hook_values(hook: Hook, seal: Seal) -> dict[str, object]:
         "version": hook.version,
         "payload": _json("payload", hook.payload),
         "is_on": hook.is_on,
+        "context": hook.context,
     }
     if hook.secret != HIDDEN:
         values["secret"] = None if hook.secret is None else seal.closed(hook.secret)
     return values
 
 
+def alert_values(alert: Alert) -> dict[str, object]:
+    check_name("name", alert.name)
+    said = {one.name: getattr(alert, one.name) for one in fields(alert) if one.name != "created_at"}
+    return {"name": alert.name, "said": _json("alert", said), "created_at": float(alert.created_at)}
+
+
+def delivery_values(delivery: Delivery) -> dict[str, object]:
+    check_texts(about=delivery.about, error=delivery.error or "", alert=delivery.alert)
+    values = {one.name: getattr(delivery, one.name) for one in fields(delivery)}
+    return {**values, "event": _json("event", delivery.event)}
+
+
 def no_secret_kept(name: str) -> Refused:
     return Refused(f"hook `{name}` has no secret yet that could stay", "give it one, or none")
+
+
+def no_such_schedule(name: str) -> Refused:
+    return Refused(f"there is no schedule `{name}`", "`penstock schedule list` shows those there are")
 
 
 def check_name(what: str, name: str) -> None:
@@ -137,16 +197,32 @@ def token_of(row: Sequence[Any]) -> Token:
 
 
 def schedule_of(row: Sequence[Any]) -> Schedule:
-    name, cron, path, zone, version, payload, context, missed, is_on, *firing = row
-    return Schedule(name, cron, path, zone, version, _mapping(payload), context, Missed(missed), bool(is_on), *firing)
+    name, cron, path, zone, version, payload, context, missed, is_on, *firing, overlap, deadline_s = row
+    said = Schedule(name, cron, path, zone, version, _mapping(payload), context, Missed(missed), bool(is_on), *firing)
+    return replace(said, overlap=Overlap(overlap), deadline_s=deadline_s)
+
+
+def slot_of(row: Sequence[Any]) -> Slot:
+    schedule, at, state, run, note, attempt, backfill, at_once, ended, is_late, revision = row
+    return Slot(schedule, at, SlotState(state), run, note, attempt, backfill, at_once, ended, bool(is_late), revision)
 
 
 def hook_of(row: Sequence[Any], seal: Seal | None) -> Hook:
     """Without a seal, `HIDDEN` stands for the secret."""
-    name, path, version, secret, payload, is_on = row
+    name, path, version, secret, payload, is_on, context = row
     if secret is not None:
         secret = HIDDEN if seal is None else seal.opened(secret, f"hook `{name}`")
-    return Hook(name, path, version, secret, _mapping(payload), bool(is_on))
+    return Hook(name, path, version, secret, _mapping(payload), bool(is_on), context)
+
+
+def alert_of(row: Sequence[Any]) -> Alert:
+    said: Any = _mapping(row[0])
+    return Alert(**{**said, "on": tuple(said["on"])}, created_at=row[1])
+
+
+def delivery_of(row: Sequence[Any]) -> Delivery:
+    alert, about, event, *rest = row
+    return Delivery(alert, about, _mapping(event), *rest)
 
 
 def _mapping(text: str) -> JsonMap:

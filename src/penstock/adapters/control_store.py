@@ -7,17 +7,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.adapters.control_rows import (
+    alert_of,
+    alert_values,
     check_texts,
+    delivery_of,
+    delivery_values,
     filed_of,
     hook_of,
     hook_values,
     no_secret_kept,
+    no_such_schedule,
     schedule_of,
     schedule_values,
+    slot_of,
+    slot_values,
     token_of,
 )
 from penstock.adapters.control_secrets import Seal
-from penstock.ports.control import Filed, Hook, Schedule, Token
+from penstock.ports.control import Alert, Delivery, Filed, Hook, Schedule, Slot, Token
 
 Values = Mapping[str, object]
 
@@ -87,6 +94,27 @@ class ControlStore(ABC):
         values = {"name": name, "before": before, "to": to, "slot": slot, "run": run, "error": error}
         return self._changes(which, values)
 
+    def claim_slot(self, slot: Slot) -> Slot:
+        values = slot_values(slot)
+        self._changes("claim_slot", values)
+        found = self._rows("slot", values)
+        if not found:
+            raise no_such_schedule(slot.schedule)
+        return slot_of(found[0])
+
+    def change_slot(self, slot: Slot) -> bool:
+        return self._changes("change_slot", slot_values(slot))
+
+    def slots(self, schedule: str, since: float, until: float, limit: int = 1000) -> list[Slot]:
+        values = {"name": schedule, "since": since, "until": until, "limit": max(limit, 0)}
+        return [slot_of(row) for row in self._rows("slots", values)][::-1]
+
+    def open_slots(self) -> list[Slot]:
+        return [slot_of(row) for row in self._rows("open_slots", {})]
+
+    def trim_slots(self, schedule: str, keep: int) -> None:
+        self._changes("trim_slots", {"name": schedule, "keep": max(keep - 1, 0)})
+
     # ---- hooks
 
     def hook(self, name: str) -> Hook | None:
@@ -105,3 +133,27 @@ class ControlStore(ABC):
 
     def drop_hook(self, name: str) -> bool:
         return self._changes("drop_hook", {"name": name})
+
+    # ---- alerts
+
+    def alerts(self) -> list[Alert]:
+        return [alert_of(row) for row in self._rows("alerts", {})]
+
+    def put_alert(self, alert: Alert) -> None:
+        self._changes("put_alert", alert_values(alert))
+
+    def drop_alert(self, name: str) -> bool:
+        return self._changes("drop_alert", {"name": name})
+
+    def raise_alert(self, delivery: Delivery) -> bool:
+        return self._changes("raise_alert", delivery_values(delivery))
+
+    def deliveries(self, alert: str | None = None, *, is_pending: bool = False, limit: int = 1000) -> list[Delivery]:
+        values = {"alert": alert, "state": "pending" if is_pending else None, "limit": max(limit, 0)}
+        return [delivery_of(row) for row in self._rows("deliveries", values)]
+
+    def change_delivery(self, delivery: Delivery) -> bool:
+        return self._changes("change_delivery", delivery_values(delivery))
+
+    def trim_deliveries(self, alert: str, keep: int) -> None:
+        self._changes("trim_deliveries", {"alert": alert, "keep": max(keep - 1, 0)})

@@ -17,6 +17,7 @@ from typing import ClassVar, NamedTuple
 from penstock.adapters.folders import SAFE
 from penstock.adapters.waiters import Waiters
 from penstock.kernel.errors import Bug, Refused, Unavailable
+from penstock.ports.kept_state import Change
 from penstock.ports.log import Entry, Status
 
 # With so many entries that nobody waits for, the thread is woken at once.
@@ -32,6 +33,7 @@ class Append(NamedTuple):
     epoch: int
     entries: Sequence[Entry]
     status: Status | None
+    changes: Sequence[Change] = ()
 
 
 class LogQueue(ABC):
@@ -86,12 +88,19 @@ class LogQueue(ABC):
     def has_failed(self) -> bool:
         return self._fault is not None
 
-    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], status: Status | None) -> int:
+    def append(
+        self,
+        execution_id: str,
+        epoch: int,
+        entries: Sequence[Entry],
+        status: Status | None,
+        changes: Sequence[Change] = (),
+    ) -> int:
         self._check_open()
         self._given = ticket = self._given + 1
         self._handed += len(entries)
         if self._fault is None:
-            self._queue.append(Append(ticket, execution_id, epoch, entries, status))
+            self._queue.append(Append(ticket, execution_id, epoch, entries, status, changes))
             if self._alarm is None or self._alarm.is_closed():
                 self._set_alarm()
             elif self._handed - self._written > GATHER_ENTRIES and not self._rung:

@@ -13,17 +13,21 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from penstock.adapters.control_rows import (
+    alert_values,
     check_name,
     check_texts,
+    delivery_values,
     filed_values,
     has_content,
     hook_values,
     no_secret_kept,
+    no_such_schedule,
     schedule_values,
+    slot_values,
 )
 from penstock.adapters.control_secrets import Seal, hash_of, is_same, is_used_anew, new_token_id, new_token_secret
 from penstock.kernel.errors import Refused
-from penstock.ports.control import HIDDEN, Filed, Hook, Schedule, Scope, Token
+from penstock.ports.control import HIDDEN, Alert, Delivery, Filed, Hook, Schedule, Scope, Slot, Token
 
 _CHECKING = Seal({})
 
@@ -37,7 +41,10 @@ class MemoryControlStore:
     tokens: dict[str, tuple[Token, str]] = field(default_factory=dict)
     """Id -> token, hash of its secret."""
     schedules: dict[str, Schedule] = field(default_factory=dict)
+    slots: dict[tuple[str, float], Slot] = field(default_factory=dict)
     hooks: dict[str, Hook] = field(default_factory=dict)
+    alerts: dict[str, Alert] = field(default_factory=dict)
+    deliveries: dict[tuple[str, str], Delivery] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -145,6 +152,8 @@ class MemoryControl:
     def drop_schedule(self, name: str) -> bool:
         store = self._store
         with store.lock:
+            for key in [key for key in store.slots if key[0] == name]:
+                del store.slots[key]
             return store.schedules.pop(name, None) is not None
 
     def fired(
@@ -169,6 +178,43 @@ class MemoryControl:
                 moved = replace(moved, last_slot=last, last_run=run, last_error=error)
             store.schedules[name] = moved
             return True
+
+    def claim_slot(self, slot: Slot) -> Slot:
+        store = self._store
+        slot_values(slot)
+        with store.lock:
+            if slot.schedule not in store.schedules:
+                raise no_such_schedule(slot.schedule)
+            return store.slots.setdefault((slot.schedule, slot.at), replace(slot, revision=0))
+
+    def change_slot(self, slot: Slot) -> bool:
+        store = self._store
+        slot_values(slot)
+        with store.lock:
+            there = store.slots.get((slot.schedule, slot.at))
+            if there is None or there.revision != slot.revision:
+                return False
+            store.slots[slot.schedule, slot.at] = replace(slot, revision=slot.revision + 1)
+            return True
+
+    def slots(self, schedule: str, since: float, until: float, limit: int = 1000) -> list[Slot]:
+        found = [one for one in self._slots() if one.schedule == schedule and since <= one.at <= until]
+        return found[max(len(found) - max(limit, 0), 0) :]
+
+    def open_slots(self) -> list[Slot]:
+        return [one for one in self._slots() if one.is_open]
+
+    def trim_slots(self, schedule: str, keep: int) -> None:
+        known = [one for one in self._slots() if one.schedule == schedule]
+        with self._store.lock:
+            for one in known[: -max(keep, 1)]:
+                if not one.is_open:
+                    self._store.slots.pop((schedule, one.at), None)
+
+    def _slots(self) -> list[Slot]:
+        store = self._store
+        with store.lock:
+            return [store.slots[key] for key in sorted(store.slots)]
 
     # ---- hooks
 
@@ -196,6 +242,64 @@ class MemoryControl:
         store = self._store
         with store.lock:
             return store.hooks.pop(name, None) is not None
+
+    # ---- alerts
+
+    def alerts(self) -> list[Alert]:
+        store = self._store
+        with store.lock:
+            return [store.alerts[name] for name in sorted(store.alerts)]
+
+    def put_alert(self, alert: Alert) -> None:
+        store = self._store
+        alert_values(alert)
+        with store.lock:
+            store.alerts[alert.name] = alert
+
+    def drop_alert(self, name: str) -> bool:
+        store = self._store
+        with store.lock:
+            for key in [key for key in store.deliveries if key[0] == name]:
+                del store.deliveries[key]
+            return store.alerts.pop(name, None) is not None
+
+    def raise_alert(self, delivery: Delivery) -> bool:
+        store, key = self._store, (delivery.alert, delivery.about)
+        delivery_values(delivery)
+        with store.lock:
+            if delivery.alert not in store.alerts or key in store.deliveries:
+                return False
+            store.deliveries[key] = deepcopy(replace(delivery, revision=0))
+            return True
+
+    def deliveries(self, alert: str | None = None, *, is_pending: bool = False, limit: int = 1000) -> list[Delivery]:
+        store = self._store
+        with store.lock:
+            found = [
+                deepcopy(one)
+                for one in store.deliveries.values()
+                if alert in (None, one.alert) and (not is_pending or one.state == "pending")
+            ]
+        return sorted(found, key=lambda one: (-one.at, one.alert, one.about))[: max(limit, 0)]
+
+    def change_delivery(self, delivery: Delivery) -> bool:
+        store, key = self._store, (delivery.alert, delivery.about)
+        delivery_values(delivery)
+        with store.lock:
+            there = store.deliveries.get(key)
+            if there is None or there.revision != delivery.revision:
+                return False
+            changed = replace(delivery, event=there.event, revision=delivery.revision + 1)
+            store.deliveries[key] = deepcopy(changed)
+            return True
+
+    def trim_deliveries(self, alert: str, keep: int) -> None:
+        known = self.deliveries(alert, limit=10**9)
+        newest = known[: max(keep, 1)]
+        with self._store.lock:
+            for one in known:
+                if one.state != "pending" and one.at < newest[-1].at:
+                    self._store.deliveries.pop((alert, one.about), None)
 
 
 def _without_text(filed: Filed) -> Filed:

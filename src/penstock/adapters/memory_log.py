@@ -13,6 +13,7 @@ from itertools import dropwhile, islice, zip_longest
 from penstock.adapters.admission import Standing, refusal, unknown
 from penstock.kernel.errors import Bug, Refused
 from penstock.ports.checksums import checksum, seed, verified
+from penstock.ports.kept_state import Change, Kept, Kind, settled
 from penstock.ports.log import ENDED, Entry, Header, NotOwner, Request, Status, partition_of
 
 
@@ -35,6 +36,15 @@ class MemoryStore:
         self.submissions: dict[str, str] = {}
         self.requests: dict[int, Request] = {}
         self.requests_made = 0
+        self.kept: dict[tuple[str, Kind, str], Kept] = {}
+
+    def change(self, change: Change, run: str, at: float) -> None:
+        key = (change.document, change.kind, change.key)
+        found = settled(self.kept.get(key), change, run, at)
+        if found.value is None:
+            self.kept.pop(key, None)
+        else:
+            self.kept[key] = found
 
 
 class MemoryLog:
@@ -91,7 +101,14 @@ class MemoryLog:
             self._delete(name)
         return pruned
 
-    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], status: Status | None = None) -> int:
+    def append(
+        self,
+        execution_id: str,
+        epoch: int,
+        entries: Sequence[Entry],
+        status: Status | None = None,
+        changes: Sequence[Change] = (),
+    ) -> int:
         self._check_open()
         self._given += 1
         execution = self._store.executions.get(execution_id)
@@ -108,6 +125,8 @@ class MemoryLog:
             execution.standing.last_seq += len(entries)
             if status is not None:
                 execution.header = _with_status(execution, status)
+            for change in changes:
+                self._store.change(change, execution_id, execution.entries[-1].ts if execution.entries else 0.0)
         return self._given
 
     async def durable(self, ticket: int) -> None:
@@ -161,6 +180,9 @@ class MemoryLog:
         for one in list(self._store.executions.values())[::-1]:
             yield replace(one.header, last_seq=one.standing.last_seq)
 
+    def submitted(self, key: str) -> str | None:
+        return self._store.submissions.get(key)
+
     def unfinished(self, partitions: Collection[int] | None = None) -> list[str]:
         return [
             name
@@ -170,6 +192,20 @@ class MemoryLog:
 
     def document(self, execution_id: str) -> bytes:
         return self._find(execution_id).document
+
+    def kept(self, document: str | None = None) -> list[Kept]:
+        return [one for _, one in sorted(self._store.kept.items()) if document in (None, one.document)]
+
+    def keep(self, kept: Kept) -> None:
+        self._store.kept[kept.document, kept.kind, kept.key] = kept
+
+    def drop_kept(self, document: str, kind: Kind | None = None, key: str | None = None) -> int:
+        gone = [
+            one for one in self._store.kept if one[0] == document and kind in (None, one[1]) and key in (None, one[2])
+        ]
+        for one in gone:
+            del self._store.kept[one]
+        return len(gone)
 
     def ask(self, execution_id: str, what: str, payload: bytes = b"{}") -> None:
         self._find(execution_id)

@@ -12,11 +12,22 @@ from typing import get_args
 from uuid import UUID
 
 from penstock.adapters.admission import Standing, refusal
+from penstock.adapters.kept_rows import kept_of, kept_values
 from penstock.adapters.log_queue import Append, Broken
 from penstock.adapters.postgres_database import SQL, Connection
 from penstock.adapters.postgres_ownership import Claim, not_owned
-from penstock.adapters.postgres_rows import COPY_END, COPY_HEAD, UNFIT, copy_rows, given, kept
+from penstock.adapters.postgres_rows import (
+    COPY_END,
+    COPY_HEAD,
+    UNFIT,
+    copy_rows,
+    given,
+    given_values,
+    kept,
+    stored_values,
+)
 from penstock.kernel.errors import Refused
+from penstock.ports.kept_state import Change, settled
 from penstock.ports.log import Status
 
 STATUSES = frozenset(get_args(Status))
@@ -37,6 +48,7 @@ class Part:
     status: Status | None = None
     status_ts: float | None = None
     """When the last entry before the status was made; None when this part has none before it."""
+    changes: list[Change] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -93,6 +105,7 @@ def _join(batch: Batch, claim: Claim, append: Append) -> Refused | None:
         part.last_ts = append.entries[-1].ts
     if append.status is not None:
         part.status, part.status_ts = append.status, part.last_ts
+    part.changes += append.changes
     return None
 
 
@@ -109,6 +122,7 @@ def write(connection: Connection, writer: UUID, batch: Batch) -> None:
             if is_first:
                 batch.reasons = _reasons(connection, batch, admitted) if len(admitted) < len(batch.parts) else {}
                 _copy(connection, batch, admitted)
+                _keep(connection, [part for name, part in batch.parts.items() if name in admitted])
             # Otherwise an earlier try was committed after all, with the reasons it left.
     if batch.strangers:
         found = _standings(connection, [kept(append.execution_id) for append in batch.strangers])
@@ -150,6 +164,24 @@ def _copy(connection: Connection, batch: Batch, admitted: set[str]) -> None:
     if rows:
         with connection.cursor().copy(SQL["copy_entries"]) as copy:
             copy.write(b"".join((COPY_HEAD, *rows, COPY_END)))
+
+
+def _keep(connection: Connection, parts: list[Part]) -> None:
+    """What documents keep between runs changes in the same transaction."""
+    documents = sorted({kept(change.document) for part in parts for change in part.changes})
+    if not documents:
+        return
+    connection.execute(SQL["lock_kept"], {"documents": documents})
+    for part in parts:
+        for change in part.changes:
+            values = stored_values({"document": change.document, "kind": change.kind, "key": change.key})
+            row = connection.execute(SQL["kept_one"], values).fetchone()
+            there = None if row is None else kept_of(given_values(row))
+            found = settled(there, change, part.claim.execution_id, part.last_ts or 0.0)
+            if found.value is None:
+                connection.execute(SQL["drop_kept"], values)
+            else:
+                connection.execute(SQL["keep"], stored_values(kept_values(found)))
 
 
 def _reasons(connection: Connection, batch: Batch, admitted: set[str]) -> dict[str, Refused]:

@@ -19,17 +19,19 @@ import psycopg
 
 from penstock.adapters import postgres_ownership, postgres_retention
 from penstock.adapters.admission import unknown
+from penstock.adapters.kept_rows import kept_of, kept_values
 from penstock.adapters.postgres_creation import create
 from penstock.adapters.postgres_database import PATIENCE_SECONDS, SQL, Connection, Database
 from penstock.adapters.postgres_errors import words_of
 from penstock.adapters.postgres_holder import Holder
 from penstock.adapters.postgres_ownership import Claim
 from penstock.adapters.postgres_retention import Months
-from penstock.adapters.postgres_rows import as_given, given, given_values, kept, kept_or_none
+from penstock.adapters.postgres_rows import as_given, given, given_values, kept, kept_or_none, stored_values
 from penstock.adapters.postgres_writer import PostgresWriter
 from penstock.adapters.sql_files import filtered
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.checksums import verified
+from penstock.ports.kept_state import Change, Kept, Kind
 from penstock.ports.log import Entry, Header, Request, Status
 
 T = TypeVar("T")
@@ -83,9 +85,16 @@ class PostgresLog:
     async def prune(self, before: float, limit: int = 1000) -> list[str]:
         return await self._apart(partial(postgres_retention.prune, self._database, before, max(limit, 0)))
 
-    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], status: Status | None = None) -> int:
+    def append(
+        self,
+        execution_id: str,
+        epoch: int,
+        entries: Sequence[Entry],
+        status: Status | None = None,
+        changes: Sequence[Change] = (),
+    ) -> int:
         self._check_open()
-        return self._writer.append(execution_id, epoch, entries, status)
+        return self._writer.append(execution_id, epoch, entries, status, changes)
 
     async def durable(self, ticket: int) -> None:
         await self._writer.durable(ticket)
@@ -121,6 +130,10 @@ class PostgresLog:
     def named(self, name: str, limit: int = 10) -> list[Header]:
         return [_header(row) for row in self._rows(SQL["named"], name=kept(name), limit=max(limit, 0))]
 
+    def submitted(self, key: str) -> str | None:
+        rows = self._rows(SQL["submitted"], key=kept(key))
+        return given(rows[0][0]) if rows else None
+
     def unfinished(self, partitions: Collection[int] | None = None) -> list[str]:
         if partitions is None:
             return [given(name) for (name,) in self._rows(SQL["unfinished"])]
@@ -131,6 +144,17 @@ class PostgresLog:
         if not rows:
             raise unknown(execution_id)
         return bytes(rows[0][0])
+
+    def kept(self, document: str | None = None) -> list[Kept]:
+        return [kept_of(given_values(row)) for row in self._rows(SQL["kept"], document=kept_or_none(document))]
+
+    def keep(self, kept: Kept) -> None:
+        values = stored_values(kept_values(kept))
+        _storing(partial(self._database.run, lambda connection: connection.execute(SQL["keep"], values)))
+
+    def drop_kept(self, document: str, kind: Kind | None = None, key: str | None = None) -> int:
+        values = {"document": kept(document), "kind": kind, "key": kept_or_none(key)}
+        return self._database.run(lambda connection: connection.execute(SQL["drop_kept"], values).rowcount)
 
     def ask(self, execution_id: str, what: str, payload: bytes = b"{}") -> None:
         values = {"execution_id": kept(execution_id), "what": kept(what), "payload": payload, "token": uuid4()}

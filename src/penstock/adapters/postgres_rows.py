@@ -7,7 +7,7 @@ is sent. PostgreSQL's text has no character 0, so that one is written as two oth
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import cast
 
@@ -52,6 +52,11 @@ def kept_or_none(text: str | None) -> str | None:
 def given_values(row: Sequence[object]) -> list[object]:
     """A row with its texts as they were."""
     return [given(value) if isinstance(value, str) else value for value in row]
+
+
+def stored_values(values: Mapping[str, object]) -> dict[str, object]:
+    """Values with their texts as they are stored."""
+    return {name: kept(value) if isinstance(value, str) else value for name, value in values.items()}
 
 
 def copy_rows(execution_id: str, born: date, entries: Iterable[Entry]) -> bytes:

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from functools import cache
 
 from penstock.adapters.admission import Standing, refusal
+from penstock.adapters.kept_rows import kept_of, kept_values
 from penstock.adapters.log_queue import Append, Broken
 from penstock.adapters.sqlite_database import SQL
 from penstock.kernel.errors import Refused
 from penstock.ports.checksums import checksum, seed
+from penstock.ports.kept_state import Change, settled
 from penstock.ports.log import Entry, Status
 
 PLACE_BITS = 36
@@ -51,7 +53,8 @@ def write_batch(connection: sqlite3.Connection, batch: Sequence[Append], broken:
     refused: dict[int, Refused] = {}
     statuses: dict[int, tuple[Status, float | None]] = {}
     values: list[object] = []
-    for ticket, execution_id, epoch, entries, status in batch:
+    changes: list[tuple[Change, str, float]] = []
+    for ticket, execution_id, epoch, entries, status, changed in batch:
         if execution_id not in places:
             places[execution_id] = find_place(connection, execution_id)
         place = places[execution_id]
@@ -69,10 +72,24 @@ def write_batch(connection: sqlite3.Connection, batch: Sequence[Append], broken:
             place.last_ts = entries[-1].ts
         if status is not None:
             statuses[place.key] = (status, _ended_at(connection, place, status))
+        changes += [(change, execution_id, place.last_ts or 0.0) for change in changed]
     _insert(connection, values)
     for key, (status, ended_at) in statuses.items():
         connection.execute(SQL["change_status"], (status, ended_at, key))
+    for change, execution_id, at in changes:
+        _change(connection, change, execution_id, at)
     return refused
+
+
+def _change(connection: sqlite3.Connection, change: Change, run: str, at: float) -> None:
+    """What a document keeps; nobody else writes within this transaction."""
+    values = {"document": change.document, "kind": change.kind, "key": change.key}
+    row = connection.execute(SQL["kept_one"], values).fetchone()
+    found = settled(None if row is None else kept_of(row), change, run, at)
+    if found.value is None:
+        connection.execute(SQL["drop_kept"], values)
+    else:
+        connection.execute(SQL["keep"], kept_values(found))
 
 
 def write_each(connection: sqlite3.Connection, batch: Sequence[Append], broken: Broken) -> dict[int, Refused]:

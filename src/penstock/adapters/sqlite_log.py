@@ -15,6 +15,7 @@ from pathlib import Path
 
 from penstock.adapters.admission import unknown
 from penstock.adapters.folders import make_home
+from penstock.adapters.kept_rows import kept_of, kept_values
 from penstock.adapters.owner_locks import OwnerLocks
 from penstock.adapters.sql_files import filtered
 from penstock.adapters.sqlite_batch import PLACE_BITS, find_place
@@ -22,6 +23,7 @@ from penstock.adapters.sqlite_database import BUSY_SECONDS, SQL, Database
 from penstock.adapters.sqlite_writer import SqliteWriter
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.checksums import verified
+from penstock.ports.kept_state import Change, Kept, Kind
 from penstock.ports.log import Entry, Header, Request, Status, partition_of
 from penstock.ports.undoing import unless_done
 
@@ -97,8 +99,15 @@ class SqliteLog:
     async def prune(self, before: float, limit: int = 1000) -> list[str]:
         return await asyncio.to_thread(self._prune, before, max(limit, 0))
 
-    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], status: Status | None = None) -> int:
-        return self._writer.append(execution_id, epoch, entries, status)
+    def append(
+        self,
+        execution_id: str,
+        epoch: int,
+        entries: Sequence[Entry],
+        status: Status | None = None,
+        changes: Sequence[Change] = (),
+    ) -> int:
+        return self._writer.append(execution_id, epoch, entries, status, changes)
 
     async def durable(self, ticket: int) -> None:
         await self._writer.durable(ticket)
@@ -138,6 +147,11 @@ class SqliteLog:
             rows = connection.execute(SQL["named"], {"name": name, "limit": limit}).fetchall()
         return [Header(*row) for row in rows]
 
+    def submitted(self, key: str) -> str | None:
+        with self._database.reading() as connection:
+            row = connection.execute(SQL["submitted"], (key,)).fetchone()
+        return str(row[0]) if row else None
+
     def unfinished(self, partitions: Collection[int] | None = None) -> list[str]:
         with self._database.reading() as connection:
             names = [name for (name,) in connection.execute(SQL["unfinished"])]
@@ -149,6 +163,17 @@ class SqliteLog:
         if row is None:
             raise unknown(execution_id)
         return bytes(row[0])
+
+    def kept(self, document: str | None = None) -> list[Kept]:
+        with self._database.reading() as connection:
+            return [kept_of(row) for row in connection.execute(SQL["kept"], {"document": document})]
+
+    def keep(self, kept: Kept) -> None:
+        self._writer.transact_now(lambda connection: connection.execute(SQL["keep"], kept_values(kept)))
+
+    def drop_kept(self, document: str, kind: Kind | None = None, key: str | None = None) -> int:
+        values = {"document": document, "kind": kind, "key": key}
+        return int(self._writer.transact_now(lambda connection: connection.execute(SQL["drop_kept"], values).rowcount))
 
     def ask(self, execution_id: str, what: str, payload: bytes = b"{}") -> None:
         def job(connection: sqlite3.Connection) -> int:

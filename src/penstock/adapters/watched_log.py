@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 
+from penstock.ports.kept_state import Change, Kept, Kind
 from penstock.ports.log import Entry, EventLog, Header, Request, Status
 from penstock.ports.meters import Histogram
 
@@ -31,8 +32,15 @@ class WatchedLog:
 
     # ---- what is watched
 
-    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], status: Status | None = None) -> int:
-        ticket = self.inner.append(execution_id, epoch, entries, status)
+    def append(
+        self,
+        execution_id: str,
+        epoch: int,
+        entries: Sequence[Entry],
+        status: Status | None = None,
+        changes: Sequence[Change] = (),
+    ) -> int:
+        ticket = self.inner.append(execution_id, epoch, entries, status, changes)
         self.appended += len(entries)
         self._owner_of[ticket] = execution_id
         self._waiting.setdefault(execution_id, deque()).append((ticket, time.perf_counter()))
@@ -114,6 +122,9 @@ class WatchedLog:
     def named(self, name: str, limit: int = 10) -> list[Header]:
         return self.inner.named(name, limit)
 
+    def submitted(self, key: str) -> str | None:
+        return self.inner.submitted(key)
+
     def unfinished(self, partitions: Collection[int] | None = None) -> list[str]:
         found = self.inner.unfinished(partitions)
         return [one for one in found if self._is_for_us(one)] if self._is_shared else found
@@ -131,6 +142,15 @@ class WatchedLog:
 
     def document(self, execution_id: str) -> bytes:
         return self.inner.document(execution_id)
+
+    def kept(self, document: str | None = None) -> list[Kept]:
+        return self.inner.kept(document)
+
+    def keep(self, kept: Kept) -> None:
+        self.inner.keep(kept)
+
+    def drop_kept(self, document: str, kind: Kind | None = None, key: str | None = None) -> int:
+        return self.inner.drop_kept(document, kind, key)
 
     def ask(self, execution_id: str, what: str, payload: bytes = b"{}") -> None:
         self.inner.ask(execution_id, what, payload)

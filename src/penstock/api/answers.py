@@ -205,16 +205,124 @@ class ScheduleOut(Out):
     payload: dict[str, Any]
     context: str | None
     missed: str
+    overlap: str
+    deadline_s: float | None
     is_on: bool
     next_at: str | None
     fired_to: str | None = Field(description="all slots up to this time have been fired or let go")
     last_slot: str | None
     last_run: str | None
     last_error: str | None
+    running: list[str] = Field(description="its runs that are going")
+    waiting: int = Field(description="so many slots wait until they may run")
+    late: list[str] = Field(description="its slots that are open and past their deadline")
+
+
+class SlotOut(Out):
+    slot: str
+    state: str = Field(description="`due`, `queued`, `started`, `skipped`, `refused` or `missed`")
+    status: str = Field(description="the status of its run, else the state")
+    run: str | None
+    note: str | None
+    attempt: int = Field(description="how many runs of this slot were asked for")
+    backfill: str | None = Field(description="the backfill that asked for the last of them")
+    is_late: bool
+
+
+class SlotList(Out):
+    slots: list[SlotOut]
+
+
+class PlannedOut(Out):
+    slot: str
+    status: str | None = Field(description="of its last run, else what became of it; null when nothing did")
+    run: str | None
+    is_queued: bool
+    why: str | None = Field(description="why it is left out")
+
+
+class BackfillOut(Out):
+    schedule: str
+    backfill: str = Field(description="its name")
+    since: str
+    until: str
+    dry_run: bool
+    queued: int
+    slots: list[PlannedOut]
+
+
+class StoppedOut(Out):
+    schedule: str
+    stopped: int = Field(description="so many slots wait no more; what is running goes on")
 
 
 class ScheduleList(Out):
     schedules: list[ScheduleOut]
+
+
+class KeptOut(Out):
+    document: str
+    kind: str = Field(description="`value`, or `watermark` of a reader")
+    key: str
+    value: Any
+    run: str | None = Field(description="the run that set it; null when a person did")
+    changed_at: str
+    lost_run: str | None = Field(
+        description="a run whose value was not taken, because another run had changed it meanwhile"
+    )
+    lost_value: Any
+
+
+class KeptList(Out):
+    state: list[KeptOut]
+
+
+class DroppedOut(Out):
+    document: str
+    dropped: int
+
+
+class AlertOut(Out):
+    name: str
+    on: list[str]
+    schedule: str | None
+    document: str | None
+    label: str | None
+    mail_to: str | None
+    mail_from: str | None
+    smtp_host: str | None
+    smtp_port: int | None
+    smtp_security: str
+    url: str | None
+    auth: str | None
+    is_on: bool
+    created_at: str
+    delivered: int
+    pending: int
+    failed: int = Field(description="so many were given up after too many attempts")
+    last_error: str | None
+
+
+class AlertList(Out):
+    alerts: list[AlertOut]
+
+
+class AlertTested(Out):
+    name: str
+    status: str
+
+
+class DeliveryOut(Out):
+    about: str
+    event: dict[str, Any]
+    state: str = Field(description="`pending`, `delivered` or `failed`")
+    attempts: int
+    error: str | None
+    at: str
+
+
+class DeliveryList(Out):
+    deliveries: list[DeliveryOut]
 
 
 class HookOut(Out):
@@ -222,6 +330,7 @@ class HookOut(Out):
     path: str
     version: int | None
     payload: dict[str, Any]
+    context: str | None
     is_on: bool
     is_signed: bool
 

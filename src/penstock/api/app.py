@@ -6,7 +6,20 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.types import ASGIApp
 
-from penstock.api import catalog, errors, executions, fleet, health, histories, results, tokens, triggers
+from penstock.api import (
+    alerts,
+    backfills,
+    catalog,
+    errors,
+    executions,
+    fleet,
+    health,
+    histories,
+    kept_state,
+    results,
+    tokens,
+    triggers,
+)
 from penstock.api.backend import Backend
 from penstock.api.guard import Guard
 from penstock.api.readiness import Readiness
@@ -18,6 +31,7 @@ TAGS = [
     {"name": "history", "description": "What the log says about a run."},
     {"name": "documents", "description": "The catalog, and what can be asked about a document before it runs."},
     {"name": "triggers", "description": "Schedules and hooks, which start runs."},
+    {"name": "state", "description": "What documents keep between runs."},
     {"name": "fleet", "description": "Servers, workers, pools and leases."},
     {"name": "admin", "description": "Tokens and housekeeping."},
     {"name": "server", "description": "Health, figures and version of this server."},
@@ -47,7 +61,19 @@ def described(version: str) -> FastAPI:
         redirect_slashes=False,
     )
     errors.install(app)
-    for module in (executions, histories, catalog, triggers, fleet, tokens, health, results):
+    for module in (
+        executions,
+        histories,
+        catalog,
+        triggers,
+        backfills,
+        alerts,
+        kept_state,
+        fleet,
+        tokens,
+        health,
+        results,
+    ):
         app.include_router(module.routes)
     app.include_router(histories.streams)
     app.include_router(triggers.doors)

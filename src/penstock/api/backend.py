@@ -12,9 +12,10 @@ from starlette.requests import Request
 
 from penstock.api.errors import ApiError
 from penstock.api.readiness import Checks
+from penstock.kernel.values import JsonMap
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import KeptBlobs
-from penstock.ports.control import ControlStore, Scope
+from penstock.ports.control import Alert, ControlStore, Scope
 from penstock.ports.dispatch import Dispatch
 from penstock.ports.lines import LineStore
 from penstock.ports.log import EventLog, Header
@@ -76,6 +77,7 @@ class Backend:
     prune: Callable[[float, bool, bool], Awaitable[Pruned]]
     """`prune(older_than_s, keep_failed, dry_run)`."""
     wake_scheduler: Callable[[], None] = lambda: None
+    send_alert: Callable[[Alert, JsonMap, str], Awaitable[None]] | None = None
     is_loopback: bool = True
     """Only this machine can reach the server: then it is open for as long as there are no tokens."""
     no_auth: bool = False

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from fastapi import FastAPI
@@ -19,6 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from penstock.api.patterns import PATTERNS
 from penstock.kernel.errors import Damaged, PenstockError, Refused, Unavailable
 from penstock.ports.results import encode
 
@@ -126,9 +128,49 @@ def _of_request(error: RequestValidationError) -> ApiError:
     return ApiError(422, f"the request is not as it should be: {shown}{more}", problems=problems)
 
 
+_SENTENCES = {
+    "missing": "it is needed",
+    "extra_forbidden": "there is no such field",
+    "dict_type": "a mapping is wanted",
+    "list_type": "a list is wanted",
+    "string_type": "a text is wanted",
+    "bool_type": "`true` or `false` is wanted",
+    "int_type": "a whole number is wanted",
+    "int_parsing": "a whole number is wanted",
+    "int_from_float": "a whole number is wanted",
+    "float_type": "a number is wanted",
+    "float_parsing": "a number is wanted",
+    "bool_parsing": "`true` or `false` is wanted",
+    "finite_number": "a finite number is wanted",
+    "model_type": "a mapping is wanted",
+    "model_attributes_type": "a mapping is wanted",
+    "string_unicode": "it is not a text of valid characters",
+    "greater_than": "it must be more than {gt:g}",
+    "greater_than_equal": "it must be {ge:g} or more",
+    "less_than": "it must be less than {lt:g}",
+    "less_than_equal": "it must be {le:g} or less",
+}
+
+
 def _said(problem: Mapping[str, Any]) -> str:
-    message = str(problem.get("msg", "it is wrong"))
-    return message.removeprefix("Value error, ")
+    """What is wrong, in sentences of ours: those of the validator speak of its own schema."""
+    kind, context = str(problem.get("type")), problem.get("ctx") or {}
+    if kind in _SENTENCES:
+        return _SENTENCES[kind].format(**context)
+    if kind == "string_too_short":
+        least = context["min_length"]
+        return "it is empty" if least == 1 else f"it is too short: {least} characters are the least"
+    if kind == "string_too_long":
+        return f"it is too long: {context['max_length']} characters are the most"
+    if kind in ("literal_error", "enum"):
+        known = [one.strip(" '") for one in str(context["expected"]).replace(" or ", ", ").split(",")]
+        shown = str(problem.get("input"))[:100]
+        near = get_close_matches(shown, known, 1)
+        meant = f"; did you mean `{near[0]}`?" if near else ""
+        return f"it is one of {', '.join(f'`{one}`' for one in known)}, not `{shown}`{meant}"
+    if kind == "string_pattern_mismatch":
+        return PATTERNS.get(str(context["pattern"]), "it has characters that are not allowed here")
+    return str(problem.get("msg", "it is wrong")).removeprefix("Value error, ")
 
 
 def _where(place: Sequence[Any]) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
+from penstock.api.patterns import CATALOG_PATH, SLUG
 from penstock.ports.blobs import is_ref
 
 MOST_DEPTH = 64
@@ -37,11 +38,9 @@ def _no_deeper(value: dict[str, Any]) -> dict[str, Any]:
 
 Short = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_label)]
-CatalogPath = Annotated[
-    str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$", max_length=500)
-]
+CatalogPath = Annotated[str, StringConstraints(pattern=CATALOG_PATH, max_length=500)]
 """Names of folders and of the document, such as `sales/orders`."""
-Slug = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
+Slug = Annotated[str, StringConstraints(pattern=SLUG)]
 Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Payload = Annotated[dict[str, Any], AfterValidator(_no_deeper)]
 Seconds = Annotated[float, Field(ge=0, le=1e10)]
@@ -140,6 +139,62 @@ class PutSchedule(In):
     context: Short | None = None
     missed: Literal["all", "last", "none"] = "last"
     is_on: bool = True
+    overlap: Literal["allow", "skip", "queue", "cancel"] = Field(
+        "allow", description="what becomes of a slot while an earlier run of the schedule is still going"
+    )
+    deadline_s: Annotated[float, Field(gt=0, le=366 * 86_400)] | None = Field(
+        None, description="a run that has not ended so long after its slot is late"
+    )
+
+
+Moment = Annotated[str, StringConstraints(min_length=4, max_length=40)]
+
+
+class BackfillIn(In):
+    """Times without an offset are in the zone of the schedule; both ends are included, and `to` as a date means its whole day."""
+
+    since: Moment = Field(alias="from", description="a date or a time in the form of ISO 8601")
+    until: Moment = Field(alias="to")
+    which: Literal["all", "missing", "failed"] = "all"
+    at_once: Annotated[int, Field(ge=1, le=100)] = Field(
+        1, description="so many of its runs may be going at a time, if the schedule lets its runs overlap"
+    )
+    name: Short | None = Field(None, description="the same name again runs no slot twice; by default the period")
+    dry_run: bool = False
+
+
+Kind = Literal["value", "watermark"]
+
+
+class PutKept(In):
+    document: Annotated[str, StringConstraints(min_length=1, max_length=5000)]
+    key: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+    kind: Kind = "value"
+    value: Any = None
+
+    @field_validator("value")
+    @classmethod
+    def _plain(cls, value: Any) -> Any:
+        return _no_deeper({"value": value})["value"]
+
+
+class PutAlert(In):
+    on: Annotated[list[Literal["failed", "late", "missed"]], Field(min_length=1, max_length=3)]
+    schedule: Slug | None = Field(None, description="only of this schedule")
+    document: Short | None = Field(None, description="only of this document: its path in the catalog, or its file")
+    label: Short | None = Field(None, description="only of runs with this label")
+    mail_to: Short | None = Field(None, description="who gets a mail; or `url` for a webhook")
+    mail_from: Short | None = None
+    smtp_host: Short | None = None
+    smtp_port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    smtp_security: Literal["none", "starttls", "tls"] = "starttls"
+    url: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = Field(
+        None, description="a webhook, or `keychain:NAME` for one that is kept in the keychain"
+    )
+    auth: Short | None = Field(
+        None, description="an entry of the servers' keychain: of the mail server, or the secret that signs the webhook"
+    )
+    is_on: bool = True
 
 
 class PutHook(In):
@@ -150,6 +205,7 @@ class PutHook(In):
         None, description="requests must be signed with it; without one they need a token with the scope `run`"
     )
     is_on: bool = True
+    context: Short | None = Field(None, description="of a job: a group of its context")
 
 
 class AddToken(In):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import Path, Request
@@ -16,7 +17,7 @@ from penstock.api.errors import ApiError, from_refusal
 from penstock.api.routing import answer, errors, router
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import JsonMap
-from penstock.ports.control import HIDDEN, Hook, Missed, Schedule, Scope
+from penstock.ports.control import HIDDEN, PENDING, Hook, Missed, Overlap, Schedule, Scope, Slot, SlotState
 from penstock.ports.wire import iso
 from penstock.server.catalog import compiling
 from penstock.server.documents import Pinned
@@ -33,7 +34,9 @@ from penstock.server.hooks import (
 )
 from penstock.server.hosting import Submission
 from penstock.server.inputs import require_known
+from penstock.server.played import context_group
 from penstock.server.schedules import keep_schedule, next_slot
+from penstock.server.slots import iso as slot_iso
 
 routes = router("triggers", "/api")
 doors = router("triggers")
@@ -62,13 +65,14 @@ async def submit_filed(
     return await backend.hosting.submit(asked)
 
 
-def _check_filed(backend: Backend, path: str, version: int | None, payload: JsonMap) -> None:
+def _check_filed(backend: Backend, path: str, version: int | None, payload: JsonMap, context: str | None) -> None:
     try:
         net, _ = compiled(backend, backend.documents.filed(path, version))
     except Refused as error:
         raise ApiError(422, error.message, error.hint, code="no_such_document") from error
     try:
         require_known(net, payload)
+        context_group(net, context)
     except Refused as error:
         raise from_refusal(error, 422) from error
 
@@ -76,7 +80,7 @@ def _check_filed(backend: Backend, path: str, version: int | None, payload: Json
 # ---- schedules
 
 
-def schedule_json(schedule: Schedule, now: float) -> JsonMap:
+def schedule_json(schedule: Schedule, now: float, known: Sequence[Slot]) -> JsonMap:
     try:
         coming = next_slot(schedule, now)
     except Refused:
@@ -90,13 +94,22 @@ def schedule_json(schedule: Schedule, now: float) -> JsonMap:
         "payload": schedule.payload,
         "context": schedule.context,
         "missed": schedule.missed.value,
+        "overlap": schedule.overlap.value,
+        "deadline_s": schedule.deadline_s,
         "is_on": schedule.is_on,
         "next_at": _time(coming),
         "fired_to": _time(schedule.fired_to or None),
         "last_slot": _time(schedule.last_slot),
         "last_run": schedule.last_run,
         "last_error": schedule.last_error,
+        "running": [one.run for one in known if one.state is SlotState.STARTED],
+        "waiting": sum(one.state in PENDING for one in known),
+        "late": [slot_iso(one.at) for one in known if one.is_late],
     }
+
+
+def _open_slots(backend: Backend, name: str) -> list[Slot]:
+    return [one for one in backend.control.open_slots() if one.schedule == name]
 
 
 def _time(at: float | None) -> str | None:
@@ -106,8 +119,15 @@ def _time(at: float | None) -> str | None:
 @routes.get("/schedules", response_model=answers.ScheduleList, summary="List the schedules", dependencies=[READ])
 async def schedules(request: Request) -> Response:
     backend = backend_of(request)
-    found = await apart(backend.control.schedules)
-    return answer({"schedules": [schedule_json(one, backend.clock.now()) for one in found]})
+
+    def read() -> tuple[list[Schedule], list[Slot]]:
+        return backend.control.schedules(), backend.control.open_slots()
+
+    found, known = await apart(read)
+    of_each: dict[str, list[Slot]] = {one.name: [] for one in found}
+    for slot in known:
+        of_each.get(slot.schedule, []).append(slot)
+    return answer({"schedules": [schedule_json(one, backend.clock.now(), of_each[one.name]) for one in found]})
 
 
 @routes.get(
@@ -121,8 +141,8 @@ async def schedule(request: Request, name: Name) -> Response:
     backend = backend_of(request)
     found = await apart(lambda: backend.control.schedule(name))
     if found is None:
-        raise _no_such("schedule", name)
-    return answer(schedule_json(found, backend.clock.now()))
+        raise no_such("schedule", name)
+    return answer(schedule_json(found, backend.clock.now(), await apart(lambda: _open_slots(backend, name))))
 
 
 @routes.put(
@@ -144,15 +164,17 @@ async def put_schedule(request: Request, name: Name, asked: models.PutSchedule) 
         asked.context,
         Missed(asked.missed),
         asked.is_on,
+        overlap=Overlap(asked.overlap),
+        deadline_s=asked.deadline_s,
     )
-    await compiling(lambda: _check_filed(backend, asked.path, asked.version, asked.payload))
+    await compiling(lambda: _check_filed(backend, asked.path, asked.version, asked.payload, asked.context))
     now = backend.clock.now()
     try:
         kept = await apart(lambda: keep_schedule(backend.control, wanted, now))
     except Refused as error:
         raise from_refusal(error, 422) from error
     backend.wake_scheduler()
-    return answer(schedule_json(kept, now))
+    return answer(schedule_json(kept, now, await apart(lambda: _open_slots(backend, name))))
 
 
 @routes.delete(
@@ -166,7 +188,7 @@ async def put_schedule(request: Request, name: Name, asked: models.PutSchedule) 
 async def drop_schedule(request: Request, name: Name) -> Response:
     backend = backend_of(request)
     if not await apart(lambda: backend.control.drop_schedule(name)):
-        raise _no_such("schedule", name)
+        raise no_such("schedule", name)
     backend.wake_scheduler()
     return Response(status_code=204)
 
@@ -180,6 +202,7 @@ def hook_json(hook: Hook) -> JsonMap:
         "path": hook.path,
         "version": hook.version,
         "payload": hook.payload,
+        "context": hook.context,
         "is_on": hook.is_on,
         "is_signed": hook.secret is not None,
     }
@@ -202,7 +225,7 @@ def _hook(backend: Backend, name: str) -> Hook:
     """Without its secret, so that it can be shown where the key to that is not at hand."""
     found = next((one for one in backend.control.hooks() if one.name == name), None)
     if found is None:
-        raise _no_such("hook", name)
+        raise no_such("hook", name)
     return found
 
 
@@ -218,12 +241,14 @@ async def put_hook(request: Request, name: Name, asked: models.PutHook) -> Respo
     backend = backend_of(request)
 
     def kept() -> Hook:
-        _check_filed(backend, asked.path, asked.version, asked.payload)
+        _check_filed(backend, asked.path, asked.version, asked.payload, asked.context)
         secret = asked.secret
         if "secret" not in asked.model_fields_set:
             there = next((one for one in backend.control.hooks() if one.name == name), None)
             secret = HIDDEN if there is not None and there.secret is not None else None
-        return keep_hook(backend.control, Hook(name, asked.path, asked.version, secret, asked.payload, asked.is_on))
+        return keep_hook(
+            backend.control, Hook(name, asked.path, asked.version, secret, asked.payload, asked.is_on, asked.context)
+        )
 
     try:
         return answer(hook_json(await compiling(kept)))
@@ -242,7 +267,7 @@ async def put_hook(request: Request, name: Name, asked: models.PutHook) -> Respo
 async def drop_hook(request: Request, name: Name) -> Response:
     backend = backend_of(request)
     if not await apart(lambda: backend.control.drop_hook(name)):
-        raise _no_such("hook", name)
+        raise no_such("hook", name)
     return Response(status_code=204)
 
 
@@ -260,7 +285,7 @@ async def hooked(request: Request, name: Name) -> Response:
     backend = backend_of(request)
     found = await apart(lambda: backend.control.hook(name))
     if found is None:
-        raise _no_such("hook", name)
+        raise no_such("hook", name)
     if found.secret is None:
         given = request.headers.get("authorization", "")
         await admit(request, given[7:].strip() if given[:7].lower() == "bearer " else None, Scope.RUN)
@@ -279,7 +304,7 @@ async def hooked(request: Request, name: Name) -> Response:
 
 async def _started(backend: Backend, hook: Hook, payload: JsonMap, key: str | None) -> str:
     try:
-        return await submit_filed(backend, hook.path, hook.version, payload, None, key, f"hook:{hook.name}")
+        return await submit_filed(backend, hook.path, hook.version, payload, hook.context, key, f"hook:{hook.name}")
     except Refused as error:  # The sender can do nothing about it; whoever made the hook can.
         raise ApiError(409, f"hook `{hook.name}` cannot start a run: {error.message}", error.hint) from error
 
@@ -289,5 +314,5 @@ def _refused(error: Refused) -> ApiError:
     return ApiError(statuses.get(type(error), 422), error.message, error.hint)
 
 
-def _no_such(what: str, name: str) -> ApiError:
+def no_such(what: str, name: str) -> ApiError:
     return ApiError(404, f"there is no {what} `{name}`", f"`GET /api/{what}s` lists them")

@@ -190,6 +190,7 @@ def _what_runs(one: Parser) -> None:
         "--set", metavar="KEY=VALUE", action="append", default=[], help="a value of the workload; repeatable"
     )
     one.add_argument("--payload", metavar="JSON|@FILE", help="values of the workload as a JSON object")
+    one.add_argument("--context", metavar="NAME", help="of a job: a group of its context")
 
 
 def _schedule(parser: Parser) -> None:
@@ -198,22 +199,67 @@ def _schedule(parser: Parser) -> None:
         one.add_argument("cron", metavar="CRON", help="such as '0 6 * * 1-5' or '@daily'")
         _what_runs(one)
         one.add_argument("--zone", metavar="ZONE", default="UTC", help="the time zone it is read in (default UTC)")
-        one.add_argument("--context", metavar="NAME", help="of a job: a group of its context")
         one.add_argument(
             "--missed",
             choices=("all", "last", "none"),
             default="last",
             help="what becomes of slots that passed while nobody was there (default last)",
         )
+        one.add_argument(
+            "--overlap",
+            choices=("allow", "skip", "queue", "cancel"),
+            default="allow",
+            help="what becomes of a slot while an earlier run of the schedule is still going: both run, the slot is skipped, "
+            "it waits, or the earlier run is cancelled (default allow)",
+        )
+        one.add_argument(
+            "--deadline",
+            metavar="TIME",
+            type=duration,
+            help="a run that has not ended so long after its slot is late, such as `30m`",
+        )
+
+    def show(one: Parser) -> None:
+        _named(one)
+        one.add_argument("--limit", metavar="N", type=count, default=20, help="of its newest slots (default 20)")
 
     _actions(
         parser,
         add=("make or change a schedule", add),
         list=("the schedules, and when each fires next", None),
+        show=("a schedule, and what became of its slots", show),
         on=("let a schedule fire", _named),
         off=("keep a schedule from firing", _named),
         remove=("delete a schedule", _named),
     )
+
+
+def _backfill(parser: Parser) -> None:
+    parser.add_argument("name", metavar="SCHEDULE")
+    parser.add_argument(
+        "--from", dest="since", metavar="TIME", help="the first slot: a date or a time, in the zone of the schedule"
+    )
+    parser.add_argument("--to", dest="until", metavar="TIME", help="the last slot; of a date, the whole day")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--missing", action="store_true", help="only slots that never had a run")
+    which.add_argument("--failed", action="store_true", help="only slots whose last run did not complete")
+    parser.add_argument("--dry-run", action="store_true", help="only say which slots would run")
+    parser.add_argument(
+        "--at-once",
+        metavar="N",
+        type=count,
+        default=1,
+        help="so many of its runs may be going at a time, if the schedule has `--overlap allow` (default 1)",
+    )
+    parser.add_argument(
+        "--name", dest="label", metavar="NAME", help="the same name again runs no slot twice (default: the period)"
+    )
+    parser.add_argument("--detach", action="store_true", help="do not wait for the runs")
+    parser.add_argument("--stop", action="store_true", help="let the slots of its backfills wait no more; runs go on")
+    store(parser)
+    database(parser)
+    server(parser)
+    as_json(parser)
 
 
 def _hook(parser: Parser) -> None:
@@ -231,6 +277,70 @@ def _hook(parser: Parser) -> None:
         on=("let a hook start runs", _named),
         off=("keep a hook from starting runs", _named),
         remove=("delete a hook", _named),
+    )
+
+
+def _alert(parser: Parser) -> None:
+    def add(one: Parser) -> None:
+        _named(one)
+        one.add_argument(
+            "--on",
+            action="append",
+            required=True,
+            choices=("failed", "late", "missed"),
+            help="a run that failed, a slot past its deadline, a slot that nobody ran; repeatable",
+        )
+        one.add_argument("--schedule", metavar="NAME", help="only of this schedule")
+        one.add_argument("--document", metavar="PATH", help="only of this document of the catalog")
+        one.add_argument("--label", metavar="WORD", help="only of runs with this label")
+        where = one.add_mutually_exclusive_group(required=True)
+        where.add_argument("--mail", metavar="TO", help="by mail; several addresses with commas")
+        where.add_argument("--webhook", metavar="URL", help="a POST to this URL, or to that under `keychain:NAME`")
+        one.add_argument("--smtp", metavar="HOST[:PORT]", help="the mail server")
+        one.add_argument("--from", dest="sender", metavar="ADDRESS", help="the sender of the mail")
+        one.add_argument(
+            "--security", choices=("none", "starttls", "tls"), default="starttls", help="of the mail (default starttls)"
+        )
+        one.add_argument(
+            "--auth",
+            metavar="ENTRY",
+            help="of the server's keychain: user name and password of the mail server, or the secret that signs the webhook",
+        )
+
+    def deliveries(one: Parser) -> None:
+        _named(one)
+
+    _actions(
+        parser,
+        add=("make or change an alert", add),
+        list=("the alerts, and what became of them", None),
+        show=("what an alert has told, and what it has still to tell", deliveries),
+        test=("send a test now", _named),
+        rm=("delete an alert", _named),
+    )
+
+
+def _state(parser: Parser) -> None:
+    def document(one: Parser) -> None:
+        one.add_argument("document", metavar="DOCUMENT", help="a file, or a path in the catalog")
+
+    def keyed(one: Parser) -> None:
+        document(one)
+        one.add_argument("key", metavar="KEY", help="a name in `state`, or with `--watermark` a reader")
+        one.add_argument("value", metavar="VALUE", help="JSON, or else text")
+        one.add_argument("--watermark", action="store_true", help="what a reader has read up to")
+
+    def remove(one: Parser) -> None:
+        document(one)
+        one.add_argument("key", metavar="KEY", nargs="?", help="only this (default: all that it keeps)")
+        one.add_argument("--watermark", action="store_true", help="of a reader")
+
+    _actions(
+        parser,
+        list=("what all documents keep", None),
+        show=("what a document keeps, and which run set it", document),
+        set=("say what the next run is to begin with", keyed),
+        rm=("let a document keep something no more", remove),
     )
 
 
@@ -293,6 +403,24 @@ FLEET_COMMANDS: dict[str, Command] = {
     "workers": Command("who works, and on what", "workers", _workers),
     "catalog": Command("documents and projects that a server keeps by path and version", "catalog", _catalog),
     "schedule": Command("runs that start by the clock", "schedule", _schedule),
+    "backfill": Command(
+        "run slots of a schedule that are in the past",
+        "backfill",
+        _backfill,
+        more="The slots run in order on the server, each with its own time in `workload.event.slot`.",
+    ),
+    "alert": Command(
+        "tell people what went wrong, by mail or webhook",
+        "alert",
+        _alert,
+        more="Passwords and secrets are entries of the keychain on the servers: `penstock keychain set NAME`.",
+    ),
+    "state": Command(
+        "what documents keep from run to run",
+        "state",
+        _state,
+        more="Values that a playbook sets with `set: {state.x: …}`, and the watermarks of readers with `incremental`.",
+    ),
     "hook": Command("runs that start on a request from outside", "hook", _hook),
     "token": Command("who may ask a server for what", "token", _token),
     "prune": Command("delete old runs, and results that nothing refers to any more", "prune", _prune),

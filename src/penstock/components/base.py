@@ -87,7 +87,7 @@ class Call:
     play: Callable[..., Awaitable[Any]]
     """`await play(path, workload, return_step)`: a playbook as a child scope; its result."""
     play_job: Callable[..., Awaitable[Any]]
-    """`await play_job(path, context)`: a job as a child scope; `{status, globals, rows, outputs}`."""
+    """`await play_job(path, context, group)`: a job as a child scope; `{status, globals, rows, outputs}`."""
     progress: Callable[[str, int], None]
     """`progress(port, rows)`: so many rows so far, for the live view. Safe to call from any thread."""
     standing: Callable[[], JsonMap]
@@ -96,6 +96,8 @@ class Call:
     outputs: dict[str, Relation] = field(default_factory=dict)
     after: JsonMap = field(default_factory=dict)
     """After-variables of its own, beside NB_LINE and the rest that every component has."""
+    watermarks: Mapping[str, Json] = field(default_factory=dict)
+    """What the last completed run of the document has read up to, by the names of its readers."""
 
     def input(self, port: str = "input") -> Relation:
         """The one relation on a port."""

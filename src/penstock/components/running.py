@@ -74,6 +74,10 @@ async def _run(component: Component[Any], params: Any, call: Call) -> Any:
         await call.threads.run(_fill, component, missing, call)
     if call.declared:
         await call.threads.run(declared.hold, call)
+    if (asked := getattr(params, "incremental", None)) is not None:
+        from penstock.components import incremental
+
+        await call.threads.run(incremental.apply, asked, call)
     return result
 
 
@@ -93,6 +97,8 @@ def _elements(iterator: Iterator[Any], params: Any, call: Call) -> list[Any]:
 
 def wants_fusion(component: Component[Any], params: Any, connected: Iterable[str]) -> bool:
     """Can this use of a component be a stage of a larger query?"""
+    if getattr(params, "incremental", None) is not None:  # Its highest value has to be known.
+        return False
     return isinstance(component, (Relational, Sink)) and component.is_fusable(params, frozenset(connected))
 
 

@@ -11,7 +11,7 @@ from penstock.dialects.inline_secrets import without_secrets
 from penstock.kernel.net import Net
 from penstock.kernel.values import Json
 
-LATER = ("open_inputs",)
+LATER = ("open_inputs", "state")
 """Fields that nets did not always have: where they say nothing, a document keeps the digest it had before."""
 
 

@@ -66,6 +66,7 @@ FIELDS: dict[type[object], dict[str, str]] = {
         "lost": "The sub-job that starts over because whoever held it was lost.",
         "kept_components": "Of sub-jobs that start over for the sake of failed iterations, the components that stay as they are.",
         "rules": "The release of the rules that a job is decided by; 0 in logs of 0.1.",
+        "state": "What the document had kept from earlier runs: its values, and the watermarks of its readers.",
     },
     facts.ExecutionInterrupted: {"reason": "Why, such as the name of the signal.", "kind": "`playbook` or `job`."},
     facts.ExecutionResumed: {
@@ -79,6 +80,7 @@ FIELDS: dict[type[object], dict[str, str]] = {
         "kind": "`playbook` or `job`.",
         "exit_code": "The exit code that a job asks for itself, with `die`.",
         "failed_iterations": "Of a job: iterations that failed and whose iterator went on.",
+        "state": "What is kept for later runs, once the whole run has completed: each value before and after.",
     },
     facts.TokenCreated: {
         "step": "Where it goes.",

@@ -114,6 +114,7 @@ class JobNames:
         execution: JsonMap | None = None,
         after: Mapping[str, Json] | None = None,
         keychain: Mapping[str, Any] | None = None,
+        state: Mapping[str, Json] | None = None,
     ) -> None:
         self.context = context
         self.globals = globals
@@ -127,6 +128,8 @@ class JobNames:
             "execution": execution or {},
             "execution_id": (execution or {}).get("id", MISSING),
         }
+        if state is not None:
+            self.fixed["state"] = state
 
     def lookup(self, name: str) -> object:
         if name in self.fixed:

@@ -16,6 +16,7 @@ from penstock.kernel import facts
 from penstock.kernel.errors import Bug, Refused
 from penstock.kernel.evolve import Execution
 from penstock.kernel.facts import JOB_RULES, Body, Fact, RunEnded
+from penstock.kernel.kept import STATE, closed
 from penstock.kernel.net import FailureMode, Gate, Net, Node
 from penstock.kernel.places import ENTRY_PATH, Path, Place, after_all, event_name, next_paths, run_place
 from penstock.kernel.state import ExecutionState, RunState, Token, Unhandled
@@ -61,6 +62,7 @@ def opening(
     document: Json = None,
     continues: str | None = None,
     kept: list[str] | None = None,
+    state: Json = None,
 ) -> Fact:
     """The first fact of an execution scope. `continues` names a failed child of an earlier task run, whose place this takes;
     where that is a job, `kept` names the sub-jobs that stay as they ended there."""
@@ -76,6 +78,7 @@ def opening(
         net.kind,
         kept=kept or [],
         rules=JOB_RULES if net.kind == "job" else 0,
+        state=state,
     )
     return Fact(place.id, (*place.clock, (), 0), body)
 
@@ -288,7 +291,10 @@ class Decider:
         elif self.state.unhandled or stranded:
             status = "failed"
             error = _first_error(self.state.unhandled, stranded)
-        body = facts.ExecutionEnded(status, error)  # type: ignore[arg-type]
+        kept: Json = None
+        if status == "completed":
+            kept = closed(self.state.kept, self.state.ctx.values.get(STATE), {})
+        body = facts.ExecutionEnded(status, error, state=kept)  # type: ignore[arg-type]
         self._mark(body, at=after_all(self.state.top), cause=self._culprit())
 
     def _culprit(self) -> str | None:

@@ -11,6 +11,7 @@ from penstock.kernel import fanout as fanouts
 from penstock.kernel.errors import Bug
 from penstock.kernel.facts import Fact
 from penstock.kernel.flow.index import FlowIndex
+from penstock.kernel.kept import STATE, part
 from penstock.kernel.places import Place, child_place, run_place
 from penstock.kernel.state import (
     ExecutionState,
@@ -84,6 +85,9 @@ def _started(tree: Execution, fact: Fact, body: facts.ExecutionStarted, ts: floa
     state.document, state.trace_id = body.document, body.trace_id
     state.kind = body.kind
     state.continues = body.continues
+    state.kept = body.state
+    if body.kind == "playbook" and body.state is not None and body.continues is None:
+        state.ctx.values = {STATE: part(body.state, "values")}
     if body.kind == "job":
         from penstock.kernel.flow import evolve as flows
 

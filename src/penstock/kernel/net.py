@@ -359,6 +359,8 @@ class Net:
     """Context groups by name: each over the defaults, which are `workload`."""
     open_inputs: bool = False
     """`inputs: open`: a run may be given inputs that the document neither declares nor reads."""
+    state: JsonMap | None = None
+    """What the document keeps between runs, with the values of the first one; None when it declares nothing."""
     engine: JsonMap = field(default_factory=dict)
     """The data plane's settings: `engine`, `memory_limit`, `max_in_flight_rows`, `max_in_flight_bytes`, `threads`, `fuse`."""
 

@@ -219,6 +219,8 @@ class ExecutionState:
     """The task run, or the component, whose failed child this one goes on from."""
     failed_iterations: int = 0
     """Of a job that has ended."""
+    kept: Json = None
+    """What the document had kept from earlier runs."""
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from penstock.expr.job_names import GlobalsView, JobNames
 from penstock.kernel.flow.routing import element
 from penstock.kernel.flow.state import ComponentState, ContainerState
 from penstock.kernel.flow.views import View
+from penstock.kernel.kept import part
 from penstock.kernel.net import Node
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.leases import Setting, execution_view
@@ -31,6 +32,7 @@ def job_names(
         execution=execution_view(setting),
         after=after,
         keychain=keychain,
+        state=part(setting.scope.kept, "values") if setting.net.state is not None else None,
     )
 
 

@@ -109,6 +109,8 @@ class Caller:
     iteration: Any = None
     folder: Path | None = None
     """What the child's path is relative to, when that is not the folder of the setting."""
+    context: str | None = None
+    """Of a job: the group of its context that lies under the values it is given."""
 
 
 class JobReports(Protocol):

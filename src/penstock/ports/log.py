@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple, Protocol
 from zlib import crc32
 
 from penstock.kernel.errors import Refused
+from penstock.ports.kept_state import Change, Kept, Kind
 
 Status = Literal["running", "completed", "failed", "cancelled", "interrupted"]
 
@@ -108,8 +109,16 @@ class EventLog(Protocol):
         """Forget executions that ended (`ENDED`) before that time and have no live owner, the earliest first: their ids."""
         ...
 
-    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], status: Status | None = None) -> int:
-        """Hand entries over for writing, in order; gives a ticket. `status` changes the header in the same commit.
+    def append(
+        self,
+        execution_id: str,
+        epoch: int,
+        entries: Sequence[Entry],
+        status: Status | None = None,
+        changes: Sequence[Change] = (),
+    ) -> int:
+        """Hand entries over for writing, in order; gives a ticket. `status` changes the header in the same commit, `changes`
+        what documents keep between runs.
 
         To be called from one thread, that of the event loop; `entries` is the log's from then on and is not changed
         any more. What is wrong with an append is told by `durable`.
@@ -148,11 +157,27 @@ class EventLog(Protocol):
         """Executions whose label is `name`, or whose id begins with it, newest first."""
         ...
 
+    def submitted(self, key: str) -> str | None:
+        """The execution that was made under a submission key."""
+        ...
+
     def unfinished(self, partitions: Collection[int] | None = None) -> list[str]:
         """The ids of executions with status `running`, oldest first; with `partitions`, of those only."""
         ...
 
     def document(self, execution_id: str) -> bytes: ...
+
+    def kept(self, document: str | None = None) -> list[Kept]:
+        """What a document keeps between runs, or all do; by document, kind and key."""
+        ...
+
+    def keep(self, kept: Kept) -> None:
+        """Somebody says what a document is to keep."""
+        ...
+
+    def drop_kept(self, document: str, kind: Kind | None = None, key: str | None = None) -> int:
+        """A document keeps this no more, or nothing at all: how many values are gone."""
+        ...
 
     def ask(self, execution_id: str, what: str, payload: bytes = b"{}") -> None:
         """Leave a request for the owner, whoever that is."""

@@ -17,12 +17,14 @@ from penstock.dialects.reading import did_you_mean, listed
 from penstock.kernel.decide import Decider, opening
 from penstock.kernel.errors import Bug, PenstockError, Refused
 from penstock.kernel.facts import Fact, RunEnded
+from penstock.kernel.kept import opened
 from penstock.kernel.net import Net
 from penstock.kernel.places import ROOT, Place, child_place
 from penstock.kernel.state import ExecutionState, PipelineState
 from penstock.kernel.values import Json, JsonMap, merge_deeply
 from penstock.ports.blobs import BlobStore
 from penstock.ports.folders import address_of
+from penstock.ports.kept_state import document_key
 from penstock.ports.leases import Caller, Keys, Lease, Setting, Workforce
 from penstock.ports.results import loader, view
 from penstock.ports.undoing import unless_done
@@ -33,7 +35,7 @@ from penstock.server.driver import Driver
 from penstock.server.fanouts import FanoutDriver
 from penstock.server.inputs import require_known
 from penstock.server.judge import TemplateJudge
-from penstock.server.played import Played, asked_for
+from penstock.server.played import Played, asked_for, context_group
 from penstock.server.step_driver import ScopeDriver
 from penstock.server.stream import Stream
 
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from penstock.kernel.flow.state import ComponentState
 
 MAX_DEPTH = 32
+INCREMENTAL = "incremental"
+"""The parameter of readers that go on from where the last run ended."""
 FLUSH_S = 0.05
 
 
@@ -100,10 +104,19 @@ class ExecutionHost:
         net, _ = await self.documents.prepared(document)
         keys = await self._unlock(net, workload, document)
         workload = self._hidden(workload, keys)
-        self.record(opening(net, ROOT, workload, trace_id=trace_id))
+        state = await self._kept(net, document, ROOT)
+        self.record(opening(net, ROOT, workload, trace_id=trace_id, state=state))
         root = self._driver(document, net, workload, keys, self.stream.tree.root, None, 0, outputs, sample)
         await root.begin()
         return root
+
+    async def _kept(self, net: Net, document: Pinned, place: Place) -> Json:
+        """What the document has kept from earlier runs, over the values that it begins with; None when it keeps nothing."""
+        if net.state is None and not keeps_watermarks(net):
+            return None
+        name = document_key(document.file)
+        values, watermarks = await asyncio.to_thread(self.stream.kept, name)
+        return opened(name, {**(net.state or {}), **values}, watermarks)
 
     async def take_up_root(self, document: Pinned, outputs: tuple[str, ...] = ()) -> Driver:
         """The root of an execution whose state was folded from the log."""
@@ -347,16 +360,18 @@ class ExecutionHost:
             )
         if pinned_before is None:
             require_known(net, values)
-        given = pinned_before.workload if pinned_before else merge_deeply(net.workload, values)
+        group = context_group(net, caller.context) if pinned_before is None else {}
+        given = pinned_before.workload if pinned_before else merge_deeply(merge_deeply(net.workload, group), values)
         keys = await self._unlock(net, given, document)
         if known is None:
             given = self._hidden(given, keys)
             pinned = self.blobs.put([document.as_kept().to_bytes()], schema_hint={"type": "object"})
             kept = cast(Json, view(pinned, loader(self.blobs)))
             goes_on = going_on(self.stream.tree, before, net, place)
-            self.record(opening(net, place, given, parent=caller.run_id, document=kept, **goes_on))
-        state = self.stream.tree.executions[place.id]
-        return self._driver(document, net, given, keys, state, caller.iteration, depth, outputs), known is None
+            state = before.kept if before is not None else await self._kept(net, document, place)
+            self.record(opening(net, place, given, parent=caller.run_id, document=kept, state=state, **goes_on))
+        scope = self.stream.tree.executions[place.id]
+        return self._driver(document, net, given, keys, scope, caller.iteration, depth, outputs), known is None
 
     async def _document(self, place: Place, path: str, folder: Path, calling: Pinned | None) -> Pinned:
         """The document that a sub-playbook is pinned to when it starts."""
@@ -391,6 +406,10 @@ async def _undisturbed(work: Coroutine[Any, Any, None]) -> None:
         with suppress(asyncio.CancelledError):
             await asyncio.shield(task)
     task.result()
+
+
+def keeps_watermarks(net: Net) -> bool:
+    return any(INCREMENTAL in task.params for node in net.nodes.values() for task in node.tasks)
 
 
 async def _first_of(*events: asyncio.Event) -> None:

@@ -101,6 +101,7 @@ class ChildrenOut:
             lambda: lease.stop_reason,
             ask.get("iteration"),
             Path(folder) if folder else None,
+            ask.get("context"),
         )
         outputs = tuple(ask.get("outputs", ()))
         driver = await host.open_child(

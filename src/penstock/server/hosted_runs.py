@@ -13,7 +13,8 @@ from penstock.ports.results import loader
 from penstock.server.documents import Pinned, inputs_of, kept_of
 from penstock.server.fanout_results import gather_folded
 from penstock.server.fleet import FleetForce
-from penstock.server.runs import RunSummary, RunUnderWay, context_group
+from penstock.server.played import context_group
+from penstock.server.runs import RunSummary, RunUnderWay
 from penstock.server.step_driver import FINAL
 from penstock.server.stream import Stream
 

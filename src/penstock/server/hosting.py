@@ -22,9 +22,9 @@ from penstock.server.fleet import FleetForce
 from penstock.server.hosted_runs import HostedRun, NotFree
 from penstock.server.inputs import require_known
 from penstock.server.office import Office
-from penstock.server.played import ports_to_keep
+from penstock.server.played import context_group, ports_to_keep
 from penstock.server.reconciling import EVERY_S, Reconciling
-from penstock.server.runs import RunSummary, RunUnderWay, World, context_group
+from penstock.server.runs import RunSummary, RunUnderWay, World
 from penstock.server.take_overs import NOTE, TakeOver, Trials, idle_losses, notes_of, refusal, remove_notes, write_note
 
 RENEW_S = 3.0

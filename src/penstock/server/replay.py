@@ -18,8 +18,9 @@ from penstock.kernel.facts import (
     Fact,
     RunEnded,
 )
+from penstock.kernel.net import Net
 from penstock.kernel.places import Place
-from penstock.kernel.values import JsonMap
+from penstock.kernel.values import Json, JsonMap
 from penstock.ports.leases import PATIENT_TURNS, Caller, Lease
 from penstock.ports.results import encode
 from penstock.server.documents import Pinned
@@ -109,6 +110,11 @@ class ReplayHost(ExecutionHost):
         """The text it was pinned to; the file may have changed since, or be gone."""
         started, _ = self._record.openings[place.id]
         return Pinned.from_mapping(started.document)
+
+    async def _kept(self, net: Net, document: Pinned, place: Place) -> Json:
+        """As it was then."""
+        started, _ = self._record.openings[place.id]
+        return started.state
 
     # ---- turns
 

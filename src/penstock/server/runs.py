@@ -26,7 +26,7 @@ from penstock.server.documents import Documents, Pinned, inputs_of, kept_of
 from penstock.server.driver import Driver
 from penstock.server.executions import ExecutionHost
 from penstock.server.fanout_results import gather_folded
-from penstock.server.played import ports_to_keep
+from penstock.server.played import context_group, ports_to_keep
 from penstock.server.stream import Observer, Stream
 
 POLL_S = 0.2
@@ -298,18 +298,6 @@ class RunUnderWay:
         if self.force is not None:
             await self.world.dismiss(self.force)
         await self.world.log.release(self.execution_id)
-
-
-def context_group(net: Net, name: str | None) -> JsonMap:
-    if name is None:
-        return {}
-    if net.kind != "job":
-        raise Refused("`--context` is for jobs: a playbook has no context groups", hint="use `--payload` or `--set`")
-    if name not in net.contexts:
-        known = ", ".join(f"`{one}`" for one in net.contexts)
-        hint = f"its groups are {known}" if known else "it has no groups: `context: {groups: {NAME: {…}}}` makes one"
-        raise Refused(f"the job has no context group `{name}`", hint=hint)
-    return net.contexts[name]
 
 
 def summary_of(execution_id: str, state: ExecutionState, counts: Counter[str], events: int, now: float) -> RunSummary:

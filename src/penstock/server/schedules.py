@@ -5,6 +5,9 @@ slot. A server that dies between the two leaves the slot due, and whoever submit
 such document, a document with errors) is kept as `last_error`, and the slot is over. What is unavailable is as if no server had
 been there: the slot stays due, and counts as missed when it gets old.
 
+What became of a slot is written down. Where runs must not overlap, it is written down before anything is submitted, and the first
+decision stands: every server follows it. A slot that waits is submitted by whichever server sees first that it may run.
+
 A run finds out what it was started for in `workload.event`: `{schedule: NAME, slot: "2026-03-29T01:00:00Z"}`, laid over the
 payload of the schedule.
 """
@@ -13,25 +16,46 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
+from typing import Protocol
 
 from penstock.kernel.errors import PenstockError, Refused, Unavailable
 from penstock.kernel.values import JsonMap, merge_deeply
-from penstock.ports.control import ControlStore, Schedule
-from penstock.server.slots import Due, due, iso, next_slot, slots, upcoming
+from penstock.ports.control import ControlStore, Overlap, Schedule, Slot, SlotState
+from penstock.ports.log import Header
+from penstock.ports.results import encode
+from penstock.server.overlap import decided, in_turn, replaced, to_cancel
+from penstock.server.slots import Due, due, iso, let_go, next_slot, slots, upcoming
 
-__all__ = ["Due", "Scheduler", "Submit", "due", "keep_schedule", "next_slot", "slots", "upcoming"]
+__all__ = ["Due", "Runs", "Scheduler", "Submit", "due", "keep_schedule", "next_slot", "slots", "upcoming"]
 
 Submit = Callable[[str, int | None, JsonMap, str | None, str, str | None], Awaitable[str]]
 """`await submit(path, version, payload, context, key, label)` gives the id of the run; the same key again is the same run."""
 
+
+class Runs(Protocol):
+    """What a scheduler asks of the log."""
+
+    def header(self, execution_id: str) -> Header | None: ...
+
+    def ask(self, execution_id: str, what: str, payload: bytes = b"{}") -> None: ...
+
+    def submitted(self, key: str) -> str | None: ...
+
+
 LOOK_S = 5.0
 """Another server may change schedules at any time, so they are looked at this often at least."""
+QUEUE_LOOK_S = 1.0
+"""While slots wait for a run to end, they are looked at this often."""
 SUBMIT_S = 60.0
+KEPT_SLOTS = 100_000
+"""So many slots of a schedule are remembered; of older ones nobody knows whether they had a run."""
+TRIM_S = 3600.0
 AT_ONCE = 8
 """So many schedules submit at a time."""
 LONGEST_ERROR = 4000
@@ -55,8 +79,8 @@ def keep_schedule(control: ControlStore, schedule: Schedule, now: float) -> Sche
     return control.schedule(schedule.name) or schedule
 
 
-def key_of(name: str, slot: float) -> str:
-    return f"schedule:{name}:{iso(slot)}"
+def key_of(name: str, slot: float, attempt: int = 1) -> str:
+    return f"schedule:{name}:{iso(slot)}" + (f":{attempt}" if attempt > 1 else "")
 
 
 def payload_of(schedule: Schedule, slot: float) -> JsonMap:
@@ -81,6 +105,7 @@ class Scheduler:
         control: ControlStore,
         submit: Submit,
         now: Callable[[], float],
+        runs: Runs,
         *,
         report: Callable[[str, BaseException], None] | None = None,
         look_s: float = LOOK_S,
@@ -88,6 +113,7 @@ class Scheduler:
         self._control = control
         self._submit = submit
         self._now = now
+        self._runs = runs
         self._report = report
         self._look_s = look_s
         self._woken = asyncio.Event()
@@ -97,6 +123,8 @@ class Scheduler:
         """Name -> how long it pauses after a failure, and until when by the loop's clock."""
         self._quiet: dict[str, tuple[Schedule, float, float]] = {}
         """Name -> a schedule of which nothing is due from the one time until the other, as long as it says the same."""
+        self._cancelled: set[str] = set()
+        self._trimmed_at = -inf
 
     def wake(self) -> None:
         self._woken.set()
@@ -137,7 +165,9 @@ class Scheduler:
         """The schedules that have something to do, and for how long the others have nothing."""
         due_now: list[str] = []
         quiet: dict[str, tuple[Schedule, float, float]] = {}
-        for schedule in self._control.schedules():
+        known = self._control.schedules()
+        waits = self._look_at_slots(known, now)
+        for schedule in known:
             before, since, until = self._quiet.get(schedule.name, (None, now, now))
             if before == schedule and since <= now < until:
                 quiet[schedule.name] = (schedule, since, until)
@@ -152,7 +182,45 @@ class Scheduler:
             quiet[schedule.name] = (schedule, now, until)
         self._quiet = {name: said for name, said in quiet.items() if name not in due_now}
         first = min((until for schedule, _, until in quiet.values() if schedule.is_on), default=inf)
-        return due_now, min(first - now, self._look_s)
+        due_now += [name for name, is_due in waits.items() if is_due and name not in due_now]
+        return due_now, min(first - now, QUEUE_LOOK_S if waits else inf, self._look_s)
+
+    def _look_at_slots(self, schedules: Sequence[Schedule], now: float) -> dict[str, bool]:
+        """See which runs have ended or are late. The schedules with slots that wait, and whether it is the turn of any."""
+        if now - self._trimmed_at > TRIM_S:
+            self._trimmed_at = now
+            for schedule in schedules:
+                self._control.trim_slots(schedule.name, KEPT_SLOTS)
+        by_name: dict[str, list[Slot]] = defaultdict(list)
+        for slot in self._control.open_slots():
+            by_name[slot.schedule].append(slot)
+        self._cancelled &= {slot.run for known in by_name.values() for slot in known if slot.run is not None}
+        waits: dict[str, bool] = {}
+        for schedule in schedules:
+            known = [one for one in map(partial(self._seen, schedule, now), by_name[schedule.name]) if one.is_open]
+            if any(_is_waiting(schedule, one) for one in known):
+                waits[schedule.name] = bool(
+                    any(_is_waiting(schedule, one) and one.state is SlotState.DUE for one in known)
+                    or in_turn(schedule, known)
+                    or replaced(schedule, known)
+                    or any(one.run not in self._cancelled for one in to_cancel(schedule, known))
+                )
+        return waits
+
+    def _seen(self, schedule: Schedule, now: float, slot: Slot) -> Slot:
+        """A slot as the log shows it now."""
+        header = None if slot.run is None else self._runs.header(slot.run)
+        ended: str | None = None
+        until = now
+        if slot.state is SlotState.STARTED:
+            ended = "gone" if header is None else None if header.status == "running" else header.status
+            until = now if header is None or header.ended_at is None else header.ended_at
+        is_late = slot.is_late or is_late_at(schedule, slot, until)
+        if (ended, is_late) == (slot.ended, slot.is_late):
+            return slot
+        seen = replace(slot, ended=ended, is_late=is_late)
+        self._control.change_slot(seen)  # When another server was quicker, it has seen the same.
+        return replace(seen, revision=seen.revision + 1)
 
     def _tell(self, schedule: Schedule, error: str) -> None:
         if schedule.last_error != error:
@@ -181,8 +249,9 @@ class Scheduler:
             schedule, plan = await asyncio.to_thread(self._read, name, self._now())
             if schedule is None:
                 return True
+            await asyncio.to_thread(self._let_go, schedule, plan)
             for slot in plan.to_fire:
-                became = await self._submitted(schedule, slot)
+                became = await self._became(schedule, slot)
                 if not became.is_over:
                     await asyncio.to_thread(self._tell, schedule, became.error or "")
                     return False
@@ -194,7 +263,91 @@ class Scheduler:
                     return True
             if plan.fired_to != schedule.fired_to:
                 await asyncio.to_thread(self._control.fired, name, schedule.fired_to, plan.fired_to)
-            return True
+            return await self._fire_waiting(name)
+
+    def _let_go(self, schedule: Schedule, plan: Due) -> None:
+        """Write down the slots that nobody fired."""
+        for at in let_go(schedule, plan):
+            missed = Slot(schedule.name, at, SlotState.MISSED, note="missed: no server was there to run it")
+            there = self._control.claim_slot(missed)
+            if there.state is not SlotState.DUE:
+                continue
+            # Somebody decided that it runs, and was gone before that was written down; or could not have it accepted.
+            run = self._runs.submitted(key_of(schedule.name, at))
+            made = replace(missed, state=SlotState.STARTED, run=run, note=None) if run is not None else missed
+            self._control.change_slot(replace(made, revision=there.revision))
+
+    async def _became(self, schedule: Schedule, at: float) -> _Became:
+        """What becomes of a slot that is due."""
+        if schedule.overlap is Overlap.ALLOW:
+            became = await self._submitted(schedule, at)
+            if became.is_over:
+                await asyncio.to_thread(self._write, _slot_of(Slot(schedule.name, at, SlotState.DUE), became))
+            return became
+        return await self._follow(schedule, await asyncio.to_thread(self._decide, schedule, at))
+
+    def _decide(self, schedule: Schedule, at: float) -> Slot:
+        return self._control.claim_slot(decided(schedule, at, self._open(schedule)))
+
+    def _open(self, schedule: Schedule) -> list[Slot]:
+        """As the log shows them: a run that has just ended is in nobody's way."""
+        found = [one for one in self._control.open_slots() if one.schedule == schedule.name]
+        return [one for one in (self._seen(schedule, self._now(), slot) for slot in found) if one.is_open]
+
+    async def _follow(self, schedule: Schedule, slot: Slot) -> _Became:
+        """Do what was decided."""
+        if slot.state is not SlotState.DUE:
+            return _Became(run=slot.run, error=None if slot.run is not None else slot.note)
+        became = await self._submitted(schedule, slot.at, slot.attempt)
+        if became.is_over:
+            await asyncio.to_thread(self._write, _slot_of(slot, became))
+        return became
+
+    def _write(self, slot: Slot) -> None:
+        """A slot has its run, or an error. Another server may have written the same; or that it was missed, which it was not."""
+        there = self._control.claim_slot(slot)
+        if there.attempt == slot.attempt and there.state in (SlotState.DUE, SlotState.MISSED):
+            self._control.change_slot(replace(slot, revision=there.revision))
+
+    async def _fire_waiting(self, name: str) -> bool:
+        """Submit what has waited and may run now. False: it is to be tried again."""
+        while True:
+            schedule = await asyncio.to_thread(self._control.schedule, name)
+            if schedule is None:
+                return True
+            slot = await asyncio.to_thread(self._next_waiting, schedule)
+            if slot is None:
+                return True
+            became = await self._follow(schedule, slot)
+            await asyncio.to_thread(self._tell_last, name, slot.at, became)
+            if not became.is_over:
+                return False
+
+    def _next_waiting(self, schedule: Schedule) -> Slot | None:
+        """The next slot that is to be submitted, decided on for all servers."""
+        known = self._open(schedule)
+        for given_up in replaced(schedule, known):
+            self._control.change_slot(given_up)
+        for going in to_cancel(schedule, known):
+            if going.run is not None and going.run not in self._cancelled:
+                self._cancelled.add(going.run)
+                reason = f"schedule `{schedule.name}`: the next slot has come, and its runs must not overlap"
+                self._runs.ask(going.run, "cancel", encode({"reason": reason}))
+        for slot in known:
+            if slot.state is SlotState.DUE and slot.at <= schedule.fired_to:
+                return slot
+        for slot in in_turn(schedule, [one for one in known if one not in replaced(schedule, known)]):
+            begun = replace(slot, state=SlotState.DUE, note=None)
+            if self._control.change_slot(begun):
+                return replace(begun, revision=begun.revision + 1)
+        return None
+
+    def _tell_last(self, name: str, at: float, became: _Became) -> None:
+        """The schedule shows what became of its newest slot."""
+        there = self._control.schedule(name)
+        if there is not None and became.is_over and at >= (there.last_slot or 0.0):
+            before = there.fired_to
+            self._control.fired(name, before, before, slot=at, run=became.run, error=became.error)
 
     def _read(self, name: str, now: float) -> tuple[Schedule | None, Due]:
         schedule = self._control.schedule(name)
@@ -205,9 +358,9 @@ class Scheduler:
             schedule.name, schedule.fired_to, slot, slot=slot, run=became.run, error=became.error
         )
 
-    async def _submitted(self, schedule: Schedule, slot: float) -> _Became:
+    async def _submitted(self, schedule: Schedule, slot: float, attempt: int = 1) -> _Became:
         """Whatever is wrong with one schedule must not stop the others, so that every error is an answer here."""
-        key = key_of(schedule.name, slot)
+        key = key_of(schedule.name, slot, attempt)
         asked = self._submit(
             schedule.path, schedule.version, payload_of(schedule, slot), schedule.context, key, schedule.name
         )
@@ -223,6 +376,20 @@ class Scheduler:
         if error is None:
             return _Became(run=work.result())
         return _Became(error=_words(error), is_over=not isinstance(error, Unavailable))
+
+
+def is_late_at(schedule: Schedule, slot: Slot, time: float) -> bool:
+    """Is a slot that has not ended until then late? Those of a backfill never are: their time was over before they began."""
+    return schedule.deadline_s is not None and slot.backfill is None and time > slot.at + schedule.deadline_s
+
+
+def _is_waiting(schedule: Schedule, slot: Slot) -> bool:
+    return slot.state is SlotState.QUEUED or (slot.state is SlotState.DUE and slot.at <= schedule.fired_to)
+
+
+def _slot_of(slot: Slot, became: _Became) -> Slot:
+    state = SlotState.STARTED if became.run is not None else SlotState.REFUSED
+    return replace(slot, state=state, run=became.run, note=became.error)
 
 
 def _says(schedule: Schedule) -> Schedule:

@@ -48,7 +48,7 @@ ALIASES = {
 _EPOCH = datetime(1970, 1, 1)
 _DAY = 86_400.0
 # Beyond this the calendar comes to an end while the next slot is looked for.
-_LAST_MOMENT = 250_000_000_000.0
+LAST_MOMENT = 250_000_000_000.0
 
 
 class Due(NamedTuple):
@@ -96,6 +96,14 @@ def due(schedule: Schedule, now: float, grace_s: float = GRACE_S) -> Due:
     return Due(wanted, passed[-1])
 
 
+def let_go(schedule: Schedule, plan: Due) -> list[float]:
+    """The slots that `plan` passes over; the newest of them when there are very many. While a schedule is off it has none."""
+    if not schedule.is_on or schedule.fired_to <= 0.0:
+        return []
+    fired = set(plan.to_fire)
+    return [slot for slot in slots(schedule, schedule.fired_to, plan.fired_to) if slot not in fired]
+
+
 def timetable(schedule: Schedule) -> Timetable:
     """Refused when the expression or the time zone is not one."""
     return _timetable(schedule.cron, schedule.zone)
@@ -110,7 +118,7 @@ class Timetable:
 
     def forwards(self, after: float) -> Iterator[float]:
         """The slots after that moment."""
-        if after < _LAST_MOMENT:
+        if after < LAST_MOMENT:
             # When the clocks are set back within a day, what will be shown again begins earlier on the wall.
             shown = floor(after) + min(self._offset(after), self._offset(after + _DAY))
             for slot in self._in_order(CronSim(self.cron, _wall(shown)), 1):
@@ -119,7 +127,7 @@ class Timetable:
 
     def backwards(self, until: float) -> Iterator[float]:
         """The slots up to that moment, the newest first."""
-        if 0.0 <= until < _LAST_MOMENT:
+        if 0.0 <= until < LAST_MOMENT:
             shown = floor(until) + max(self._offset(until), self._offset(until - _DAY))
             for slot in self._in_order(CronSim(self.cron, _wall(shown + 1), reverse=True), -1):
                 if slot <= until:
@@ -215,3 +223,18 @@ def _zone(name: str) -> tzinfo:
 def iso(slot: float) -> str:
     """A slot as it is written: `2026-03-29T01:00:00Z`."""
     return datetime.fromtimestamp(slot, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def moment(text: str, zone: str, *, is_end: bool = False) -> float:
+    """A date or a time as people write it: `2026-03-29`, `2026-03-29T06:00`, `2026-03-29T06:00:00+02:00`. Without an offset it is
+    in `zone`. A date is its first moment; as the end of a period, its last."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+        if is_end and len(text.strip()) <= len("2026-03-29"):
+            found = found.replace(hour=23, minute=59, second=59)
+        return max((found if found.tzinfo is not None else found.replace(tzinfo=_zone(zone))).timestamp(), 0.0)
+    except (ValueError, OverflowError):
+        raise Refused(
+            f"`{text[:100]}` is not a date or a time",
+            "write `2026-03-29`, or `2026-03-29T06:00`, with `Z` or `+02:00` behind",
+        ) from None

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TypeAlias
 
 from penstock.kernel.evolve import Execution, evolve
-from penstock.kernel.facts import Fact
+from penstock.kernel.facts import ExecutionEnded, Fact
 from penstock.kernel.fanout import SETTLING, SHARDS, shards_settled
+from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock
+from penstock.ports.kept_state import Change, changes_of
 from penstock.ports.log import Entry, EventLog, Status
 from penstock.ports.results import Load
 from penstock.ports.wire import to_entry, to_fact
@@ -39,6 +42,8 @@ class Stream:
         self._epoch = epoch
         self._worker = worker
         self._gathered: list[Entry] = []
+        self._changes: dict[str, Json] = {}
+        """Scope -> what the end of an execution in it asks to be kept, once the run as a whole has completed."""
         self._ticket = 0
 
     def fold(self, load: Load) -> None:
@@ -76,6 +81,8 @@ class Stream:
 
     def _count(self, fact: Fact, kind: str) -> None:
         self.counts[kind] += 1
+        if isinstance(fact.body, ExecutionEnded):
+            self._changes[fact.scope] = fact.body.state
         if kind in SETTLING:
             self.counts[SHARDS] += shards_settled(fact.body)
 
@@ -94,7 +101,29 @@ class Stream:
     def flush(self, status: Status | None = None) -> None:
         if self._gathered or status is not None:
             entries, self._gathered = self._gathered, []
-            self._ticket = self._log.append(self._execution_id, self._epoch, entries, status)
+            changes = self.changes() if status == "completed" else []
+            self._ticket = self._log.append(self._execution_id, self._epoch, entries, status, changes)
+
+    def changes(self) -> list[Change]:
+        """What documents keep of this run, those of its children first. One after another of one document are one change."""
+        found: dict[tuple[str, str, str], Change] = {}
+        for state in self._changes.values():
+            for change in changes_of(state):
+                key = (change.document, change.kind, change.key)
+                before = found[key].before if key in found else change.before
+                found[key] = replace(change, before=before)
+        return list(found.values())
+
+    def kept(self, document: str) -> tuple[JsonMap, JsonMap]:
+        """What a document keeps: values and watermarks. What an earlier child of this run has set counts already."""
+        values: JsonMap = {}
+        watermarks: JsonMap = {}
+        for one in self._log.kept(document):
+            (values if one.kind == "value" else watermarks)[one.key] = one.value
+        for change in self.changes():
+            if change.document == document:
+                (values if change.kind == "value" else watermarks)[change.key] = change.after
+        return values, watermarks
 
     async def durable(self) -> None:
         self.flush()

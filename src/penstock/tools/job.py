@@ -13,6 +13,9 @@ from penstock.tools.base import Call, Tool
 class JobParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[str, Meta(description="A file relative to the calling one, or a name in the catalog.")]
     args: Annotated[dict[str, Any] | None, Meta(description="Laid over the job's `context`.")] = None
+    context_group: Annotated[
+        str | None, Meta(description="A group of the job's `context`, as `--context` names it; `args` go over it.")
+    ] = None
     outputs: Annotated[
         list[str] | None,
         Meta(
@@ -39,4 +42,5 @@ class JobTool(Tool[JobParams]):
 """
 
     async def run(self, params: JobParams, call: Call) -> object:
-        return await call.play(params.path, params.args or {}, None, tuple(params.outputs or ()))
+        outputs = tuple(params.outputs or ())
+        return await call.play(params.path, params.args or {}, None, outputs, params.context_group)

@@ -95,7 +95,7 @@ class NotifyTool(Tool[NotifyParams]):
 
     def __init__(self, resolve: Resolver = resolve_host) -> None:
         self._resolve = resolve
-        self._webhook = _Webhook(resolve)
+        self._webhook = Webhook(resolve)
 
     async def run(self, params: NotifyParams, call: Call) -> Success:
         _check(params)
@@ -169,7 +169,7 @@ class NotifyTool(Tool[NotifyParams]):
         )
 
 
-class _Webhook(HttpTool):
+class Webhook(HttpTool):
     def exchange_for(self, params: HttpParams, known: Identity) -> Exchange:
         from penstock.tools.http_exchange import Exchange
 

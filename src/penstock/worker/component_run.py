@@ -15,6 +15,7 @@ from penstock.expr.template import ExpressionError, render
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.flow.decide import Ended
 from penstock.kernel.flow.state import ERROR, ComponentState
+from penstock.kernel.kept import part
 from penstock.kernel.net import Link, Node
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.folders import base_of
@@ -77,8 +78,8 @@ class ComponentRun:
         desk, setting, component = self.crew.desk, self.setting, self.component
         place, task = component.place.id, self.node.tasks[0]
         lines = setting.lines.get((self.node.name, self.node.name), {})
-        part = self.node.part
-        declared = {port: schema_of(columns) for port, columns in (part.schemas if part else {}).items()}
+        schemas = self.node.part.schemas if self.node.part else {}
+        declared = {port: schema_of(columns) for port, columns in schemas.items()}
         return Call(
             self.node.name,
             component.name,
@@ -103,12 +104,15 @@ class ComponentRun:
             lambda line: desk.say(place, None, line),
             lambda line: desk.say(place, None, line),
             lambda path, values=None, return_step=None: self._play(path, values or {}, return_step, task.kind),
-            lambda path, values=None: self._play(path, values or {}, None, task.kind),
+            lambda path, values=None, group=None: self._play(path, values or {}, None, task.kind, group),
             lambda port, rows: desk.progress(place, port, rows),
             lambda: standing(self.flow),
+            watermarks=part(setting.scope.kept, "watermarks"),
         )
 
-    async def _play(self, path: str, values: Mapping[str, Any], return_step: str | None, kind: str) -> Any:
+    async def _play(
+        self, path: str, values: Mapping[str, Any], return_step: str | None, kind: str, group: str | None = None
+    ) -> Any:
         component, lease = self.component, self.lease
         caller = Caller(
             self.setting,
@@ -118,6 +122,7 @@ class ComponentRun:
             lambda: lease.stop_reason,
             iteration_of(component.region.container),
             base_of(self.folder, path),
+            group,
         )
         played = await self.reports.play(caller, path, dict(values), return_step)
         if played.status == "completed":

@@ -201,6 +201,7 @@ async def ask_to_play(
         "outputs": list(outputs),
         "iteration": caller.iteration,
         "folder": None if caller.folder is None else address_of(caller.folder),
+        "context": caller.context,
     }
     answer: Any = await teller.ask(what)
     kind, code = answer.get("kind", "playbook"), answer.get("exit_code")

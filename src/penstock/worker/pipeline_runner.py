@@ -210,9 +210,14 @@ class PipelineRunner:
         place = pipeline.place.id
 
         async def play(
-            path: str, workload: Mapping[str, Any], return_step: str | None = None, outputs: tuple[str, ...] = ()
+            path: str,
+            workload: Mapping[str, Any],
+            return_step: str | None = None,
+            outputs: tuple[str, ...] = (),
+            context: str | None = None,
         ) -> Any:
-            return _played(path, await self._play(pipeline, scope, path, dict(workload), return_step, outputs))
+            played = await self._play(pipeline, scope, path, dict(workload), return_step, outputs, context)
+            return _played(path, played)
 
         return Call(
             task.label,
@@ -243,6 +248,7 @@ class PipelineRunner:
         workload: JsonMap,
         return_step: str | None,
         outputs: tuple[str, ...] = (),
+        context: str | None = None,
     ) -> Any:
         around = scope.iter() if scope.element is not None else self.lease.setting.iter_parent
         lease = self.lease
@@ -253,6 +259,7 @@ class PipelineRunner:
             pipeline.children,
             lambda: lease.stop_reason,
             around,
+            context=context,
         )
         return await self.reports.play(caller, path, workload, return_step, outputs)
 

@@ -33,7 +33,7 @@ DONE = {"status": "completed", "globals": {"n": 1}, "rows": {"load": {"main": 3}
 def test_a_job_is_given_its_context_and_its_end_is_the_result() -> None:
     play = child(DONE)
     ran = run("run_job", {"path": "load.yaml", "context": {"country": "NL"}}, play_job=play)
-    assert play.calls == [("load.yaml", {"country": "NL"})]
+    assert play.calls == [("load.yaml", {"country": "NL"}, None)]
     assert (ran.result, ran.after) == (DONE, {"CHILD_STATUS": "completed", "CHILD_EXIT_CODE": 0})
     assert ran.globals == {}
 

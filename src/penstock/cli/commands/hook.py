@@ -13,7 +13,7 @@ from penstock.cli.layout import table
 from penstock.cli.output import put, put_json, say
 from penstock.remote.client import Client, at
 
-SAID = ("path", "version", "payload", "is_on")
+SAID = ("path", "version", "payload", "context", "is_on")
 
 
 def main(options: Namespace) -> int:
@@ -26,6 +26,7 @@ def _add(door: Client, options: Namespace) -> int:
         "path": options.path,
         "version": options.version,
         "payload": inputs.workload(options.payload, options.set),
+        "context": options.context,
     }
     if options.secret:
         asked["secret"] = _secret()

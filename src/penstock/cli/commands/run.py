@@ -38,8 +38,7 @@ def _run_here(options: Namespace) -> int:
     from penstock.library import Library
     from penstock.server.documents import Documents
     from penstock.server.inputs import require_known
-    from penstock.server.played import ports_to_keep
-    from penstock.server.runs import context_group
+    from penstock.server.played import context_group, ports_to_keep
 
     file = Path(options.file)
     payload = inputs.workload(options.payload, options.set)

@@ -24,6 +24,10 @@ class RunJobParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         dict[str, Any],
         Meta(description="Laid over the other job's `context`; the other job sees nothing else of this one."),
     ] = {}
+    context_group: Annotated[
+        str | None,
+        Meta(description="A group of the other job's `context`, as `--context` names it; `context` goes over it."),
+    ] = None
     check: Annotated[
         bool, Meta(description="The component fails when the job does. If false, the result says how the job ended.")
     ] = True
@@ -64,7 +68,7 @@ connections:
 
     async def run(self, params: RunJobParams, call: Call) -> JsonMap:
         try:
-            ended = await call.play_job(params.path, params.context)
+            ended = await call.play_job(params.path, params.context, params.context_group)
         except ToolFailure as failed:
             _remember(call, failed.detail)
             if params.check or "status" not in failed.detail:

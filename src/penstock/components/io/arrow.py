@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, PlanCall, Port
+from penstock.components.incremental import IncrementalParam
 from penstock.components.io import columns, files, placing, words
 from penstock.components.io.packages import import_module_or_fail
 from penstock.ports.rows import Relation, Schema
@@ -32,6 +33,7 @@ class ReadArrowParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     columns: Annotated[
         list[str], Meta(description="The columns to read, in this order; all of them when left out.")
     ] = []
+    incremental: IncrementalParam = None
 
 
 class ReadArrow(Action[ReadArrowParams]):

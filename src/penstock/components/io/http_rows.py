@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
 from penstock.components.flow.calls import tool_call, tool_failures
+from penstock.components.incremental import IncrementalParam
 from penstock.components.io import columns, words
 from penstock.components.io.http_pages import Page, Pagination, first_page, next_page
 from penstock.data.untyped import NOTHING, UNKNOWN_COLUMNS
@@ -62,6 +63,7 @@ class HttpRowsParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         bool | str, Meta(description="Check the server's certificate; or the file of those to trust.")
     ] = True
     max_page_bytes: Annotated[int, Meta(gt=0, description="The largest answer that is accepted.")] = 104_857_600
+    incremental: IncrementalParam = None
 
 
 class HttpRows(Action[HttpRowsParams]):

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import ComponentFailure, Mistake, PlanCall, Port, Relational, Sink
+from penstock.components.incremental import IncrementalParam
 from penstock.components.io import columns, files, words
 from penstock.ports.rows import Column, Copy, Schema, SqlText
 
@@ -30,6 +31,7 @@ class ReadParquetParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True
     ] = False
     partitions: Annotated[bool, Meta(description="Folders such as `year=2024` in the path are columns, too.")] = False
     file_column: words.FileColumn = None
+    incremental: IncrementalParam = None
 
 
 class ReadParquet(Relational[ReadParquetParams]):

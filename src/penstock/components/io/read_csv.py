@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, Relational
+from penstock.components.incremental import IncrementalParam
 from penstock.components.io import columns, files, words
 from penstock.components.io.csv_shape import Group, Layout, all_names, grouped, has_mixed_ends, inferred, recode
 from penstock.components.io.text_types import Notation
@@ -78,6 +79,8 @@ class ReadCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             sample=self.sample,
             notation=notation,
         )
+
+    incremental: IncrementalParam = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
+from penstock.components.incremental import IncrementalParam
 from penstock.components.io import columns, files, words
 from penstock.components.io.csv_shape import distinct
 from penstock.components.io.packages import import_module_or_fail
@@ -58,6 +59,7 @@ class ReadExcelParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ] = []
     types: words.Types = {}
     on_error: words.OnError = "fail"
+    incremental: IncrementalParam = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, Relational
+from penstock.components.incremental import IncrementalParam
 from penstock.components.io import columns, files, json_shape, words
 from penstock.components.io.json_shape import Manner, Reading
 from penstock.components.io.rejects import REJECTED
@@ -45,6 +46,7 @@ class ReadJsonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     )
     max_object_bytes: Annotated[int, Meta(ge=1, description="The largest object that is accepted.")] = 16_777_216
     on_error: words.OnError = "fail"
+    incremental: IncrementalParam = None
 
 
 def settle(params: ReadJsonParams, call: PlanCall | Call) -> Reading:

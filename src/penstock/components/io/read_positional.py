@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
+from penstock.components.incremental import IncrementalParam
 from penstock.components.io import columns, files, text_file, words
 from penstock.components.io.rejects import REJECTED
 from penstock.components.io.text_types import Notation
@@ -42,6 +43,7 @@ class ReadPositionalParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=T
         bool, Meta(description="A line that ends too early is filled up with blanks, as many programs cut them off.")
     ] = True
     on_error: words.OnError = "fail"
+    incremental: IncrementalParam = None
 
 
 def placed(given: list[PositionalColumn]) -> list[tuple[PositionalColumn, int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
@@ -11,7 +12,11 @@ from msgspec import Meta
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
 from penstock.components.flow.calls import tool_failures
 from penstock.components.flow.databases import Auth, Bindings, Connection
+from penstock.components.incremental import IncrementalParam, bound_of
 from penstock.ports.rows import Relation, Schema
+from penstock.tools.sql.lexer import Dialect
+from penstock.tools.sql.names import quote_all, quote_table
+from penstock.tools.transfer_params import DatabaseFileSource
 
 
 class ReadSqlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -30,6 +35,7 @@ class ReadSqlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     params: Bindings = None
     batch_size: Annotated[int, Meta(ge=1, description="Rows fetched at a time.")] = 10_000
     connect_timeout: Annotated[float, Meta(gt=0, description="Seconds to wait for the server to answer.")] = 10.0
+    incremental: IncrementalParam = None
 
 
 class ReadSql(Action[ReadSqlParams]):
@@ -43,6 +49,9 @@ class ReadSql(Action[ReadSqlParams]):
     Types are those of the database; a `numeric` without a width gets the scale that its values need. SQLite, where
     any value may stand in any column, gives the declared type when all values agree with it. Columns are known before
     the run only when the component's `schema` declares them, and are then cast to it.
+
+    With `incremental` the database itself leaves out the rows that were read before; SQLite, whose times are texts of
+    any form, is read whole.
     """
 
     type = "read_sql"
@@ -96,7 +105,6 @@ connections:
     async def run(self, params: ReadSqlParams, call: Call) -> None:
         from penstock.components.io import sql_place, sql_sources
         from penstock.tools.sql.blocking import Stop, interruptible
-        from penstock.tools.transfer_params import DatabaseFileSource
         from penstock.tools.transfer_sources import statement_of
 
         for mistake in self.check(params, {}, PlanCall(call.folder, call.connected)):
@@ -104,6 +112,8 @@ connections:
         place = sql_place.where(params.connection, params.auth, call, params.connect_timeout)
         with tool_failures():
             source = DatabaseFileSource(table=params.table, query=params.query, params=params.params)
+            if params.incremental is not None:
+                source = _narrowed(source, params, place.dialect, call)
             statement = statement_of(source, place.dialect, params.columns or None, place.call)
             files = await sql_place.opened_files(place, create=False)
 
@@ -118,3 +128,24 @@ connections:
             else:
                 rows = await interruptible(place.call, work)
         call.put("main", rows)
+
+
+# Numbers, dates and times as a watermark is kept: nothing in them has a meaning of its own in any SQL.
+_PLAIN = re.compile(r"[0-9][0-9T:.+-]*\Z")
+
+
+def _narrowed(source: DatabaseFileSource, params: ReadSqlParams, dialect: Dialect, call: Call) -> DatabaseFileSource:
+    """Let the database leave out what was read before, where it compares as the engine does: it is compared again there.
+    SQLite keeps times as texts of any form, so it is read whole."""
+    assert params.incremental is not None
+    bound = bound_of(params.incremental, call)
+    if bound is None or dialect is Dialect.SQLITE or not _PLAIN.match(str(bound)):
+        return source
+    literal = str(bound) if isinstance(bound, int | float) else f"'{bound}'"
+    inner = (source.query or "").rstrip().rstrip(";")
+    if source.table is not None:
+        columns = quote_all(params.columns, dialect) if params.columns else "*"
+        inner = f"SELECT {columns} FROM {quote_table(source.table, dialect)}"
+    column = quote_all([params.incremental.column], dialect)
+    text = f"SELECT * FROM (\n{inner}\n) AS rows_so_far WHERE {column} > {literal}"
+    return msgspec.structs.replace(source, table=None, query=text)

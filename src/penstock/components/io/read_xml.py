@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
+from penstock.components.incremental import IncrementalParam
 from penstock.components.io import columns, files, words
 from penstock.components.io.csv_shape import distinct
 from penstock.components.io.rejects import REJECTED
@@ -55,6 +56,7 @@ class ReadXmlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     decimal: words.Decimal = "."
     thousands: words.Thousands = None
     on_error: words.OnError = "fail"
+    incremental: IncrementalParam = None
 
 
 class ReadXml(Action[ReadXmlParams]):

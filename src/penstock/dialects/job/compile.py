@@ -165,7 +165,8 @@ def _names(draft: JobDraft, context: Mapping[str, Any] | None) -> Names:
     if draft.is_joblet:
         return Names(None, keychain)
     groups = (name for group in draft.contexts.values() for name in group)
-    return Names(frozenset((*draft.context, *groups, *(context or ()))), keychain)
+    kept = ("state",) if draft.state is not None else ()
+    return Names(frozenset((*draft.context, *groups, *(context or ()), *kept)), keychain)
 
 
 def _keychain(draft: JobDraft, joblets: Joblets) -> list[JsonMap]:

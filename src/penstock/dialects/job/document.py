@@ -44,6 +44,10 @@ def read_document(
         _read_joblet(reading, root, draft, text)
     else:
         draft.config = read_config(reading, root)
+        state = reading.mapping(root.get("state"), "`state`")
+        if state is not None:
+            draft.state = _map(state)
+            reading.warn_unrendered(state, "`state`")
     components = root.get("components")
     if components is None or components.is_null or not (components.items or components.entries or components.value):
         place = root.place if components is None else root.keys["components"]

@@ -128,6 +128,7 @@ class JobDraft:
     metadata: JsonMap = field(default_factory=dict)
     context: JsonMap = field(default_factory=dict)
     contexts: dict[str, JsonMap] = field(default_factory=dict)
+    state: JsonMap | None = None
     keychain: list[JsonMap] = field(default_factory=list)
     config: Config = field(default_factory=Config)
     components: dict[str, ComponentDraft] = field(default_factory=dict)

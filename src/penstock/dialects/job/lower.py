@@ -95,6 +95,7 @@ class _Lowering:
                 aborts=config.aborts,
                 contexts=self.draft.contexts,
                 open_inputs=config.open_inputs,
+                state=self.draft.state,
                 engine=config.engine.as_json(),
             )
         )

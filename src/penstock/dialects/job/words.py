@@ -76,7 +76,17 @@ SCOPES: dict[str, Scope] = {
     "job": Scope(
         "job",
         "A job: components joined by data links, which carry rows, and control links, which say what runs when.",
-        _ordered("Job", {"job_config": Word("How the job should run.", ref("job_config"))}),
+        _ordered(
+            "Job",
+            {
+                "state": Word(
+                    "What is kept from run to run, with the values of the first run: read as `{{ state.name }}`, and set with "
+                    "`penstock state set`.",
+                    MAPPING,
+                ),
+                "job_config": Word("How the job should run.", ref("job_config")),
+            },
+        ),
     ),
     "joblet": Scope(
         "joblet",

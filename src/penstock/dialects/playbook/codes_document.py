@@ -13,6 +13,16 @@ workflow:
     tool: { kind: noop }
 """
 
+_KEEPING = """\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: { name: hello }
+state: { cursor: 0 }
+workflow:
+  - step: start
+    tool: { kind: noop, set: { state.cursor: 5 } }
+"""
+
 DOCUMENT = {
     "P0001": CodeDoc(
         "the document is not a mapping",
@@ -23,10 +33,25 @@ DOCUMENT = {
     ),
     "P0002": CodeDoc(
         "a section that a playbook does not have",
-        "The root has `apiVersion`, `kind`, `metadata`, `keychain`, `executor`, `workload`, `workflow`, `workbook`, no others.",
+        "The root has `apiVersion`, `kind`, `metadata`, `keychain`, `executor`, `workload`, `state`, `workflow` and `workbook`.",
         "Correct the spelling, or move what it holds to where it belongs.",
         _MINIMAL + "workflows: []\n",
         _MINIMAL,
+    ),
+    "P0830": CodeDoc(
+        "what is kept between runs is not declared",
+        "`state` at the root names what the playbook keeps from run to run, with the values of the first run; a name that it "
+        "does not have is a slip.",
+        "Correct the spelling, or add the name to `state`.",
+        _KEEPING.replace("{ cursor: 0 }", "{ cursr: 0 }"),
+        _KEEPING,
+    ),
+    "P0831": CodeDoc(
+        "`state` is written, and nothing is kept",
+        "Without `state` at the root, `state.x` is a key like any other, and is gone when the run has ended.",
+        "Declare what is kept in `state`; or write `ctx.state.x` if it is for this run only.",
+        _KEEPING.replace("state: { cursor: 0 }\n", ""),
+        _KEEPING,
     ),
     "P0003": CodeDoc(
         "the version of the language is missing",

@@ -32,6 +32,11 @@ def read_document(reading: Reading, root: SourceNode, file: str) -> tuple[Playbo
     if workload is not None:
         draft.workload = as_map(workload)
         reading.warn_unrendered(workload, "`workload`")
+    state = reading.mapping(root.get("state"), "`state`")
+    if state is not None:
+        draft.state = as_map(state)
+        reading.state = frozenset(draft.state)
+        reading.warn_unrendered(state, "`state`")
     for entry in read_keychain(reading, root.get("keychain")):
         draft.keychain.append(as_map(entry))
         draft.keychain_sites.append(Site(entry, Where.KEYCHAIN))

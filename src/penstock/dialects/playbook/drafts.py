@@ -173,6 +173,7 @@ class PlaybookDraft:
     place: Place
     metadata: JsonMap = field(default_factory=dict)
     workload: JsonMap = field(default_factory=dict)
+    state: JsonMap | None = None
     keychain: list[JsonMap] = field(default_factory=list)
     keychain_sites: list[Site] = field(default_factory=list)
     executor: ExecutorDraft = field(default_factory=ExecutorDraft)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from penstock.dialects.playbook.drafts import PlaybookDraft, StepDraft, TaskDraft, Where
 from penstock.dialects.playbook.sugar import author_name
+from penstock.kernel.kept import STATE
 from penstock.kernel.net import Writes
 from penstock.kernel.values import JsonMap
 
@@ -117,6 +118,8 @@ class Definitions:
             for edge in step.edges:
                 self.args.setdefault(edge.target, set()).update(edge.args)
             self.args.setdefault(step.name, set()).update(step.joins)
+        if self.draft.state is not None:
+            ctx.add(STATE)
         self.everywhere = Known(
             workload=self.draft.workload,
             ctx=frozenset(ctx),

@@ -29,6 +29,7 @@ def lowered(draft: PlaybookDraft, pipelines: Pipelines, entry: str, describe: De
             entry=entry,
             nodes=nodes,
             workload=draft.workload,
+            state=draft.state,
             keychain=tuple(draft.keychain),
             limits=executor.limits,
             failure=executor.failure,

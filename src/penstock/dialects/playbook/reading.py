@@ -39,6 +39,8 @@ class Reading(Reader[ToolDescription]):
     def __init__(self, findings: Findings, catalog: ToolCatalog) -> None:
         super().__init__(findings, catalog)
         self.catalog = catalog
+        self.state: frozenset[str] | None = None
+        """What the document keeps between runs; None when it declares nothing."""
 
     def unknown_word(self, node: SourceNode, key: str, scope_name: str) -> None:
         """Words of other days are refused with what replaces them; in an open scope a near miss is still worth a warning."""

@@ -28,6 +28,11 @@ ROOT = Scope(
         "keychain": Word("The secrets this playbook needs, by name.", list_of(ref("keychain"))),
         "executor": Word("How the engine should run it: limits, failure mode, durability.", ref("executor")),
         "workload": Word("Default inputs. A payload is merged over them; nothing changes them during a run.", MAPPING),
+        "state": Word(
+            "What is kept from run to run, with the values of the first run: read as `{{ state.name }}`, written with `set: "
+            "{state.name: …}`, kept when the run completes.",
+            MAPPING,
+        ),
         "workflow": Word("The steps.", list_of(ref("step"), 1), required=True),
         "workbook": Word("Named tasks that steps call with `kind: workbook`.", ref("workbook")),
     },

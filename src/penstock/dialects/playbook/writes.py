@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from penstock.dialects.playbook.drafts import Shared, Site, Where
 from penstock.dialects.playbook.overlay import merged
-from penstock.dialects.playbook.reading import Reading
+from penstock.dialects.playbook.reading import Reading, did_you_mean
 from penstock.dialects.playbook.shared import SharedWrites, read_shared
 from penstock.dialects.problems import Place
 from penstock.dialects.source import SourceNode, to_json
+from penstock.kernel.kept import STATE
 from penstock.kernel.net import Writes
 from penstock.kernel.values import JsonMap, Template
 
@@ -55,12 +56,33 @@ def read_arc_set(reading: Reading, node: SourceNode | None, sites: list[Site]) -
         head, _, rest = key.partition(".")
         if head == "ctx" and rest:
             ctx[rest] = to_json(value)
+        elif head == STATE and rest and _is_kept(reading, rest, mapping.keys[key], "the args of the token"):
+            ctx[key] = to_json(value)
         elif head == "shared" and rest:
             _refuse_shared(reading, "an arc", mapping.keys[key])
         else:
             path = rest if head in ("args", "iter") and rest else key
             args = merged(args, _nested(path, to_json(value)))
     return Writes(ctx=ctx), args
+
+
+def _is_kept(reading: Reading, path: str, place: Place, otherwise: str) -> bool:
+    """Does a key `state.…` name what the document keeps between runs? In one that keeps nothing it is a key like any other."""
+    name = path.partition(".")[0]
+    if reading.state is None:
+        hint = (
+            f"declare it: `state: {{{name}: null}}` at the root; or write `ctx.state.{path}` if it is for this run only"
+        )
+        message = (
+            f"`state.{path}` goes into {otherwise}, for this run only: the document does not say that it keeps anything"
+        )
+        reading.findings.warning("P0831", message, place, hint=hint)
+        return False
+    if name not in reading.state:
+        hint = f"declare it with the value of the first run: `state: {{{name}: null}}`"
+        label = did_you_mean(name, reading.state)
+        reading.findings.error("P0830", f"`state` does not declare `{name}`", place, label=label, hint=hint)
+    return True
 
 
 def _refuse_templates(reading: Reading, mapping: SourceNode) -> None:
@@ -119,6 +141,8 @@ def _split(
             )
         elif head in targets and rest:
             targets[head][rest] = to_json(value)
+        elif head == STATE and rest and _is_kept(reading, rest, mapping.keys[key], f"`{bare}`"):
+            writes.ctx[key] = to_json(value)
         elif head == "shared" and rest:
             if shared is None:
                 _refuse_shared(reading, "a step", mapping.keys[key])

@@ -33,6 +33,8 @@ class ExecutionStarted:
     """Of sub-jobs that start over only because iterations in them failed: the components that stay as they are (D60)."""
     rules: int = 0
     """The release of the rules that a job is decided by, so that an older log is resumed and replayed as it began."""
+    state: Json = None
+    """What the document had kept from earlier runs; None when it keeps nothing."""
 
 
 @frozen
@@ -64,3 +66,5 @@ class ExecutionEnded:
     """What the process is to exit with, where the document asks for a code of its own (D38)."""
     failed_iterations: int = 0
     """Of a job: iterations that failed and whose iterator went on (D60)."""
+    state: Json = None
+    """What is kept for later runs once the whole run has completed: kind -> key -> [before, after]."""

@@ -9,6 +9,7 @@ from penstock.kernel.flow import iterating, joining, resuming, routing
 from penstock.kernel.flow.ending import Ended
 from penstock.kernel.flow.scene import Scene
 from penstock.kernel.flow.state import ERROR, OK, SKIPPED, ComponentState, RegionState, dying, failed_iterations
+from penstock.kernel.kept import closed, part
 from penstock.kernel.net import On, Opening, Region
 from penstock.kernel.places import event_name
 from penstock.kernel.values import Json
@@ -106,5 +107,8 @@ def _end(flow: Flow) -> None:
         status, error, exit_code = "failed", routing.with_component(dead), dead.exit_code or 1
     elif failed:
         status, error = "failed", routing.first_error(failed)
-    body = facts.ExecutionEnded(status, error, "job", exit_code, failed_iterations(flow.root))
+    kept: Json = None
+    if status == "completed":
+        kept = closed(flow.state.kept, part(flow.state.kept, "values"), flow.root.marks)
+    body = facts.ExecutionEnded(status, error, "job", exit_code, failed_iterations(flow.root), kept)
     flow.mark(body, at=(len(flow.net.containers[""].regions),))

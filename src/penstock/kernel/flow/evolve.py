@@ -26,6 +26,7 @@ from penstock.kernel.flow.state import (
     with_inside,
 )
 from penstock.kernel.flow.views import View, Written, exported, joined
+from penstock.kernel.kept import WATERMARK, WATERMARK_KEY, mark
 from penstock.kernel.places import Place
 
 __all__ = ["FlowIndex", "continue_in", "evolve", "open_root", "restart"]
@@ -81,6 +82,8 @@ def _subjob_ended(index: FlowIndex, fact: Fact, body: facts.SubjobEnded, ts: flo
     region.status, region.error = STATUSES[body.status], body.error
     count(region, fact)
     container = region.container
+    if region.status == OK:
+        mark(container.marks, region.marks)
     if container.handlers:
         container.handlers -= 1
         if region.status == ERROR and container.status == OK:
@@ -158,10 +161,23 @@ def _component_ended(index: FlowIndex, fact: Fact, body: facts.ComponentEnded, t
         index.containers.pop(component.inside.id, None)
     if body.dies:
         _note_death(component)
+    if component.status == OK:
+        _note_watermarks(component, body)
     after = body.after if body.result is None else {**body.after, "RESULT": body.result}
     component.view.set_after(_bare(component), after)
     if component.iterator is not None:
         component.iterator.gathered.clear()
+
+
+def _note_watermarks(component: ComponentState, body: facts.ComponentEnded) -> None:
+    """They count for its sub-job; those of iterations and joblets that ended OK count for the component that ran these."""
+    marks = component.region.marks
+    if component.iterator is not None:
+        mark(marks, component.iterator.marks)
+    if component.inside is not None:
+        mark(marks, component.inside.marks)
+    if WATERMARK in body.after:
+        mark(marks, {str(body.after.get(WATERMARK_KEY)): body.after[WATERMARK]})
 
 
 def _note_death(component: ComponentState) -> None:

@@ -23,6 +23,7 @@ from penstock.kernel.flow.state import (
     owner,
     rules_of,
 )
+from penstock.kernel.kept import mark
 from penstock.kernel.places import Place
 
 ENDS = ("iteration_ok", "iteration_error")
@@ -83,6 +84,8 @@ def element_ended(index: FlowIndex, fact: Fact, body: facts.ElementEnded, ts: fl
     if region is not None:
         count(region, fact)
         region.status, region.error = STATUSES[body.status], body.error
+        if region.status == OK:
+            mark(container.marks, region.marks)
     container.counter = number_after(fact)
     container.status, container.error = STATUSES[body.status], body.error
     container.body, container.handlers = container.status, body.handlers
@@ -111,6 +114,7 @@ def close_iteration(index: FlowIndex, container: ContainerState) -> None:
     if container.status == OK:
         iterator.ok += 1
         iterator.failed_inside += failed_iterations(container)
+        mark(iterator.marks, container.marks)
         gather(iterator, container.index, writes_of(container))
     else:
         iterator.failed += 1

@@ -52,6 +52,7 @@ def _hand_over(old: ContainerState, new: ContainerState, renamed: Callable[[str]
         region.container = new
         region.members = {renamed(scope): component for scope, component in region.members.items()}
     new.components = {renamed(scope): component for scope, component in old.components.items()}
+    new.marks = old.marks
     new.kept_iterators = {renamed(scope): iterator for scope, iterator in old.kept_iterators.items()}
     for scope, inside in old.kept_insides.items():
         # Its place is known when the call starts.

@@ -68,6 +68,8 @@ class RegionState:
     kept: bool = False
     handles: bool = False
     """The end of an iteration led to it."""
+    marks: JsonMap = field(default_factory=dict)
+    """The watermarks of its readers, which count if it ends OK."""
 
     def out(self) -> View:
         return joined(member.view for member in self.members.values() if member.status in (OK, ERROR))
@@ -111,6 +113,8 @@ class ContainerState:
     """Scope id of an iterator -> what a resume keeps of its earlier run."""
     kept_insides: dict[str, ContainerState] = field(default_factory=dict)
     """Scope id of a joblet call -> likewise."""
+    marks: JsonMap = field(default_factory=dict)
+    """The watermarks of its sub-jobs that ended OK."""
 
 
 @dataclass(slots=True)
@@ -151,6 +155,8 @@ class IteratorState:
     """What iterations after that one wrote that ended OK: a resume merges it in its order, with what runs again in between."""
     failed_inside: int = 0
     """Iterations of iterators inside its own that failed and were gone on from."""
+    marks: JsonMap = field(default_factory=dict)
+    """The watermarks of its iterations that ended OK."""
 
 
 def dying(container: ContainerState) -> ComponentState | None:

@@ -355,3 +355,30 @@ SELECT
 SELECT
   current_setting('transaction_read_only')::boolean OR pg_is_in_recovery(),
   (SELECT count(*) FROM generate_series(1, 20000));
+
+-- name: kept
+-- What a document keeps between runs, or all do.
+SELECT document, kind, key, value, run, changed_at, lost_run, lost_value
+FROM kept WHERE %(document)s::text IS NULL OR document = %(document)s ORDER BY document, kind, key;
+
+-- name: kept_one
+-- One value of it.
+SELECT document, kind, key, value, run, changed_at, lost_run, lost_value
+FROM kept WHERE document = %(document)s AND kind = %(kind)s AND key = %(key)s;
+
+-- name: keep
+-- A document keeps this from now on.
+INSERT INTO kept (document, kind, key, value, run, changed_at, lost_run, lost_value)
+VALUES (%(document)s, %(kind)s, %(key)s, %(value)s, %(run)s, %(changed_at)s, %(lost_run)s, %(lost_value)s)
+ON CONFLICT (document, kind, key) DO UPDATE SET
+  value = excluded.value, run = excluded.run, changed_at = excluded.changed_at,
+  lost_run = excluded.lost_run, lost_value = excluded.lost_value;
+
+-- name: drop_kept
+-- A document keeps this no more.
+DELETE FROM kept WHERE document = %(document)s
+  AND (%(kind)s::text IS NULL OR kind = %(kind)s) AND (%(key)s::text IS NULL OR key = %(key)s);
+
+-- name: lock_kept
+-- Until the end of the transaction nobody else changes what these documents keep; asked for in one order, so that nobody waits for ever.
+SELECT pg_advisory_xact_lock(hashtextextended('penstock kept ' || one, 0)) FROM unnest(%(documents)s::text[]) AS one ORDER BY one;

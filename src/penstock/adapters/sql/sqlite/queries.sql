@@ -196,3 +196,26 @@ DELETE FROM event WHERE place > (?1 << 36) + ?2 AND place <= (?1 << 36) + ?3;
 -- name: delete_execution
 -- The last of a forgotten execution: its row, and with it by cascade its document and requests.
 DELETE FROM execution WHERE key = ? AND forgotten;
+
+-- name: kept
+-- What a document keeps between runs, or all do.
+SELECT document, kind, key, value, run, changed_at, lost_run, lost_value
+FROM kept WHERE :document IS NULL OR document = :document ORDER BY document, kind, key;
+
+-- name: kept_one
+-- One value of it.
+SELECT document, kind, key, value, run, changed_at, lost_run, lost_value
+FROM kept WHERE document = :document AND kind = :kind AND key = :key;
+
+-- name: keep
+-- A document keeps this from now on.
+INSERT INTO kept (document, kind, key, value, run, changed_at, lost_run, lost_value)
+VALUES (:document, :kind, :key, :value, :run, :changed_at, :lost_run, :lost_value)
+ON CONFLICT (document, kind, key) DO UPDATE SET
+  value = excluded.value, run = excluded.run, changed_at = excluded.changed_at,
+  lost_run = excluded.lost_run, lost_value = excluded.lost_value;
+
+-- name: drop_kept
+-- A document keeps this no more.
+DELETE FROM kept WHERE document = :document
+  AND (:kind IS NULL OR kind = :kind) AND (:key IS NULL OR key = :key);

@@ -1,0 +1,145 @@
+"""Alerts: rules that tell people what went wrong, and what they have told."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Annotated
+
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from penstock.api import answers, models
+from penstock.api.access import ADMIN, READ
+from penstock.api.backend import Backend, apart, backend_of
+from penstock.api.errors import ApiError, from_refusal
+from penstock.api.routing import answer, errors, router
+from penstock.api.triggers import Name, no_such
+from penstock.kernel.errors import PenstockError, Refused
+from penstock.kernel.values import JsonMap
+from penstock.ports.control import Alert, Delivery
+from penstock.ports.wire import iso
+from penstock.server.alerts import keep_alert
+
+routes = router("triggers", "/api")
+
+
+def alert_json(alert: Alert, told: list[Delivery]) -> JsonMap:
+    return {
+        "name": alert.name,
+        "on": list(alert.on),
+        "schedule": alert.schedule,
+        "document": alert.document,
+        "label": alert.label,
+        "mail_to": alert.mail_to,
+        "mail_from": alert.mail_from,
+        "smtp_host": alert.smtp_host,
+        "smtp_port": alert.smtp_port,
+        "smtp_security": alert.smtp_security,
+        "url": alert.url,
+        "auth": alert.auth,
+        "is_on": alert.is_on,
+        "created_at": iso(alert.created_at),
+        "delivered": sum(one.state == "delivered" for one in told),
+        "pending": sum(one.state == "pending" for one in told),
+        "failed": sum(one.state == "failed" for one in told),
+        "last_error": next((one.error for one in told if one.error is not None), None),
+    }
+
+
+def _alert(backend: Backend, name: str) -> Alert:
+    found = next((one for one in backend.control.alerts() if one.name == name), None)
+    if found is None:
+        raise no_such("alert", name)
+    return found
+
+
+@routes.get("/alerts", response_model=answers.AlertList, summary="List the alerts", dependencies=[READ])
+async def alerts(request: Request) -> Response:
+    backend = backend_of(request)
+
+    def read() -> list[JsonMap]:
+        control = backend.control
+        return [alert_json(one, control.deliveries(one.name)) for one in control.alerts()]
+
+    return answer({"alerts": await apart(read)})
+
+
+@routes.get(
+    "/alerts/{name}/deliveries",
+    response_model=answers.DeliveryList,
+    responses=errors(404),
+    summary="What an alert has told, and what it has still to tell",
+    dependencies=[READ],
+)
+async def deliveries(request: Request, name: Name, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> Response:
+    backend = backend_of(request)
+
+    def read() -> list[JsonMap]:
+        _alert(backend, name)
+        return [
+            {
+                "about": one.about,
+                "event": one.event,
+                "state": one.state,
+                "attempts": one.attempts,
+                "error": one.error,
+                "at": iso(one.at),
+            }
+            for one in backend.control.deliveries(name, limit=limit)
+        ]
+
+    return answer({"deliveries": await apart(read)})
+
+
+@routes.put(
+    "/alerts/{name}",
+    response_model=answers.AlertOut,
+    responses=errors(415),
+    summary="Make or change an alert",
+    description="It tells of what happens from now on. Secrets are named, and kept in the keychain of the servers.",
+    dependencies=[ADMIN],
+)
+async def put_alert(request: Request, name: Name, asked: models.PutAlert) -> Response:
+    backend = backend_of(request)
+    said = asked.model_dump()
+    wanted = Alert(name, tuple(said.pop("on")), **said, created_at=backend.clock.now())
+    try:
+        kept = await apart(lambda: keep_alert(backend.control, wanted))
+    except Refused as error:
+        raise from_refusal(error, 422) from error
+    return answer(alert_json(kept, await apart(lambda: backend.control.deliveries(name))))
+
+
+@routes.delete(
+    "/alerts/{name}",
+    status_code=204,
+    response_class=Response,
+    responses=errors(404),
+    summary="Delete an alert",
+    dependencies=[ADMIN],
+)
+async def drop_alert(request: Request, name: Name) -> Response:
+    backend = backend_of(request)
+    if not await apart(lambda: backend.control.drop_alert(name)):
+        raise no_such("alert", name)
+    return Response(status_code=204)
+
+
+@routes.post(
+    "/alerts/{name}/test",
+    response_model=answers.AlertTested,
+    responses=errors(404, 409),
+    summary="Send a test of an alert, now",
+    dependencies=[ADMIN],
+)
+async def test_alert(request: Request, name: Name) -> Response:
+    backend = backend_of(request)
+    alert = await apart(lambda: _alert(backend, name))
+    if backend.send_alert is None:
+        raise ApiError(409, "there is no server here that could send it", "ask a running server with `--server URL`")
+    event: JsonMap = {"alert": name, "on": "test", "text": f"a test of the alert `{name}`"}
+    try:
+        await backend.send_alert(alert, event, f"alert:{name}:test:{uuid.uuid4().hex}")
+    except PenstockError as error:
+        raise ApiError(409, f"the alert could not be sent: {error.message}", error.hint) from error
+    return answer({"name": name, "status": "delivered"})
