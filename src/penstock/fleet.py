@@ -194,7 +194,7 @@ class Server:
 
 def _documents(tools: Registry, components: ComponentRegistry, control: ControlStore | None) -> Documents:
     if control is None:
-        return Documents(tools, components)
+        return Documents(tools, components, reads_files=False)
     from penstock.server.catalog import CatalogDocuments
 
     return CatalogDocuments(tools, components, control)
@@ -220,7 +220,7 @@ class WorkBench:
         self._settings = settings or Settings()
         self._environ = os.environ if environ is None else environ
         self._components = cast("ComponentRegistry", _LazyRegistry())
-        self._documents = Documents(self.tools, self._components)
+        self._documents = Documents(self.tools, self._components, reads_files=False)
 
     def compile(self, document: Json) -> Compiled:
         pinned = Pinned.from_mapping(document)

@@ -18,6 +18,8 @@ from penstock.adapters.memory_dispatch import MemoryDispatch, MemoryIntake
 from penstock.adapters.memory_dispatch_hall import MemoryHall
 from penstock.adapters.memory_log import MemoryLog, MemoryStore
 from penstock.adapters.memory_partitions import MemoryPartitions, MemoryPartitionStore
+from penstock.cli.documents import Library
+from penstock.cli.sending import Sent
 from penstock.kernel.values import JsonMap
 from penstock.ports.log import Entry, Header
 from penstock.projections.canonical import canonical
@@ -127,7 +129,9 @@ class Fleet:
 
     async def submit(self, file: Path, payload: dict[str, Any] | None = None, **more: Any) -> str:
         server = next(iter(self.servers.values()))
-        return await server.hosting.submit(Submission(server.documents.open(file), payload or {}, **more))
+        sent = Sent(Library(), str(file)).body
+        document = Pinned(sent["file"], sent["text"], tuple(sent["sources"].items()))
+        return await server.hosting.submit(Submission(document, payload or {}, **more))
 
     def header(self, execution_id: str) -> Header:
         header = self.log.header(execution_id)

@@ -52,7 +52,8 @@ class In(BaseModel):
 
 
 class DocumentText(In):
-    """A document as text. `file` is the name it goes by; relative paths in it are relative to its folder, on the worker."""
+    """A document as text. `file` is the name it goes by; relative paths in it are relative to its folder, on the worker. No file
+    of the server is read: joblets and documents that it calls are in `sources`, or in the catalog."""
 
     text: Annotated[str, StringConstraints(min_length=1)]
     file: Annotated[str, StringConstraints(min_length=1, max_length=4096)] = "document.yaml"

@@ -1,7 +1,8 @@
-"""Documents by name: those that a server keeps, beside those that lie in files.
+"""Documents by name: those that a server keeps, beside those that come with a request.
 
 A document of the catalog has no folder. It goes by `catalog:/PATH@VERSION`, and what it calls by a relative path is looked for
-beside it in the catalog, then in the catalog as a whole. A document from a file looks beside that file first.
+beside it in the catalog, then in the catalog as a whole. What a document from a client calls is looked for among the sources that
+came with it, then in the catalog; never in the files of this machine.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class NotFiled(Refused):
 
 class CatalogDocuments(Documents):
     def __init__(self, tools: ToolCatalog, components: ComponentCatalog, control: ControlStore) -> None:
-        super().__init__(tools, components)
+        super().__init__(tools, components, reads_files=False)
         self._control = control
 
     def compile(self, document: Pinned) -> tuple[Net, Compiled | CompiledJob]:
@@ -44,7 +45,7 @@ class CatalogDocuments(Documents):
 
     def examined(self, document: Pinned, *, strict: bool = False) -> Compiled | CompiledJob:
         """With all its problems, whatever they are."""
-        return Documents(self._catalog, self._components, strict=strict)._again(document)
+        return Documents(self._catalog, self._components, strict=strict, reads_files=False)._again(document)
 
     def filed(self, path: str, version: int | None = None) -> Pinned:
         found = self._control.document(path, version)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from os.path import normpath
+from os.path import normpath, realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,14 +101,24 @@ class Unlooked:
 
 
 class Documents:
-    """Compiles pinned documents, each text once."""
+    """Compiles pinned documents, each text once.
+
+    Law: with `reads_files` off, no file of this machine is read, looked for or followed, whatever a document names: its author
+    sits at another machine, and only what came along counts. So it is on servers and workers.
+    """
 
     def __init__(
-        self, catalog: ToolCatalog, components: ComponentCatalog | None = None, *, strict: bool = False
+        self,
+        catalog: ToolCatalog,
+        components: ComponentCatalog | None = None,
+        *,
+        strict: bool = False,
+        reads_files: bool = True,
     ) -> None:
         self._catalog = catalog
         self._components = components
         self._strict = strict
+        self._reads_files = reads_files
         self._compiled: dict[Pinned, tuple[Net, Compiled | CompiledJob]] = {}
 
     def compile(self, document: Pinned) -> tuple[Net, Compiled | CompiledJob]:
@@ -125,13 +135,15 @@ class Documents:
             return compile_text(document.text, document.file, self._catalog, strict=self._strict)
         from penstock.dialects.job.compile import compile_text as compile_job
 
-        texts = dict(document.sources)
+        texts = dict(document.sources) if self._reads_files else _by_whole_name(document.sources)
+        are_all = bool(texts) or not self._reads_files
         return compile_job(
             document.text,
             document.file,
             Unlooked(self._known()),
             strict=self._strict,
-            read=(lambda path: texts.get(str(path))) if texts else None,
+            read=(lambda path: texts.get(str(path))) if are_all else None,
+            whole=realpath if self._reads_files else normpath,
         )
 
     def open(self, path: Path, context: Mapping[str, Any] | None = None, group: str | None = None) -> Pinned:
@@ -184,15 +196,17 @@ class Documents:
         `sent`: file -> text of those that came along with the run, from a machine whose files cannot be read here.
         """
         tried = []
+        texts = _by_whole_name((sent or {}).items())
         for name in (path, f"{path}.yaml", f"{path}.yml"):
-            candidate = (folder / name).expanduser()
+            candidate = (folder / name).expanduser() if self._reads_files else folder / name
             tried.append(str(candidate))
             file = normpath(candidate)
-            if sent and file in sent:
-                return self._sent(file, sent)
-            if candidate.is_file():
+            if file in texts:
+                return self._sent(file, texts)
+            if self._reads_files and candidate.is_file():
                 return self._found(candidate)
-        raise Refused(f"there is no document `{path}`", hint="looked at " + ", ".join(tried))
+        where = "" if self._reads_files else " among the documents that came along with the run"
+        raise Refused(f"there is no document `{path}`", hint="looked for " + ", ".join(tried) + where)
 
     def _sent(self, file: str, sent: Mapping[str, str]) -> Pinned:
         """Pinned to what it would be pinned to if it were found in a file: the text, and of a job its joblets."""
@@ -215,3 +229,7 @@ class Documents:
         if self._components is None:
             raise Refused("jobs cannot be compiled here: no components are known")
         return self._components
+
+
+def _by_whole_name(sources: Iterable[tuple[str, str]]) -> dict[str, str]:
+    return {normpath(file): text for file, text in sources}

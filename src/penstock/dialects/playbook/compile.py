@@ -38,20 +38,12 @@ class Compiled:
 
 
 def compile_text(text: str, file: str, catalog: ToolCatalog, *, strict: bool = False) -> Compiled:
-    """`strict` turns every warning into an error. `file` is only a name, unless there is a file of that name."""
-    path = Path(file)
-    return _compiled(load_text(text, file), catalog, path.parent if _exists(path) else None, strict)
+    """`strict` turns every warning into an error. `file` is only a name: nothing is looked for beside it."""
+    return _compiled(load_text(text, file), catalog, None, strict)
 
 
 def compile_file(path: Path, catalog: ToolCatalog, *, strict: bool = False) -> Compiled:
     return _compiled(load_file(path), catalog, path.parent, strict)
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def _compiled(loaded: Loaded, catalog: ToolCatalog, folder: Path | None, strict: bool) -> Compiled:
