@@ -243,6 +243,7 @@ class WorkBench:
             environ=self._environ,
             clock=self.clock,
             redaction=Redaction(),
+            allowed=self._settings.addresses,
         )
 
     def desk(self, execution_id: str, keys: Keys, say: Callable[[Line], None]) -> Desk:

@@ -24,6 +24,7 @@ from penstock.fleet_stores import LEASE_S, Places, Station, hall_of_one_process,
 from penstock.kernel.errors import PenstockError, Refused
 from penstock.pruning import prune
 from penstock.server_needs import Needs
+from penstock.tools.addresses import PUBLIC_ONLY, Addresses
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -49,6 +50,8 @@ class ServeSettings:
     no_auth: bool = False
     max_body: int | None = None
     grace_s: float = GRACE_S
+    addresses: Addresses = PUBLIC_ONLY
+    """Which ones tasks of the worker in this process may reach."""
 
 
 @dataclass(slots=True)
@@ -87,7 +90,9 @@ class Service:
             self._check_access(backend)
             await server.start()
             if hall is not None:
-                station = open_worker(settings.places, slots=settings.slots, hall=hall, name=server.name)
+                station = open_worker(
+                    settings.places, slots=settings.slots, hall=hall, name=server.name, addresses=settings.addresses
+                )
                 await stack.enter_async_context(_working(station, settings.grace_s))
             await stack.enter_async_context(_scheduling(backend))
             from penstock.api.app import build, guarded

@@ -207,3 +207,43 @@ def test_old_runs_are_pruned_without_a_server(capsys: pytest.CaptureFixture[str]
     assert done["runs"] == 2
     assert call(capsys, "runs", "--json", "--store", "home").json["runs"] == []
     assert list((folder / "home" / "logs").iterdir()) == []
+
+
+FETCHES = """\
+workflow:
+  - step: start
+    tool: [{name: fetch, kind: http, url: "URL"}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "status"),
+    [
+        ([], {}, "failed"),
+        (["--allow-address", "10.0.0.0/8"], {}, "failed"),
+        (["--allow-address", "10.0.0.0/8", "--allow-address", "loopback"], {}, "completed"),
+        ([], {"PENSTOCK_ALLOW_ADDRESS": "private, 127.0.0.0/8"}, "completed"),
+        (["--allow-address", "any"], {}, "completed"),
+    ],
+)
+def test_tasks_of_a_server_reach_what_the_operator_opened(
+    folder: Path, words: list[str], variables: dict[str, str], status: str
+) -> None:
+    from tests.tools.support import Reply, serve
+
+    with serve(lambda request: Reply(200, "hello")) as internal:
+        file = write("fetches.yaml", FETCHES.replace("URL", internal.url))
+        with running("serve", "--listen", "127.0.0.1:0", "--store", "home", *words, **variables) as server:
+            ran = process("run", file, "--json", "--server", server.url)
+            assert ran.json["status"] == status, ran.out
+            if status == "failed":
+                assert internal.requests == []
+                assert "--allow-address" in str(ran.json["error"])
+        assert process("run", file, "--json").json["status"] == "completed"  # Embedded, one's own machine is open.
+
+
+def test_an_address_that_is_none_is_refused_before_anything_starts() -> None:
+    for words in (["serve"], ["up"], ["worker", "--database", "postgresql:///x"]):
+        said = process(*words, "--store", "home", "--allow-address", "10.0.0.300")
+        assert said.code == 2
+        assert "neither a network nor a host" in said.err

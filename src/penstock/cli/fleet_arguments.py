@@ -28,6 +28,7 @@ def _serve(parser: Parser) -> None:
     results(parser)
     dispatch(parser)
     _served(parser)
+    _addresses(parser, "nothing")
     parser.add_argument("--name", metavar="NAME", help="what others see of this server (default: host and process id)")
     store(parser)
 
@@ -64,6 +65,17 @@ def _served(parser: Parser) -> None:
     )
 
 
+def _addresses(parser: Parser, otherwise: str) -> None:
+    parser.add_argument(
+        "--allow-address",
+        metavar="WHAT",
+        action="append",
+        default=[],
+        help="what tasks may reach beside public addresses: `loopback`, `private`, `link-local`, a network such as "
+        f"10.1.0.0/16, a host name, or `any`; may be repeated (default: PENSTOCK_ALLOW_ADDRESS, else {otherwise})",
+    )
+
+
 def _lease(text: str) -> float:
     from argparse import ArgumentTypeError
 
@@ -92,6 +104,7 @@ def _worker(parser: Parser) -> None:
         default=[],
         help="something it has, such as `gpu`, for steps that need it; may be repeated",
     )
+    _addresses(parser, "nothing")
     parser.add_argument("--name", metavar="NAME", help="what others see of it (default: host and process id)")
     parser.add_argument(
         "--lease", metavar="SECONDS", type=_lease, default=10.0, help="as the servers have it (default 10)"
@@ -114,6 +127,7 @@ def _up(parser: Parser) -> None:
     results(parser)
     dispatch(parser)
     _served(parser)
+    _addresses(parser, "`loopback`")
     store(parser)
 
 

@@ -11,6 +11,7 @@ from penstock.homes import home_here
 
 if TYPE_CHECKING:
     from penstock.fleet_stores import Places
+    from penstock.tools.addresses import Addresses
 
 SLOTS, POOL = "PENSTOCK_SLOTS", "PENSTOCK_POOL"
 DEFAULT_SLOTS, DEFAULT_POOL = 4, "default"
@@ -30,6 +31,13 @@ def slots_of(options: Namespace) -> int:
     if not text.isdigit() or int(text) < 1:
         raise CommandLineError(f"`{SLOTS}` is `{text}`, and should be a whole number from 1 on")
     return int(text)
+
+
+def addresses_of(options: Namespace) -> Addresses:
+    """Which addresses tasks may reach: what is typed, else what the environment says."""
+    from penstock.tools.addresses import VARIABLE, Addresses
+
+    return Addresses.parsed(options.allow_address or [os.environ.get(VARIABLE, "")])
 
 
 def pool_of(options: Namespace) -> str:

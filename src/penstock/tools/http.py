@@ -262,17 +262,17 @@ class HttpTool(Tool[HttpParams]):
 
     async def _client(self, params: HttpParams, call: Call) -> httpx2.AsyncClient:
         verify = str(local_path(params.verify, call)) if isinstance(params.verify, str) else params.verify
-        resolve = None if call.settings.allow_private_network else self._resolve
+        allowed = call.settings.addresses
 
         def load() -> Any:
             from penstock.tools.http_exchange import open_client
 
-            return open_client(verify, resolve, self._backend)
+            return open_client(verify, allowed, self._resolve, self._backend)
 
         async def make() -> Any:
             return await call.threads.run(load)
 
-        client: httpx2.AsyncClient = await call.resources.get(("http", verify, resolve is not None), make)
+        client: httpx2.AsyncClient = await call.resources.get(("http", verify), make)
         return client
 
     def exchange_for(self, params: HttpParams, known: Identity) -> Exchange:

@@ -22,8 +22,18 @@ import httpcore2
 import httpx2
 
 from penstock.kernel.values import JsonMap
+from penstock.tools.addresses import Addresses
 from penstock.tools.base import ToolFailure
-from penstock.tools.network import Resolver, addresses_of, causes, dns_failure, require_public, tls_reason
+from penstock.tools.network import (
+    Resolver,
+    address_refused,
+    addresses_of,
+    causes,
+    dns_failure,
+    require_allowed,
+    resolve_host,
+    tls_reason,
+)
 
 MAX_REDIRECTS = 10
 EXCERPT_BYTES = 64 * 1024
@@ -35,9 +45,10 @@ Close = Callable[[], Awaitable[None]]
 
 
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
-    """Opens sockets to judged public addresses only. TLS still names and verifies the host, not the address."""
+    """Opens sockets to judged addresses only. TLS still names and verifies the host, not the address."""
 
-    def __init__(self, resolve: Resolver, inner: httpcore2.AsyncNetworkBackend) -> None:
+    def __init__(self, allowed: Addresses, resolve: Resolver, inner: httpcore2.AsyncNetworkBackend) -> None:
+        self._allowed = allowed
         self._resolve = resolve
         self._inner = inner
 
@@ -51,7 +62,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
     ) -> httpcore2.AsyncNetworkStream:
         deadline = None if timeout is None else time.monotonic() + timeout
         addresses = await addresses_of(host, port, self._resolve, timeout)
-        require_public(host, addresses)
+        require_allowed(host, addresses, self._allowed)
         for left in range(len(addresses), 0, -1):
             # An address that does not answer may use up its share of the time, not that of the others.
             share = None if deadline is None else max(0.0, deadline - time.monotonic()) / left
@@ -63,7 +74,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         raise AssertionError("there is at least one address")
 
     async def connect_unix_socket(self, path: str, timeout: float | None = None, socket_options: Any = None) -> Any:
-        raise ToolFailure("address_refused", f"`{path}` is a local socket, and tasks may reach only public addresses")
+        raise address_refused(f"`{path}` is a socket of this machine")
 
     async def sleep(self, seconds: float) -> None:
         await self._inner.sleep(seconds)
@@ -143,19 +154,23 @@ def _usual_context(verify: bool, *places: str | None) -> ssl.SSLContext:
 
 
 def open_client(
-    verify: bool | str, resolve: Resolver | None, backend: httpcore2.AsyncNetworkBackend | None
+    verify: bool | str,
+    allowed: Addresses,
+    resolve: Resolver = resolve_host,
+    backend: httpcore2.AsyncNetworkBackend | None = None,
 ) -> tuple[httpx2.AsyncClient, Close]:
-    """A client and what closes it. With a resolver it is guarded; then proxies from the environment are not used either."""
+    """A client and what closes it. Where not every address is open it is guarded, and proxies from the environment are not used:
+    they would open the sockets."""
     for name in ("httpx2", "httpcore2"):
         # Their lines show whole URLs and headers, credentials included.
         if logging.getLogger(name).level == logging.NOTSET:
             logging.getLogger(name).setLevel(logging.WARNING)
     context = _tls_context(verify)
     jar = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
-    if resolve is None:
+    if allowed.is_open:
         client = httpx2.AsyncClient(verify=context, limits=_POOL, cookies=jar, trust_env=True)
     else:
-        guarded = GuardedBackend(resolve, backend or httpcore2.AnyIOBackend())
+        guarded = GuardedBackend(allowed, resolve, backend or httpcore2.AnyIOBackend())
         client = httpx2.AsyncClient(transport=GuardedTransport(context, guarded), cookies=jar, trust_env=False)
     return client, client.aclose
 

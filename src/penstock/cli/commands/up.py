@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from contextlib import nullcontext
 from pathlib import Path
 
 from penstock.cli.output import say
-from penstock.cli.places import places_of, pool_of, slots_of
+from penstock.cli.places import addresses_of, places_of, pool_of, slots_of
 from penstock.cli.processes import run_until_told
+from penstock.tools.addresses import VARIABLE
 
 
 def main(options: Namespace) -> int:
@@ -25,7 +27,8 @@ def main(options: Namespace) -> int:
         }
         environment = {name: value for name, value in said.items() if value is not None}
         common = ["--lease", str(options.lease), "--grace", str(options.grace)]
-        work = [*common, "--pool", pool_of(options), "--slots", str(slots_of(options))]
+        reached = [f"--allow-address={word}" for word in _reached(options)]
+        work = [*common, *reached, "--pool", pool_of(options), "--slots", str(slots_of(options))]
         server = Child("server", ["serve", *common, *_served(options)], environment)
         workers = [
             Child(f"worker-{number}", ["worker", *work], environment) for number in range(1, options.workers + 1)
@@ -34,6 +37,12 @@ def main(options: Namespace) -> int:
         run_until_told(supervisor.run, supervisor.stop)
     say("all have stopped")
     return supervisor.exit_code
+
+
+def _reached(options: Namespace) -> list[str]:
+    """A trial on one machine has its databases and test servers there; whoever names addresses names all of them."""
+    addresses_of(options)  # Refused here, once, and not by each process.
+    return options.allow_address or [word for word in (os.environ.get(VARIABLE),) if word] or ["loopback"]
 
 
 def _served(options: Namespace) -> list[str]:

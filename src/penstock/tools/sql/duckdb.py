@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -13,6 +14,7 @@ from msgspec import Meta
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.tools.base import Call, Success, Tool, ToolFailure
+from penstock.tools.network import address_refused
 from penstock.tools.paths import local_path
 from penstock.tools.sql.binding import Bound
 from penstock.tools.sql.blocking import Stop, interruptible, run_task
@@ -21,7 +23,7 @@ from penstock.tools.sql.effects import Ran, effect_of
 from penstock.tools.sql.failures import Place, failure
 from penstock.tools.sql.lexer import Dialect
 from penstock.tools.sql.names import insert_into, on_conflict, quote
-from penstock.tools.sql.plan import Planner, SqlParams, Upsert, make_plan, off_the_loop, verbs_of
+from penstock.tools.sql.plan import Planner, SqlParams, Upsert, make_plan, off_the_loop, texts_of, verbs_of
 from penstock.tools.sql.results import Table, too_large
 from penstock.tools.sql.values import as_json_text, distinct, parsed, to_json
 
@@ -33,6 +35,11 @@ LOCK_WAIT_S = 30.0
 """A file belongs to one process at a time: another worker, or another run, may be about to close it."""
 LOCK_POLL_S = 0.05
 _BATCH = 1000
+# Nothing is loaded unasked; and what is built in reads no remote files.
+OFFLINE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+NO_REMOTE_FILES = "SET GLOBAL disabled_filesystems = 'HTTPFileSystem,S3FileSystem,HuggingFaceFileSystem'"
+_EXTENDING = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:force\s+)?(?:install|load|update\s+extensions)\b", re.I | re.S)
+_EXTENSION_SETTING = re.compile(r"auto(?:load|install)_\w*extension|extension_repositor|extension_director", re.I)
 _ROWS_AT_ONCE = 5000
 ZONED = "TIMESTAMP WITH TIME ZONE"
 
@@ -59,15 +66,16 @@ def path_of(path: str | None, auth: str | dict[str, Any] | None, call: Call) -> 
     return MEMORY if path == MEMORY else str(local_path(path, call))
 
 
-def connect(path: str, *, read_only: bool = False) -> DuckDBPyConnection:
+def connect(path: str, *, read_only: bool = False, is_offline: bool = False) -> DuckDBPyConnection:
+    """`is_offline`: DuckDB opens sockets of its own, which nobody can judge, so it opens none."""
     import duckdb
 
     # Without this, a table that is not there is looked for among the variables of this very program.
-    config: dict[str, Any] = {"python_enable_replacements": "false"}
+    config: dict[str, Any] = {"python_enable_replacements": "false", **(OFFLINE if is_offline else {})}
     patient_until = time.monotonic() + LOCK_WAIT_S
     while True:
         try:
-            return duckdb.connect(path, read_only=read_only and path != MEMORY, config=config)
+            opened = duckdb.connect(path, read_only=read_only and path != MEMORY, config=config)
         except duckdb.Error as error:
             locked = "lock" in str(error)
             if locked and time.monotonic() < patient_until:
@@ -76,6 +84,16 @@ def connect(path: str, *, read_only: bool = False) -> DuckDBPyConnection:
             helpers: dict[str, JsonMap] = {"duckdb": {"code": type(error).__name__}}
             message = f"`{path}` cannot be opened: {_first_paragraph(error)}"
             raise ToolFailure("connect", message, retryable=locked, helpers=helpers) from None
+        if is_offline:
+            opened.execute(NO_REMOTE_FILES)
+        return opened
+
+
+def check_offline(texts: Iterable[str]) -> None:
+    """Raises ToolFailure for a statement that would fetch or load what opens sockets."""
+    for text in texts:
+        if _EXTENDING.match(text) or _EXTENSION_SETTING.search(text):
+            raise address_refused("extensions of DuckDB open connections to addresses that are not judged")
 
 
 def _first_paragraph(error: Exception) -> str:
@@ -233,8 +251,9 @@ def _zone_free_column(column: str, kind: str) -> str:
 class SharedDuckdb:
     """One database of an execution, opened in a thread when the first task needs it."""
 
-    def __init__(self, path: str, *, read_only: bool) -> None:
+    def __init__(self, path: str, *, read_only: bool, is_offline: bool) -> None:
         self._path = path
+        self._is_offline = is_offline
         self._read_only = read_only
         self._lock = threading.Lock()
         self._root: DuckDBPyConnection | None = None
@@ -243,7 +262,7 @@ class SharedDuckdb:
         """A connection of the caller's own, which looks for files in the document's folder first."""
         with self._lock:
             if self._root is None:
-                self._root = connect(self._path, read_only=self._read_only)
+                self._root = connect(self._path, read_only=self._read_only, is_offline=self._is_offline)
             cursor = self._root.cursor()
         if "," not in folder:  # a comma is what separates the folders of this setting, and it cannot be quoted
             cursor.execute("SET file_search_path = $folder", {"folder": folder})
@@ -284,6 +303,8 @@ class DuckdbTool(Tool[DuckdbParams]):
         path = path_of(params.path, params.auth, call)
         planner = Planner(Dialect.DUCKDB, call, own_transactions=params.autocommit)
         steps = await off_the_loop(params, call, lambda: make_plan(params, planner))
+        if not call.settings.addresses.is_open:
+            check_offline(texts_of(steps))
         shared = await shared_database(path, call, read_only=params.read_only)
 
         effect = effect_of(params, verbs_of(steps), call, Dialect.DUCKDB)
@@ -304,7 +325,7 @@ class DuckdbTool(Tool[DuckdbParams]):
 
 async def shared_database(path: str, call: Call, *, read_only: bool = False) -> SharedDuckdb:
     async def make() -> tuple[SharedDuckdb, Callable[[], Awaitable[None]]]:
-        shared = SharedDuckdb(path, read_only=read_only)
+        shared = SharedDuckdb(path, read_only=read_only, is_offline=not call.settings.addresses.is_open)
         return shared, shared.close
 
     shared: SharedDuckdb = await call.resources.get(("duckdb", path, read_only), make)
