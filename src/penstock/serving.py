@@ -52,6 +52,8 @@ class ServeSettings:
     grace_s: float = GRACE_S
     addresses: Addresses = PUBLIC_ONLY
     """Which ones tasks of the worker in this process may reach."""
+    hosts: frozenset[str] = frozenset()
+    """Names by which the server may be asked without a token, beside its own."""
 
 
 @dataclass(slots=True)
@@ -169,6 +171,7 @@ class Service:
             pruned,
             is_loopback=all(_is_loopback(one) for one in sockets),
             no_auth=settings.no_auth,
+            hosts=settings.hosts,
             is_tls=settings.tls_cert is not None,
             limits=limits,
             checks=needs.checks,

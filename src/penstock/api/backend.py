@@ -81,6 +81,8 @@ class Backend:
     """Only this machine can reach the server: then it is open for as long as there are no tokens."""
     no_auth: bool = False
     """Somebody wrote down that everybody may do everything."""
+    hosts: frozenset[str] = frozenset()
+    """Names by which the server may be asked without a token, beside its own."""
     is_tls: bool = False
     limits: Limits = field(default_factory=Limits)
     checks: Checks = field(default_factory=dict)

@@ -40,6 +40,14 @@ def _served(parser: Parser) -> None:
         "--no-auth", action="store_true", help="everybody who can reach the server may do everything; think twice"
     )
     parser.add_argument(
+        "--allow-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a name by which it may be asked without a token, beside `localhost`, the name of this machine and addresses; "
+        "may be repeated (default: PENSTOCK_ALLOW_HOST)",
+    )
+    parser.add_argument(
         "--lease",
         metavar="SECONDS",
         type=_lease,

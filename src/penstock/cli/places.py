@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from penstock.fleet_stores import Places
     from penstock.tools.addresses import Addresses
 
-SLOTS, POOL = "PENSTOCK_SLOTS", "PENSTOCK_POOL"
+SLOTS, POOL, HOSTS = "PENSTOCK_SLOTS", "PENSTOCK_POOL", "PENSTOCK_ALLOW_HOST"
 DEFAULT_SLOTS, DEFAULT_POOL = 4, "default"
 
 
@@ -38,6 +38,18 @@ def addresses_of(options: Namespace) -> Addresses:
     from penstock.tools.addresses import VARIABLE, Addresses
 
     return Addresses.parsed(options.allow_address or [os.environ.get(VARIABLE, "")])
+
+
+def hosts_of(options: Namespace) -> frozenset[str]:
+    """By which names the server may be asked without a token, beside its own."""
+    from penstock.api.hosts import Host
+
+    given = options.allow_host or [word.strip() for word in os.environ.get(HOSTS, "").split(",") if word.strip()]
+    hosts = {word: Host.read(word) for word in given}
+    for word, host in hosts.items():
+        if host is None or host.name != word.lower().removesuffix("."):
+            raise CommandLineError(f"`--allow-host {word[:100]}` is not the name of a host", "write it without a port")
+    return frozenset(host.name for host in hosts.values() if host is not None)
 
 
 def pool_of(options: Namespace) -> str:

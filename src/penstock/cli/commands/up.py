@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from penstock.cli.output import say
-from penstock.cli.places import addresses_of, places_of, pool_of, slots_of
+from penstock.cli.places import addresses_of, hosts_of, places_of, pool_of, slots_of
 from penstock.cli.processes import run_until_told
 from penstock.tools.addresses import VARIABLE
 
@@ -51,4 +51,6 @@ def _served(options: Namespace) -> list[str]:
         value = getattr(options, name)
         if value is not None:
             given += [f"--{name.replace('_', '-')}", str(Path(value).absolute() if name.startswith("tls") else value)]
+    hosts_of(options)  # Refused here, once, and not again and again by the server.
+    given += [f"--allow-host={name}" for name in options.allow_host]
     return [*given, "--no-auth"] if options.no_auth else given
