@@ -96,6 +96,8 @@ class Call:
     outputs: dict[str, Relation] = field(default_factory=dict)
     after: JsonMap = field(default_factory=dict)
     """After-variables of its own, beside NB_LINE and the rest that every component has."""
+    holds_secret: Callable[[str], bool] = lambda text: False
+    """Is a secret of the keychain in this text, in any of its spellings?"""
 
     def input(self, port: str = "input") -> Relation:
         """The one relation on a port."""

@@ -115,6 +115,8 @@ class Call:
     """The value behind a reference."""
     element: Mapping[str, Any] | None = None
     """In a loop, the element: `loop_id`, `shard_id`, `iter_key`, `index`, and its value under the iterator's name."""
+    holds_secret: Callable[[str], bool] = lambda text: False
+    """Is a secret of the keychain in this text, in any of its spellings?"""
 
     def resolve(self, path: str) -> Path:
         """A path from a parameter, made absolute against the document's folder."""

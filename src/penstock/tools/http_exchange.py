@@ -39,7 +39,18 @@ MAX_REDIRECTS = 10
 EXCERPT_BYTES = 64 * 1024
 _POOL = httpx2.Limits(max_connections=256, max_keepalive_connections=64, keepalive_expiry=30.0)
 # httpx2 takes `Authorization` off when a redirect leaves the origin; these carry credentials just as often.
-_CREDENTIAL_HEADERS = frozenset({"proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token"})
+_CREDENTIAL_HEADERS = frozenset(
+    [
+        "authorization",
+        "proxy-authorization",
+        "cookie",
+        "x-api-key",
+        "api-key",
+        "apikey",
+        "x-auth-token",
+        "x-access-token",
+    ]
+)
 
 Close = Callable[[], Awaitable[None]]
 
@@ -184,6 +195,8 @@ class Exchange:
     """Headers beside the usual ones that must not travel to another origin."""
     secret_query: str | None = None
     """The query parameter that holds an API key, kept out of results and messages."""
+    holds_secret: Callable[[str], bool] = lambda text: False
+    """Is a secret of the keychain in this text? Then it does not travel to another origin, in whichever header it stands."""
     origin_only: bool = False
     """Show no more of a URL than its host: for many webhooks the path is the secret."""
     _cookies: httpx2.Cookies = field(default_factory=httpx2.Cookies)
@@ -238,10 +251,23 @@ class Exchange:
         request = response.next_request
         assert request is not None
         if _leaves(response.request.url, request.url):
-            for name in _CREDENTIAL_HEADERS | self.secret_headers:
-                request.headers.pop(name, None)
+            self._leave_secrets(request)
         self._cookies.set_cookie_header(request)
         return request
+
+    def _leave_secrets(self, request: httpx2.Request) -> None:
+        """Another origin gets no credential: no header that has one, and no request at all whose body has one."""
+        for name, value in list(request.headers.multi_items()):
+            if name in _CREDENTIAL_HEADERS | self.secret_headers or self.holds_secret(f"{name}: {value}"):
+                request.headers.pop(name, None)
+        # A file that is sent in pieces is not looked into.
+        body = request.read().decode("utf-8", "replace") if isinstance(request.stream, httpx2.ByteStream) else ""
+        if body and self.holds_secret(body):
+            raise ToolFailure(
+                "redirects",
+                f"{self._named(request)}: the server leads to another origin, and the body holds a secret of the keychain; "
+                "hint: name that address as `url` if it is to have it",
+            )
 
     def _named(self, request: httpx2.Request) -> str:
         return f"{request.method} {self.shown(request.url)}"

@@ -169,10 +169,12 @@ class NotifyTool(Tool[NotifyParams]):
 
 
 class _Webhook(HttpTool):
-    def exchange_for(self, params: HttpParams, known: Identity) -> Exchange:
+    def exchange_for(self, params: HttpParams, known: Identity, call: Call) -> Exchange:
         from penstock.tools.http_exchange import Exchange
 
-        return Exchange(params.follow_redirects, frozenset(known.headers), origin_only=True)
+        return Exchange(
+            params.follow_redirects, frozenset(known.headers), holds_secret=call.holds_secret, origin_only=True
+        )
 
 
 def _listed(addresses: str | list[str]) -> list[str]:

@@ -106,6 +106,7 @@ class ComponentRun:
             lambda path, values=None: self._play(path, values or {}, None, task.kind),
             lambda port, rows: desk.progress(place, port, rows),
             lambda: standing(self.flow),
+            holds_secret=lambda text: setting.keychain.hide(text) != text,
         )
 
     async def _play(self, path: str, values: Mapping[str, Any], return_step: str | None, kind: str) -> Any:
