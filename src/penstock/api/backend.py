@@ -21,6 +21,7 @@ from penstock.ports.log import EventLog, Header
 from penstock.ports.meters import Histogram
 from penstock.ports.partitions import Partitions
 from penstock.server.catalog import CatalogDocuments
+from penstock.server.hooks import Recent
 from penstock.server.hosting import Hosting
 from penstock.server.views import Views
 
@@ -84,6 +85,8 @@ class Backend:
     hosts: frozenset[str] = frozenset()
     """Names by which the server may be asked without a token, beside its own."""
     is_tls: bool = False
+    recent: Recent = field(default_factory=Recent)
+    """Signed requests of hooks that came a short time ago."""
     limits: Limits = field(default_factory=Limits)
     checks: Checks = field(default_factory=dict)
     """Without these, no work can be done."""
