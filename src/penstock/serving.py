@@ -24,6 +24,7 @@ from penstock.fleet_stores import LEASE_S, Places, Station, hall_of_one_process,
 from penstock.kernel.errors import PenstockError, Refused
 from penstock.pruning import prune
 from penstock.server_needs import Needs
+from penstock.server_records import recorded
 from penstock.tools.addresses import PUBLIC_ONLY, Addresses
 
 if TYPE_CHECKING:
@@ -107,6 +108,10 @@ class Service:
         http = _http_server(guarded, settings)
         scheme = "https" if settings.tls_cert is not None else "http"
         self.url = f"{scheme}://{_shown(sockets[0])}"
+        with recorded(settings.places.home, self.url, settings.places.database):
+            await self._serve_until_told(app, http, sockets)
+
+    async def _serve_until_told(self, app: FastAPI, http: Any, sockets: list[socket.socket]) -> None:
         serving = asyncio.ensure_future(http.serve(sockets))
         stopping = asyncio.ensure_future(self._stop.wait())
         watching = asyncio.ensure_future(self._watch())

@@ -117,7 +117,7 @@ def test_a_hook_without_a_secret_needs_a_token_where_there_are_tokens(tmp_path: 
         api.http.put("/api/documents/shows", json={"text": SHOWS})
         put(api, "/api/hooks/plain", path="shows")
         assert api.http.post("/hooks/plain", json={"a": 1}).status_code == 202
-        secret = api.post("/api/tokens", {"name": "t", "scope": "run"}).json()["secret"]
+        secret = api.post("/api/tokens", {"name": "t", "scope": "admin"}).json()["secret"]
         assert api.http.post("/hooks/plain", json={"a": 1}).status_code == 401
         headers = {"Authorization": f"Bearer {secret}"}
         assert api.http.post("/hooks/plain", json={"a": 1}, headers=headers).status_code == 202

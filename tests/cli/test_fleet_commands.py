@@ -142,11 +142,11 @@ def test_a_server_whose_database_is_not_there_says_so(folder: Path) -> None:
 
 
 def test_tokens_are_made_listed_and_revoked_without_a_server(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
-    made = call(capsys, "token", "add", "mine", "--scope", "read", "--expires", "30d", "--store", "home")
+    made = call(capsys, "token", "add", "mine", "--scope", "admin", "--expires", "30d", "--store", "home")
     assert made.out.startswith("pk_")
     assert made.out.strip() not in made.err
     (one,) = call(capsys, "token", "list", "--json", "--store", "home").json["tokens"]
-    assert (one["name"], one["scope"]) == ("mine", "read")
+    assert (one["name"], one["scope"]) == ("mine", "admin")
     assert made.out.strip() not in call(capsys, "token", "list", "--store", "home").out
     assert call(capsys, "token", "revoke", "mine", "--store", "home").code == 0
     assert call(capsys, "token", "list", "--json", "--store", "home").json["tokens"] == []
@@ -247,3 +247,53 @@ def test_an_address_that_is_none_is_refused_before_anything_starts() -> None:
         said = process(*words, "--store", "home", "--allow-address", "10.0.0.300")
         assert said.code == 2
         assert "neither a network nor a host" in said.err
+
+
+def test_commands_beside_a_running_fleet_use_its_database(folder: Path, postgres_url: str) -> None:
+    words = ("--listen", "127.0.0.1:0", "--workers", "1", "--grace", "0", "--verbose")
+    with running("up", "--database", postgres_url, *words) as up:
+        assert up.url
+        assert f"database {postgres_url}" in up.text
+        refused = process("token", "add", "only", "--scope", "read")
+        assert refused.code == 2
+        assert "the first token must have the scope `admin`" in refused.err
+        put = process("catalog", "put", "a/hello", write("hello.yaml", HELLO))
+        assert put.code == 0, put.err
+        assert f"in the database of the server {up.url}" in put.err
+        assert process("schedule", "add", "nightly", "@daily", "a/hello").code == 0
+        assert process("hook", "add", "push", "a/hello").code == 0
+        api = Api(up.url)
+        assert [one["path"] for one in api.get("/api/documents").json()["documents"]] == ["a/hello"]
+        assert [one["name"] for one in api.get("/api/schedules").json()["schedules"]] == ["nightly"]
+        assert [one["name"] for one in api.get("/api/hooks").json()["hooks"]] == ["push"]
+        secret = process("token", "add", "boss", "--scope", "admin").out.strip()
+        assert api.get("/api/executions").status_code == 401
+        api.http.headers["Authorization"] = f"Bearer {secret}"
+        assert api.get("/api/executions").status_code == 200
+        api.close()
+        assert not (folder / ".penstock" / "control.db").exists()
+    assert list((folder / ".penstock" / "servers").iterdir()) == []
+
+
+def test_a_server_that_died_is_not_taken_for_one_that_runs(folder: Path) -> None:
+    with running("serve", "--listen", "127.0.0.1:0", "--store", "home") as child:
+        assert child.url
+        (file,) = (folder / "home" / "servers").iterdir()
+        assert file.stat().st_mode & 0o077 == 0
+        child.process.kill()
+        child.process.wait(30)
+        assert file.exists()
+        assert process("token", "list", "--store", "home").code == 0
+        assert not file.exists()
+
+
+def test_what_no_server_would_find_is_not_kept_in_silence(folder: Path) -> None:
+    said = process("token", "add", "boss", "--scope", "admin", "--store", "home")
+    assert said.code == 0
+    assert "no server runs on" in said.err
+    (folder / "of-up" / "postgres").mkdir(parents=True)
+    for words in (["token", "add", "boss", "--scope", "admin"], ["catalog", "list"], ["schedule", "list"]):
+        refused = process(*words, "--store", "of-up")
+        assert refused.code == 2
+        assert "belongs to `penstock up`" in refused.err
+        assert "--database URL" in refused.err

@@ -136,6 +136,9 @@ def _up(parser: Parser) -> None:
     dispatch(parser)
     _served(parser)
     _addresses(parser, "`loopback`")
+    parser.add_argument(
+        "--verbose", action="store_true", help="also say which database it uses, as `--database` takes it"
+    )
     store(parser)
 
 

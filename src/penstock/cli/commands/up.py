@@ -19,6 +19,8 @@ def main(options: Namespace) -> int:
 
     places = places_of(options)
     with private_postgres(places.home) if places.database is None else nullcontext(places.database) as database:
+        if options.verbose:
+            say(f"database {database}")
         said = {
             "PENSTOCK_DATABASE": database,
             "PENSTOCK_HOME": str(places.home),
