@@ -1,7 +1,8 @@
 """Which servers run on a state folder: so that a command in that folder finds what they use, and not an empty database beside it.
 
 Law: each server process keeps one file here, `servers/PID.json`, and holds a lock on it for as long as it lives. A file that
-nobody holds is of a server that died, and counts for nothing. The files are for their owner alone: a database URL may hold a password.
+nobody holds is of a server that died, and counts for nothing. The files are for their owner alone: a database URL may hold a
+password.
 """
 
 from __future__ import annotations

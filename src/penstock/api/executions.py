@@ -20,8 +20,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.net import Net
 from penstock.ports.log import Header as RunHeader
 from penstock.ports.log import Status
-from penstock.server.documents import Pinned
-from penstock.server.hosted_runs import inputs_of
+from penstock.server.documents import Pinned, inputs_of
 from penstock.server.hosting import Submission
 from penstock.server.views import listed
 
@@ -78,7 +77,7 @@ def _is_new(backend: Backend, execution_id: str, submission: Submission, net: Ne
     header = backend.log.header(execution_id)
     if header is None or header.trace_id == submission.trace_id:
         return True
-    inputs = inputs_of(backend.log.document(execution_id))
+    inputs = inputs_of(backend.log.document(execution_id)) or {}
     if (header.digest, inputs.get("payload"), inputs.get("context")) != (
         net.digest,
         dict(submission.payload),

@@ -73,9 +73,21 @@ class Pinned:
         """What goes into the log: the document without the secrets that were written into it."""
         return Pinned(self.file, masked(self.text), tuple((file, masked(text)) for file, text in self.sources))
 
+    def registered(self, payload: Mapping[str, Any], context: str | None, trace_id: str | None) -> bytes:
+        """What a run is registered with: the document, and its inputs, so that it can be started by whoever finds it."""
+        inputs = {"payload": dict(payload), "context": context, "trace_id": trace_id}
+        return encode({**self.as_kept().as_json(), "inputs": inputs})
+
     @property
     def folder(self) -> Path:
         return Path(self.file).parent
+
+
+def inputs_of(registered: bytes) -> dict[str, Any] | None:
+    """What a run was given, as it was registered with its document. None: earlier releases did not keep it."""
+    data = decode(registered)
+    found = data.get("inputs") if isinstance(data, dict) else None
+    return dict(found) if isinstance(found, dict) else None
 
 
 class Unlooked:

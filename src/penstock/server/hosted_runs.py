@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, cast
 
 from penstock.kernel.errors import Refused
-from penstock.kernel.values import merge_deeply
+from penstock.ports.leases import Keys
 from penstock.ports.log import NotOwner
-from penstock.ports.results import decode, loader
-from penstock.server.documents import Pinned
+from penstock.ports.results import loader
+from penstock.server.documents import Pinned, inputs_of
+from penstock.server.executions import ExecutionHost
 from penstock.server.fanout_results import gather_folded
 from penstock.server.fleet import FleetForce
-from penstock.server.runs import RunSummary, RunUnderWay, context_group
+from penstock.server.runs import RunSummary, RunUnderWay
 from penstock.server.step_driver import FINAL
 from penstock.server.stream import Stream
 
@@ -50,7 +50,7 @@ class HostedRun(RunUnderWay):
             self.force = force
             await self._fold(stream)
             if stream.seq == 0:
-                await self._begin(stream, document, inputs_of(registered))
+                await self._begin(stream, document, inputs_of(registered) or {})
             else:
                 await self._take_up(stream, document, is_resumed)
             is_ready()
@@ -69,16 +69,11 @@ class HostedRun(RunUnderWay):
         await asyncio.to_thread(stream.fold, loader(blobs))
         tree.on_shards = None
 
-    async def _begin(self, stream: Stream, document: Pinned, inputs: dict[str, Any]) -> None:
-        world = self.world
-        net, _ = world.documents.compile(document)
-        group = context_group(net, inputs.get("context"))
-        workload = merge_deeply(merge_deeply(net.workload, group), inputs.get("payload") or {})
-        keys = await world.unlock(net, workload, document)
-        host = self._host(stream, document, keys)
+    def _host(self, stream: Stream, document: Pinned, keys: Keys) -> ExecutionHost:
+        host = super()._host(stream, document, keys)
         assert self.force is not None
         self.force.host = host
-        self._root = await host.begin_root(document, workload, inputs.get("trace_id"))
+        return host
 
     async def _take_up(self, stream: Stream, document: Pinned, is_resumed: bool) -> None:
         world, state = self.world, stream.tree.root
@@ -87,7 +82,6 @@ class HostedRun(RunUnderWay):
         host = self._host(stream, document, keys)
         force = self.force
         assert force is not None
-        force.host = host
         self._root = root = await host.take_up_root(document)
         # Who wrote its last event did not live to close it; or somebody else has resumed it meanwhile, and it is over.
         if state.status in FINAL and not (is_resumed and state.status == "failed"):
@@ -122,10 +116,3 @@ class HostedRun(RunUnderWay):
             await log.durable(log.append(self.execution_id, epoch, [], "interrupted"))
         finally:
             await log.release(self.execution_id)
-
-
-def inputs_of(document: bytes) -> dict[str, Any]:
-    """What a submitted run was given, as it was registered with its document."""
-    data = decode(document)
-    found = data.get("inputs") if isinstance(data, dict) else None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

@@ -162,9 +162,7 @@ class Hosting:
         net, _ = world.documents.compile(asked.document)
         context_group(net, asked.context)
         trace_id = asked.trace_id or self._new_id()
-        kept = asked.document.as_kept()
-        inputs = {"payload": dict(asked.payload), "context": asked.context, "trace_id": trace_id}
-        document = encode({**kept.as_json(), "inputs": inputs})
+        document = asked.document.registered(asked.payload, asked.context, trace_id)
         header = Header(
             self._id_of_ours(),
             net.kind,
