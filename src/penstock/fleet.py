@@ -32,6 +32,7 @@ from penstock.ports.lines import Line as KeptLine
 from penstock.ports.lines import LineStore
 from penstock.ports.log import EventLog
 from penstock.ports.partitions import Partitions
+from penstock.ports.results import encodable
 from penstock.server.documents import Documents, Pinned
 from penstock.server.fleet import FleetForce
 from penstock.server.hosting import Hosting
@@ -250,7 +251,7 @@ class WorkBench:
         loop, clock, hide = asyncio.get_running_loop(), self.clock, keys.hide
 
         def line(scope: str, task_run_id: str | None, text: str) -> None:
-            loop.call_soon_threadsafe(say, Line(clock.now(), scope, task_run_id, hide(text)))
+            loop.call_soon_threadsafe(say, Line(clock.now(), scope, task_run_id, encodable(hide(text))))
 
         return Desk(
             self.tools,

@@ -20,7 +20,7 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.folders import base_of
 from penstock.ports.job_scope import iteration_of, job_names
 from penstock.ports.leases import Caller, JobReports, SubjobLease
-from penstock.ports.results import materialised
+from penstock.ports.results import encodable, encodable_tree, materialised
 from penstock.ports.rows import EngineSession, Relation, RowsFailed
 from penstock.tools.base import Source, ToolFailure
 from penstock.worker.arrivals import Element, arrivals, must_last, readers
@@ -212,10 +212,10 @@ class ComponentRun:
 
     def failed(self, error: ComponentFailure) -> Ended:
         hide = self.setting.keychain.hide
-        said: JsonMap = {"kind": error.kind, "message": hide(error.message), "retryable": error.retryable}
+        said: JsonMap = {"kind": error.kind, "message": encodable(hide(error.message)), "retryable": error.retryable}
         for key, value in error.detail.items():
             if value is not None:
-                said[key] = self.setting.keychain.hide_tree(value)
+                said[key] = encodable_tree(self.setting.keychain.hide_tree(value))
         said["component"] = self.component.name
         dies = error.kind == "die"
         end = Ended(ERROR, error=said, exit_code=error.exit_code if dies else None, dies=dies)
