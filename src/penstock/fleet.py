@@ -79,6 +79,11 @@ def host_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
+def one_line(error: BaseException) -> str:
+    """For the log of a server: documents write parts of errors, and none may write lines or colours of its own there."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in str(error))
+
+
 class NoKeys:
     """A server needs no secret and has none: workers resolve keychains where they run."""
 
@@ -190,7 +195,7 @@ class Server:
     def _report(self, execution_id: str, error: BaseException) -> None:
         self.problems.append((execution_id, error))
         del self.problems[:-100]
-        print(f"penstock: {execution_id}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        print(f"penstock: {execution_id}: {type(error).__name__}: {one_line(error)}", file=sys.stderr, flush=True)
 
 
 def _documents(tools: Registry, components: ComponentRegistry, control: ControlStore | None) -> Documents:

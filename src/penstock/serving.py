@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from penstock.fleet import Server, release
+from penstock.fleet import Server, one_line, release
 from penstock.fleet_stores import LEASE_S, Places, Station, hall_of_one_process, open_server, open_worker
 from penstock.kernel.errors import PenstockError, Refused
 from penstock.pruning import prune
@@ -208,7 +208,7 @@ async def _scheduling(backend: Backend) -> AsyncIterator[None]:
     from penstock.server.schedules import Scheduler
 
     def report(name: str, error: BaseException) -> None:
-        print(f"penstock: schedule {name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        print(f"penstock: schedule {name}: {type(error).__name__}: {one_line(error)}", file=sys.stderr, flush=True)
 
     assert backend.control is not None
     scheduler = Scheduler(backend.control, partial(submit_filed, backend), backend.clock.now, report=report)

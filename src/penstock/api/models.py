@@ -18,6 +18,19 @@ def _label(text: str) -> str:
     return text
 
 
+def _printable(text: str) -> str:
+    """Names are shown by terminals and in logs: none may write lines of its own there."""
+    if not text.isprintable():
+        raise ValueError("it has a character that cannot be printed")
+    return text
+
+
+def _printable_names(sources: dict[str, str]) -> dict[str, str]:
+    for name in sources:
+        _printable(name)
+    return sources
+
+
 def _no_deeper(value: dict[str, Any]) -> dict[str, Any]:
     """Also: a reference to a result is the engine's own, and is not taken from outside as if it were one."""
     level: list[Any] = [value]
@@ -35,8 +48,8 @@ def _no_deeper(value: dict[str, Any]) -> dict[str, Any]:
     raise ValueError(f"it is nested deeper than {MOST_DEPTH}")
 
 
-Short = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Label = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_label)]
+Short = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_printable)]
+Label = Annotated[Short, AfterValidator(_label)]
 CatalogPath = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$", max_length=500)
 ]
@@ -44,6 +57,7 @@ CatalogPath = Annotated[
 Slug = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
 Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Payload = Annotated[dict[str, Any], AfterValidator(_no_deeper)]
+Sources = Annotated[dict[str, str], AfterValidator(_printable_names)]
 Seconds = Annotated[float, Field(ge=0, le=1e10)]
 
 
@@ -56,8 +70,8 @@ class DocumentText(In):
     of the server is read: joblets and documents that it calls are in `sources`, or in the catalog."""
 
     text: Annotated[str, StringConstraints(min_length=1)]
-    file: Annotated[str, StringConstraints(min_length=1, max_length=4096)] = "document.yaml"
-    sources: dict[str, str] = Field(default_factory=dict, description="what it takes in or calls: file -> text")
+    file: Annotated[str, StringConstraints(min_length=1, max_length=4096), AfterValidator(_printable)] = "document.yaml"
+    sources: Sources = Field(default_factory=dict, description="what it takes in or calls: file -> text")
 
 
 class DocumentPath(In):
@@ -92,7 +106,7 @@ class GraphIn(DocumentAsked):
 
 class PutDocument(In):
     text: Annotated[str, StringConstraints(min_length=1)]
-    sources: dict[str, str] = Field(default_factory=dict, description="the joblets that a job takes in: file -> text")
+    sources: Sources = Field(default_factory=dict, description="the joblets that a job takes in: file -> text")
 
 
 class SubmitIn(In):
