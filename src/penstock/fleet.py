@@ -33,6 +33,7 @@ from penstock.ports.lines import Line as KeptLine
 from penstock.ports.lines import LineStore
 from penstock.ports.log import EventLog
 from penstock.ports.partitions import Partitions
+from penstock.ports.results import encodable
 from penstock.server.documents import Documents, Pinned
 from penstock.server.fleet import FleetForce
 from penstock.server.hosting import Hosting
@@ -77,6 +78,11 @@ def release() -> str:
 
 def host_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def one_line(error: BaseException) -> str:
+    """For the log of a server: documents write parts of errors, and none may write lines or colours of its own there."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in str(error))
 
 
 class NoKeys:
@@ -190,12 +196,12 @@ class Server:
     def _report(self, execution_id: str, error: BaseException) -> None:
         self.problems.append((execution_id, error))
         del self.problems[:-100]
-        print(f"penstock: {execution_id}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        print(f"penstock: {execution_id}: {type(error).__name__}: {one_line(error)}", file=sys.stderr, flush=True)
 
 
 def _documents(server: Server) -> Documents:
     if server.control is None:
-        return Documents(server.tools, server.components)
+        return Documents(server.tools, server.components, reads_files=False)
     from penstock.server.catalog import CatalogDocuments
 
     projects = UnpackedProjects(server.home, server.blobs)
@@ -227,6 +233,7 @@ class WorkBench:
         self._documents = Documents(
             self.tools,
             self._components,
+            reads_files=False,
             projects=UnpackedProjects(home, blobs),
             base=base,
             nowhere=home / "work" / "nowhere",
@@ -253,13 +260,14 @@ class WorkBench:
             environ=self._environ,
             clock=self.clock,
             redaction=Redaction(),
+            allowed=self._settings.addresses,
         )
 
     def desk(self, execution_id: str, keys: Keys, say: Callable[[Line], None]) -> Desk:
         loop, clock, hide = asyncio.get_running_loop(), self.clock, keys.hide
 
         def line(scope: str, task_run_id: str | None, text: str) -> None:
-            loop.call_soon_threadsafe(say, Line(clock.now(), scope, task_run_id, hide(text)))
+            loop.call_soon_threadsafe(say, Line(clock.now(), scope, task_run_id, encodable(hide(text))))
 
         return Desk(
             self.tools,

@@ -25,6 +25,8 @@ from penstock.ports.dispatch import Dispatch, Intake
 from penstock.ports.lines import LineStore
 from penstock.ports.log import EventLog
 from penstock.ports.partitions import Partitions
+from penstock.tools.addresses import PUBLIC_ONLY, Addresses
+from penstock.tools.base import Settings
 
 if TYPE_CHECKING:
     from penstock.adapters.memory_dispatch_hall import MemoryHall
@@ -255,11 +257,13 @@ def open_worker(
     labels: frozenset[str] = frozenset(),
     hall: MemoryHall | None = None,
     beat_s: float = LEASE_S / 3,
+    addresses: Addresses = PUBLIC_ONLY,
 ) -> Station:
+    """`addresses`: which ones its tasks may reach."""
     intake = _intake(places, hall)
     clock = FleetClock(intake.now)
     blobs = open_results(places)
-    bench = WorkBench(places.home, blobs, clock, base=places.base)
+    bench = WorkBench(places.home, blobs, clock, base=places.base, settings=Settings(addresses))
     crew = worker(intake, bench, name=name, pool=pool, slots=slots, labels=labels, beat_s=beat_s)
     return Station(crew, bench, blobs, clock)
 

@@ -19,11 +19,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from penstock.fleet import Server, release
+from penstock.fleet import Server, one_line, release
 from penstock.fleet_stores import LEASE_S, Places, Station, hall_of_one_process, open_server, open_worker
 from penstock.kernel.errors import PenstockError, Refused
 from penstock.pruning import prune
 from penstock.server_needs import Needs
+from penstock.server_records import recorded
+from penstock.tools.addresses import PUBLIC_ONLY, Addresses
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -49,6 +51,10 @@ class ServeSettings:
     no_auth: bool = False
     max_body: int | None = None
     grace_s: float = GRACE_S
+    addresses: Addresses = PUBLIC_ONLY
+    """Which ones tasks of the worker in this process may reach."""
+    hosts: frozenset[str] = frozenset()
+    """Names by which the server may be asked without a token, beside its own."""
 
 
 @dataclass(slots=True)
@@ -87,7 +93,9 @@ class Service:
             self._check_access(backend)
             await server.start()
             if hall is not None:
-                station = open_worker(settings.places, slots=settings.slots, hall=hall, name=server.name)
+                station = open_worker(
+                    settings.places, slots=settings.slots, hall=hall, name=server.name, addresses=settings.addresses
+                )
                 await stack.enter_async_context(_working(station, settings.grace_s))
             await stack.enter_async_context(_scheduling(backend))
             await stack.enter_async_context(_alerting(backend, settings.places.home))
@@ -101,6 +109,10 @@ class Service:
         http = _http_server(guarded, settings)
         scheme = "https" if settings.tls_cert is not None else "http"
         self.url = f"{scheme}://{_shown(sockets[0])}"
+        with recorded(settings.places.home, self.url, settings.places.database):
+            await self._serve_until_told(app, http, sockets)
+
+    async def _serve_until_told(self, app: FastAPI, http: Any, sockets: list[socket.socket]) -> None:
         serving = asyncio.ensure_future(http.serve(sockets))
         stopping = asyncio.ensure_future(self._stop.wait())
         watching = asyncio.ensure_future(self._watch())
@@ -173,6 +185,7 @@ class Service:
             pruned,
             is_loopback=all(_is_loopback(one) for one in sockets),
             no_auth=settings.no_auth,
+            hosts=settings.hosts,
             is_tls=settings.tls_cert is not None,
             limits=limits,
             checks=needs.checks,
@@ -204,7 +217,7 @@ async def _scheduling(backend: Backend) -> AsyncIterator[None]:
     from penstock.server.schedules import Scheduler
 
     def report(name: str, error: BaseException) -> None:
-        print(f"penstock: schedule {name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        print(f"penstock: schedule {name}: {type(error).__name__}: {one_line(error)}", file=sys.stderr, flush=True)
 
     assert backend.control is not None
     scheduler = Scheduler(

@@ -81,7 +81,9 @@ def server(tmp_path_factory: pytest.TempPathFactory, postgres_server: str) -> It
             names = ["--store", "s1", "--name", "s1", "--listen", "127.0.0.1:0"]
             serving = stack.enter_context(running("serve", *common, *names))
             for name in ("w1", "w2"):
-                worker = running("worker", *common, "--store", name, "--name", name, **SECRET)
+                worker = running(
+                    "worker", *common, "--allow-address", "loopback", "--store", name, "--name", name, **SECRET
+                )
                 stack.enter_context(worker).until_said("worker w")
             yield serving.url
     finally:

@@ -15,6 +15,7 @@ import httpx2
 
 from penstock.fleet_stores import Places, Station, open_worker
 from penstock.serving import ServeSettings, Service
+from penstock.tools.addresses import LOOPBACK
 from tests.engine import document
 
 PATIENCE_S = 30.0
@@ -98,7 +99,9 @@ class Running:
         self.said: list[str] = []
         self.service: Service | None = None
         self.error: BaseException | None = None
-        self._settings = ServeSettings(places, **{"listen": "127.0.0.1:0", "grace_s": 0.0, **settings})
+        self._settings = ServeSettings(
+            places, **{"listen": "127.0.0.1:0", "grace_s": 0.0, "addresses": LOOPBACK, **settings}
+        )
         self._is_ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="service")
@@ -175,7 +178,7 @@ class Crew:
         self._places = Places(
             home, database, settings.pop("results", None), settings.pop("dispatch", None), settings.pop("base", None)
         )
-        self._settings = settings
+        self._settings = {"addresses": LOOPBACK, **settings}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._station: Station | None = None
         self._is_ready = threading.Event()

@@ -116,12 +116,12 @@ def test_a_server_that_others_can_reach_does_not_start_without_a_token(tmp_path:
 
 def test_unless_somebody_writes_down_that_it_shall(tmp_path: Path) -> None:
     with serving(tmp_path, listen="0.0.0.0:0", no_auth=True) as running:
-        assert httpx2.get(f"{running.url}/api/executions", headers={"Host": "anything"}).status_code == 200
+        assert httpx2.get(f"{running.url}/api/executions", headers={"Host": "10.1.2.3:80"}).status_code == 200
 
 
 def test_a_server_with_a_token_may_be_reached_by_others(tmp_path: Path) -> None:
     with asking(tmp_path) as api:
-        secret = api.post("/api/tokens", {"name": "a", "scope": "read"}).json()["secret"]
+        secret = api.post("/api/tokens", {"name": "a", "scope": "admin"}).json()["secret"]
     with serving(tmp_path, listen="0.0.0.0:0") as running:
         assert httpx2.get(f"{running.url}/api/executions").status_code == 401
         headers = {"Authorization": f"Bearer {secret}"}
@@ -167,3 +167,23 @@ def test_a_place_that_is_taken_is_told_of(tmp_path: Path) -> None:
 def test_a_place_that_is_none_is_told_of(tmp_path: Path, listen: str) -> None:
     with pytest.raises(Refused, match="listen"), serving(tmp_path, listen=listen):
         pass
+
+
+# ---- the first token, and the last
+
+
+@pytest.mark.parametrize("scope", ["read", "run"])
+def test_the_first_token_is_for_an_admin_and_so_is_the_last(tmp_path: Path, scope: str) -> None:
+    with asking(tmp_path) as api:
+        refused = api.post("/api/tokens", {"name": "only", "scope": scope})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (409, "first_token")
+        assert api.get("/api/tokens").json() == {"tokens": []}
+        boss = api.post("/api/tokens", {"name": "boss", "scope": "admin"}).json()
+        api.http.headers["Authorization"] = f"Bearer {boss['secret']}"
+        other = api.post("/api/tokens", {"name": "other", "scope": scope}).json()
+        last = api.http.delete(f"/api/tokens/{boss['id']}")
+        assert (last.status_code, last.json()["error"]["code"]) == (409, "last_admin")
+        assert api.http.delete(f"/api/tokens/{other['id']}").status_code == 204
+        assert api.http.delete(f"/api/tokens/{boss['id']}").status_code == 204
+        del api.http.headers["Authorization"]
+        assert api.get("/api/executions").status_code == 200

@@ -191,3 +191,24 @@ def test_a_damaged_log_is_told_as_such_and_not_as_a_mistake_of_the_server(tmp_pa
         client = Client(str(api.http.base_url), None)
         with pytest.raises(Damaged, match="event 3"):
             list(client.lines(f"/api/executions/{run}/events"))
+
+
+@pytest.mark.parametrize("odd", ["a\nb", "a\x1b[2Jb", "a\u202eb", "a\x00b", "a\x85b"], ids=ascii)
+def test_a_name_that_a_terminal_or_a_log_could_be_written_with_is_refused(api: Api, odd: str) -> None:
+    text = {"text": QUICK}
+    for body in (
+        {"document": text, "label": odd},
+        {"document": {**text, "file": odd}},
+        {"document": {**text, "sources": {odd: QUICK}}},
+        {"document": text, "context": odd},
+        {"document": text, "idempotency_key": odd},
+    ):
+        answer = api.post("/api/executions", body)
+        assert answer.status_code == 422, (body, answer.text)
+    assert api.post("/api/tokens", {"name": odd, "scope": "admin"}).status_code == 422
+
+
+def test_an_error_is_one_line_in_the_log_of_a_server() -> None:
+    from penstock.fleet import one_line
+
+    assert one_line(ValueError("grün\npenstock: forged\x1b[2J\u202e")) == r"grün\npenstock: forged\x1b[2J\u202e"

@@ -171,12 +171,23 @@ def test_a_request_that_is_not_signed_starts_nothing(api: Api, headers: dict[str
     assert len(api.get("/api/executions", limit=1000).json()["runs"]) == before
 
 
+def test_a_signed_request_runs_once_whatever_its_headers_say(api: Api) -> None:
+    put(api, "/api/hooks/once", path="shows", secret=SECRET)
+    hub = {"X-Hub-Signature-256": f"sha256={hmac.new(SECRET.encode(), b'{}', hashlib.sha256).hexdigest()}"}
+    for headers in (signed(b"{}"), hub):
+        runs = {
+            api.http.post("/hooks/once", content=b"{}", headers={**headers, **more}).json()["execution_id"]
+            for more in ({}, {"Idempotency-Key": "a"}, {"Idempotency-Key": "b"}, {"X-GitHub-Delivery": "c"})
+        }
+        assert len(runs) == 1
+
+
 def test_a_hook_without_a_secret_needs_a_token_where_there_are_tokens(tmp_path: Path) -> None:
     with asking(tmp_path) as api:
         api.http.put("/api/documents/shows", json={"text": SHOWS})
         put(api, "/api/hooks/plain", path="shows")
         assert api.http.post("/hooks/plain", json={"a": 1}).status_code == 202
-        secret = api.post("/api/tokens", {"name": "t", "scope": "run"}).json()["secret"]
+        secret = api.post("/api/tokens", {"name": "t", "scope": "admin"}).json()["secret"]
         assert api.http.post("/hooks/plain", json={"a": 1}).status_code == 401
         headers = {"Authorization": f"Bearer {secret}"}
         assert api.http.post("/hooks/plain", json={"a": 1}, headers=headers).status_code == 202

@@ -142,11 +142,11 @@ def test_a_server_whose_database_is_not_there_says_so(folder: Path) -> None:
 
 
 def test_tokens_are_made_listed_and_revoked_without_a_server(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
-    made = call(capsys, "token", "add", "mine", "--scope", "read", "--expires", "30d", "--store", "home")
+    made = call(capsys, "token", "add", "mine", "--scope", "admin", "--expires", "30d", "--store", "home")
     assert made.out.startswith("pk_")
     assert made.out.strip() not in made.err
     (one,) = call(capsys, "token", "list", "--json", "--store", "home").json["tokens"]
-    assert (one["name"], one["scope"]) == ("mine", "read")
+    assert (one["name"], one["scope"]) == ("mine", "admin")
     assert made.out.strip() not in call(capsys, "token", "list", "--store", "home").out
     assert call(capsys, "token", "revoke", "mine", "--store", "home").code == 0
     assert call(capsys, "token", "list", "--json", "--store", "home").json["tokens"] == []
@@ -256,3 +256,93 @@ def test_old_runs_are_pruned_without_a_server(capsys: pytest.CaptureFixture[str]
     assert done["runs"] == 2
     assert call(capsys, "runs", "--json", "--store", "home").json["runs"] == []
     assert list((folder / "home" / "logs").iterdir()) == []
+
+
+FETCHES = """\
+workflow:
+  - step: start
+    tool: [{name: fetch, kind: http, url: "URL"}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "status"),
+    [
+        ([], {}, "failed"),
+        (["--allow-address", "10.0.0.0/8"], {}, "failed"),
+        (["--allow-address", "10.0.0.0/8", "--allow-address", "loopback"], {}, "completed"),
+        ([], {"PENSTOCK_ALLOW_ADDRESS": "private, 127.0.0.0/8"}, "completed"),
+        (["--allow-address", "any"], {}, "completed"),
+    ],
+)
+def test_tasks_of_a_server_reach_what_the_operator_opened(
+    folder: Path, words: list[str], variables: dict[str, str], status: str
+) -> None:
+    from tests.tools.support import Reply, serve
+
+    with serve(lambda request: Reply(200, "hello")) as internal:
+        file = write("fetches.yaml", FETCHES.replace("URL", internal.url))
+        with running("serve", "--listen", "127.0.0.1:0", "--store", "home", *words, **variables) as server:
+            ran = process("run", file, "--json", "--server", server.url)
+            assert ran.json["status"] == status, ran.out
+            if status == "failed":
+                assert internal.requests == []
+                assert "--allow-address" in str(ran.json["error"])
+        assert process("run", file, "--json").json["status"] == "completed"  # Embedded, one's own machine is open.
+
+
+def test_an_address_that_is_none_is_refused_before_anything_starts() -> None:
+    for words in (["serve"], ["up"], ["worker", "--database", "postgresql:///x"]):
+        said = process(*words, "--store", "home", "--allow-address", "10.0.0.300")
+        assert said.code == 2
+        assert "neither a network nor a host" in said.err
+
+
+def test_commands_beside_a_running_fleet_use_its_database(folder: Path, postgres_url: str) -> None:
+    words = ("--listen", "127.0.0.1:0", "--workers", "1", "--grace", "0", "--verbose")
+    with running("up", "--database", postgres_url, *words) as up:
+        assert up.url
+        assert f"database {postgres_url}" in up.text
+        refused = process("token", "add", "only", "--scope", "read")
+        assert refused.code == 2
+        assert "the first token must have the scope `admin`" in refused.err
+        put = process("catalog", "put", "a/hello", write("hello.yaml", HELLO))
+        assert put.code == 0, put.err
+        assert f"in the database of the server {up.url}" in put.err
+        assert process("schedule", "add", "nightly", "@daily", "a/hello").code == 0
+        assert process("hook", "add", "push", "a/hello").code == 0
+        api = Api(up.url)
+        assert [one["path"] for one in api.get("/api/documents").json()["documents"]] == ["a/hello"]
+        assert [one["name"] for one in api.get("/api/schedules").json()["schedules"]] == ["nightly"]
+        assert [one["name"] for one in api.get("/api/hooks").json()["hooks"]] == ["push"]
+        secret = process("token", "add", "boss", "--scope", "admin").out.strip()
+        assert api.get("/api/executions").status_code == 401
+        api.http.headers["Authorization"] = f"Bearer {secret}"
+        assert api.get("/api/executions").status_code == 200
+        api.close()
+        assert not (folder / ".penstock" / "control.db").exists()
+    assert list((folder / ".penstock" / "servers").iterdir()) == []
+
+
+def test_a_server_that_died_is_not_taken_for_one_that_runs(folder: Path) -> None:
+    with running("serve", "--listen", "127.0.0.1:0", "--store", "home") as child:
+        assert child.url
+        (file,) = (folder / "home" / "servers").iterdir()
+        assert file.stat().st_mode & 0o077 == 0
+        child.process.kill()
+        child.process.wait(30)
+        assert file.exists()
+        assert process("token", "list", "--store", "home").code == 0
+        assert not file.exists()
+
+
+def test_what_no_server_would_find_is_not_kept_in_silence(folder: Path) -> None:
+    said = process("token", "add", "boss", "--scope", "admin", "--store", "home")
+    assert said.code == 0
+    assert "no server runs on" in said.err
+    (folder / "of-up" / "postgres").mkdir(parents=True)
+    for words in (["token", "add", "boss", "--scope", "admin"], ["catalog", "list"], ["schedule", "list"]):
+        refused = process(*words, "--store", "of-up")
+        assert refused.code == 2
+        assert "belongs to `penstock up`" in refused.err
+        assert "--database URL" in refused.err

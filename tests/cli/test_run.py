@@ -268,3 +268,29 @@ def test_words_that_nobody_reads_do_not_change_what_becomes_of_a_run() -> None:
     assert _piped("run hello.yaml 2>&1 | true").stderr == "0\n"
     statuses = [run["status"] for run in process("runs", "--json").json["runs"]]
     assert statuses == ["completed", "failed"]
+
+
+def test_a_run_that_was_killed_before_its_first_event_is_resumed_with_its_inputs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sqlite3
+
+    monkeypatch.setenv("TOKEN_OF_IT", "t0ken-of-it")
+
+    text = """\
+keychain: [{name: k, kind: env, var: TOKEN_OF_IT}]
+workload: {word: default, other: 1}
+workflow:
+  - step: start
+    tool: [{name: n, kind: noop, value: "{{ workload.word }} {{ workload.other }}"}]
+"""
+    file = write("late.yaml", text)
+    ran = process("run", file, "--set", "word=mine", "--json")
+    run = ran.json["execution_id"]
+    with sqlite3.connect(folder / ".penstock" / "penstock.db") as database:
+        database.execute("DELETE FROM event")
+        database.execute("UPDATE execution SET status = 'running', ended_at = NULL")
+    resumed = process("resume", run, "--json")
+    assert (resumed.code, resumed.json["status"]) == (0, "completed"), resumed.err
+    assert resumed.json["result"] == "mine 1"
+    assert process("replay", run).code == 0

@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from penstock.cli.documents import Library
+from penstock.cli.sending import Sent
+
 from penstock import fleet
 from penstock.adapters.memory_blobs import MemoryBlobs
 from penstock.adapters.memory_dispatch import MemoryDispatch, MemoryIntake
@@ -128,7 +131,9 @@ class Fleet:
 
     async def submit(self, file: Path, payload: dict[str, Any] | None = None, **more: Any) -> str:
         server = next(iter(self.servers.values()))
-        return await server.hosting.submit(Submission(server.documents.open(file), payload or {}, **more))
+        sent = Sent(Library(), str(file)).body
+        document = Pinned(sent["file"], sent["text"], tuple(sent["sources"].items()))
+        return await server.hosting.submit(Submission(document, payload or {}, **more))
 
     def header(self, execution_id: str) -> Header:
         header = self.log.header(execution_id)

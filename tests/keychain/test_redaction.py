@@ -4,6 +4,7 @@ import base64
 import html
 import json
 import random
+import re
 import string
 from urllib.parse import quote, quote_plus
 
@@ -253,3 +254,56 @@ class TestSieve:
         sieve = Sieve(needles)
         for place in range(40):
             assert sieve.found(b"." * place + needles[-1] + b"." * (40 - place)) == {needles[-1]}
+
+
+CONTROLS = [
+    "\x01",
+    "\x07",
+    "\x08",
+    "\t",
+    "\n",
+    "\x0b",
+    "\x0c",
+    "\r",
+    "\x1b",
+    "\x1c",
+    "\x7f",
+    "\x85",
+    "\x9b",
+    "\u200b",
+    "\u2028",
+]
+CONTROLS += ["\x1b[31m", "\r\n", "\x1b]0;t\x07"]
+
+
+@pytest.mark.parametrize("control", CONTROLS, ids=ascii)
+def test_a_secret_with_control_codes_is_hidden_however_they_are_shown(control: str) -> None:
+    secret = f"hunt{control}2pass99"
+    redaction = Redaction([secret])
+    shown = [
+        secret,
+        repr(secret),
+        json.dumps(secret),
+        quote(secret),
+        base64.b64encode(secret.encode()).decode(),
+        secret.replace(control, ""),
+        *(
+            "".join(each if each.isprintable() else instead for each in secret)
+            for instead in (" ", "?", ".", "\ufffd", "\u00b7")
+        ),
+        "".join(f"^{chr(ord(each) ^ 64)}" if ord(each) < 32 else each for each in secret),
+        "".join(chr(0x2400 + ord(each)) if ord(each) < 32 else each for each in secret),
+        "".join(f"\\x{ord(each):02x}" if ord(each) < 32 else each for each in secret),
+        re.sub(r"\x1b\[[0-9;]*m", "", secret),
+        *secret.splitlines(),
+    ]
+    for text in shown:
+        hidden = redaction.hide(f"| {text} |")
+        assert "hunt" not in hidden, text
+        assert "2pass99" not in hidden, text
+
+
+def test_a_secret_of_control_codes_alone_hides_nothing_else() -> None:
+    redaction = Redaction(["\x01\x02\x03\x04\x05"])
+    assert redaction.hide("plain text") == "plain text"
+    assert redaction.hide("a\x01\x02\x03\x04\x05b") == "a***b"

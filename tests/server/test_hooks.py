@@ -15,9 +15,12 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.control import HIDDEN, Hook
 from penstock.server.hooks import (
     LARGEST_BODY,
+    MOST_REMEMBERED,
+    REPEATED_S,
     SHOWN_HEADERS,
     NotReadable,
     NotSigned,
+    Recent,
     SwitchedOff,
     TooLarge,
     check_size,
@@ -141,39 +144,62 @@ KEYS: dict[str, tuple[dict[str, str], str | None]] = {
     "key": ({"Idempotency-Key": "order 17"}, "hook:pushed:key:order 17"),
     "delivery": ({"X-GitHub-Delivery": "72d3162e"}, "hook:pushed:delivery:72d3162e"),
     "both": ({"x-github-delivery": "72d3162e", "idempotency-key": "a:b"}, "hook:pushed:key:a:b"),
-    "a signature alone": ({"X-Hub-Signature-256": GITHUB}, None),
 }
 
 
 @pytest.mark.parametrize(("headers", "key"), KEYS.values(), ids=KEYS)
 def test_a_request_is_known_by_the_key_of_its_sender(headers: dict[str, str], key: str | None) -> None:
-    assert key_of(SIGNED, headers, BODY) == key
+    assert key_of(OPEN, headers, BODY, NOW, Recent()) == key
 
 
 def test_a_signed_request_that_is_repeated_is_the_same_request() -> None:
     first = {"X-Penstock-Signature": sign(SECRET, BODY, NOW)}
-    key = key_of(SIGNED, first, BODY)
+    key = key_of(SIGNED, first, BODY, NOW, Recent())
     assert key is not None
-    assert key_of(SIGNED, dict(first), BODY) == key
+    assert key_of(SIGNED, dict(first), BODY, NOW, Recent()) == key
     another = f"{first['X-Penstock-Signature']},v1={'0' * 64}"
-    assert key_of(SIGNED, {"X-Penstock-Signature": another}, BODY) == key
+    assert key_of(SIGNED, {"X-Penstock-Signature": another}, BODY, NOW, Recent()) == key
     later = {"X-Penstock-Signature": sign(SECRET, BODY, NOW + 1)}
-    assert key_of(SIGNED, later, BODY) != key
+    assert key_of(SIGNED, later, BODY, NOW, Recent()) != key
     other = {"X-Penstock-Signature": sign(SECRET, b"other", NOW)}
-    assert key_of(SIGNED, other, b"other") != key
+    assert key_of(SIGNED, other, b"other", NOW, Recent()) != key
     assert SECRET not in key
 
 
+@pytest.mark.parametrize("header", ["Idempotency-Key", "X-GitHub-Delivery"])
+@pytest.mark.parametrize("signature", ["X-Penstock-Signature", "X-Hub-Signature-256"])
+def test_another_key_does_not_make_a_signed_request_another_one(signature: str, header: str) -> None:
+    signed = {signature: sign(SECRET, BODY, NOW) if signature == "X-Penstock-Signature" else GITHUB}
+    recent = Recent()
+    keys = {key_of(SIGNED, {**signed, header: key}, BODY, NOW, recent) for key in ("a", "b", "")}
+    assert len(keys) == 1
+
+
+def test_a_body_that_comes_again_within_the_window_is_the_same_request_and_later_another() -> None:
+    recent, signed = Recent(), {"X-Hub-Signature-256": GITHUB}
+    first = key_of(SIGNED, signed, BODY, NOW, recent)
+    assert {key_of(SIGNED, signed, BODY, NOW + after, recent) for after in (1, 300, REPEATED_S - 1)} == {first}
+    assert key_of(SIGNED, signed, BODY, NOW + REPEATED_S, recent) != first
+    assert key_of(SIGNED, signed, b"other", NOW, recent) != first
+
+
+def test_no_more_signatures_are_remembered_than_fit() -> None:
+    recent = Recent()
+    for number in range(MOST_REMEMBERED + 5):
+        recent.since(str(number), NOW)
+    assert len(recent._first) == MOST_REMEMBERED
+
+
 def test_no_two_hooks_share_a_key() -> None:
-    one = key_of(replace(OPEN, name="a"), {"Idempotency-Key": "b:key:c"}, BODY)
-    two = key_of(replace(OPEN, name="a:key:b"), {"Idempotency-Key": "c"}, BODY)
+    one = key_of(replace(OPEN, name="a"), {"Idempotency-Key": "b:key:c"}, BODY, NOW, Recent())
+    two = key_of(replace(OPEN, name="a:key:b"), {"Idempotency-Key": "c"}, BODY, NOW, Recent())
     assert one != two
 
 
 @pytest.mark.parametrize("key", ["x" * 256, "a\nb", "a\u0000b", "\u202e"])
 def test_what_is_no_key_is_refused(key: str) -> None:
     with pytest.raises(Refused, match="is not a key"):
-        key_of(OPEN, {"Idempotency-Key": key}, BODY)
+        key_of(OPEN, {"Idempotency-Key": key}, BODY, NOW, Recent())
 
 
 # ---- what a run sees

@@ -11,15 +11,16 @@ from typing import Any
 import httpcore2
 import pytest
 
+from penstock.tools.addresses import PUBLIC_ONLY
 from penstock.tools.base import Settings, Success, ToolFailure
 from penstock.tools.http import HttpTool
-from penstock.tools.network import addresses_of, refusal, require_public
+from penstock.tools.network import addresses_of, require_allowed
 
 from .certificates import issue
 from .fetching import failed, fetch
 from .support import Reply, Request, make_call, run, serve
 
-CLOSED = Settings(allow_private_network=False)
+CLOSED = Settings(PUBLIC_ONLY)
 PUBLIC = "93.184.215.14"
 
 
@@ -100,7 +101,7 @@ def reach(tmp_path: Path, tool: HttpTool, **params: Any) -> Success:
     ],
 )
 def test_an_address_that_is_not_public_is_refused_with_a_word_for_it(address: str, word: str) -> None:
-    assert word in str(refusal(address))
+    assert word in str(PUBLIC_ONLY.refusal(address))
 
 
 @pytest.mark.parametrize(
@@ -108,12 +109,12 @@ def test_an_address_that_is_not_public_is_refused_with_a_word_for_it(address: st
     [PUBLIC, "8.8.8.8", "1.1.1.1", "2606:4700:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8", "2002:808:808::1"],
 )
 def test_a_public_address_is_not_refused(address: str) -> None:
-    assert refusal(address) is None
+    assert PUBLIC_ONLY.refusal(address) is None
 
 
 def test_one_address_out_of_bounds_refuses_the_name() -> None:
     with pytest.raises(ToolFailure) as caught:
-        require_public("mixed.example", [PUBLIC, "10.0.0.1"])
+        require_allowed("mixed.example", [PUBLIC, "10.0.0.1"], PUBLIC_ONLY)
     assert caught.value.kind == "address_refused"
     assert caught.value.detail == {"host": "mixed.example", "address": "10.0.0.1"}
 
@@ -258,7 +259,7 @@ def test_a_proxy_from_the_environment_is_no_way_round_the_guard(
 @pytest.mark.parametrize("settings", [Settings(), CLOSED], ids=["open", "closed"])
 def test_tls_is_verified_for_the_name_and_not_the_address(tmp_path: Path, settings: Settings) -> None:
     trusted, context = issue(tmp_path, "shop.example", "localhost")
-    host = "localhost" if settings.allow_private_network else "shop.example"
+    host = "localhost" if settings.addresses.is_open else "shop.example"
     tool = HttpTool(Names(shop_example=[[PUBLIC]]), LoopbackInternet())
     with serve(lambda request: Reply(200, "safe"), tls=context) as server:
         params = {"url": f"https://{host}:{server.port}/", "verify": trusted.name}

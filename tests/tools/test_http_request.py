@@ -7,13 +7,15 @@ import base64
 import hashlib
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
+from penstock.tools.base import ToolFailure
 from penstock.tools.http import HttpTool
 
 from .fetching import failed, fetch, sent
-from .support import Reply, Request, SharedResources, make_call, run_async, serve
+from .support import Reply, Request, SharedResources, make_call, run, run_async, serve
 
 # ---- the request
 
@@ -281,3 +283,57 @@ def test_a_redirect_leads_to_http_only(tmp_path: Path, target: str) -> None:
     with serve(lambda request: Reply(302, b"", {"Location": target})) as server:
         failure = failed(tmp_path, {"url": server.url})
     assert failure.kind == "unsupported_scheme"
+
+
+SECRET = "s3cret-of-the-keychain"
+
+
+def elsewhere(tmp_path: Path, status: int = 302, **params: Any) -> tuple[list[Request], ToolFailure | None]:
+    """What another origin gets to see when a server leads there."""
+    call = make_call(tmp_path, holds_secret=lambda text: SECRET in text or quote(SECRET) in text)
+    failure = None
+    with (
+        serve(lambda request: Reply(200, "there")) as other,
+        serve(lambda request: Reply(status, b"", {"Location": f"{other.url}/"})) as server,
+    ):
+        try:
+            run(HttpTool(), {"url": server.url, **params}, call)
+        except ToolFailure as error:
+            failure = error
+        assert len(server.requests) == 1
+        return list(other.requests), failure
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "X-My-Own",
+        "X-Tenant",
+        "Api-Key",
+        "Authorization",
+        "Cookie",
+        "X-Plain-Looking",
+        "Accept",
+        "Referer",
+        "User-Agent",
+    ],
+)
+def test_a_secret_in_a_header_of_ones_own_does_not_travel_to_another_origin(tmp_path: Path, header: str) -> None:
+    for value in (SECRET, f"key {SECRET};v=1"):
+        requests, failure = elsewhere(tmp_path, headers={header: value, "X-Plain": "p"})
+        assert failure is None
+        (request,) = requests
+        assert SECRET not in str(request.headers)
+        assert request.headers["x-plain"] == "p"
+
+
+@pytest.mark.parametrize("status", [307, 308])
+def test_a_body_with_a_secret_is_not_sent_on_to_another_origin(tmp_path: Path, status: int) -> None:
+    for body in ({"json": {"key": SECRET}}, {"form": {"key": SECRET}}, {"body": f"key={SECRET}"}):
+        requests, failure = elsewhere(tmp_path, status, method="POST", **body)
+        assert requests == []
+        assert failure is not None
+        assert failure.kind == "redirects"
+        assert SECRET not in failure.message
+    requests, failure = elsewhere(tmp_path, status, method="POST", json={"a": 1})
+    assert (len(requests), failure) == (1, None)

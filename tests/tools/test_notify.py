@@ -11,6 +11,7 @@ import msgspec
 import pytest
 import yaml
 
+from penstock.tools.addresses import PUBLIC_ONLY
 from penstock.tools.base import Settings, ToolFailure
 from penstock.tools.mail import Letter, Server, Session
 from penstock.tools.notify import NotifyParams, NotifyTool
@@ -204,7 +205,7 @@ def test_a_closed_port_and_an_unknown_name_have_their_kinds(tmp_path: Path) -> N
 
 
 def test_the_private_network_is_closed_for_mail_too(tmp_path: Path) -> None:
-    closed = Settings(allow_private_network=False)
+    closed = Settings(PUBLIC_ONLY)
     with mail_server() as box:
         for host in ("127.0.0.1", "localhost", "2130706433"):
             failure = failed(tmp_path, MAIL | {"host": host, "port": box.port, "text": "x"}, settings=closed)

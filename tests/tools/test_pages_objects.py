@@ -10,6 +10,7 @@ import pytest
 
 from penstock.kernel.values import JsonMap
 from penstock.tools import pages_objects
+from penstock.tools.addresses import PUBLIC_ONLY
 from penstock.tools.base import Settings
 from tests.contracts.blobs_servers import BUCKET, S3, s3
 from tests.tools.fetching import TicklessClock
@@ -116,7 +117,7 @@ def test_what_is_wrong_is_told(tmp_path: Path) -> None:
 
 
 def test_an_endpoint_cannot_be_named_where_the_private_network_is_closed(tmp_path: Path) -> None:
-    call = make_call(tmp_path, settings=Settings(allow_private_network=False))
+    call = make_call(tmp_path, settings=Settings(PUBLIC_ONLY))
     description: JsonMap = {"kind": "objects", "url": "s3://b", "options": {"endpoint": "http://169.254.169.254"}}
     assert failing(description, call).kind == "address_refused"
 

@@ -1,7 +1,8 @@
 """Who may do what. Tokens are bearer secrets with a scope: `read`, `run`, which includes it, and `admin`, which includes both.
 
-Law: a server that others can reach knows who asks. One that only its own machine can reach is open until it has its first token.
-Even then a page in a browser on that machine may not speak for its user: what comes from another site is refused.
+Law: a server that others can reach knows who asks, unless somebody wrote down that it need not. One that only its own machine can
+reach is open until it has its first token. Whoever is let in without a token is not a page of another site in somebody's browser:
+that is told by the host which the request names, and by what browsers say of the site it comes from.
 """
 
 from __future__ import annotations
@@ -15,14 +16,13 @@ from starlette.requests import Request
 
 from penstock.api.backend import ORDER, Backend, apart, backend_of
 from penstock.api.errors import ApiError
+from penstock.api.hosts import Host, is_known
 from penstock.ports.control import Scope, Token
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
 HINT = (
     "send `Authorization: Bearer TOKEN`; `penstock token add NAME --scope run` makes one, and `PENSTOCK_TOKEN` gives it"
 )
-
-LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1", ""})
 
 bearer = HTTPBearer(
     auto_error=False,
@@ -53,12 +53,11 @@ ADMIN = Depends(needs(Scope.ADMIN))
 async def admit(request: Request, secret: str | None, needed: Scope) -> str:
     """The name of who asks; ApiError when they may not."""
     backend = backend_of(request)
-    if backend.no_auth:
+    if backend.no_auth or (secret is None and backend.is_loopback and not await apart(backend.control.tokens)):
+        _check_name(request, backend)
+        _check_site(request)
         return ""
     if secret is None:
-        if backend.is_loopback and not await apart(backend.control.tokens):
-            _check_name(request.headers.get("host", ""))
-            return ""
         raise ApiError(401, "this needs a token", HINT, headers=CHALLENGE)
     token = await apart(lambda: _known(backend, secret))
     if token is None:
@@ -72,16 +71,25 @@ async def admit(request: Request, secret: str | None, needed: Scope) -> str:
     return token.name
 
 
-def _check_name(host: str) -> None:
+def _check_name(request: Request, backend: Backend) -> None:
     """A name that somebody else has pointed at this machine is not its name: a page of theirs may be asking."""
-    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0].lower()
-    if name not in LOCAL_NAMES:
+    host = Host.read(request.headers.get("host", ""))
+    if host is None or not is_known(host, backend.hosts, is_loopback=backend.is_loopback):
+        name = "" if host is None else host.name
         raise ApiError(
             403,
-            f"this server does not go by the name `{name[:200]}`",
-            "ask it as `localhost` or `127.0.0.1`, or with a token",
+            f"this server does not go by the name `{name}`",
+            "ask it as `localhost` or by its address, or with a token; `--allow-host NAME` gives it another name",
             code="other_name",
         )
+
+
+def _check_site(request: Request) -> None:
+    """Browsers say from where they were made to ask. To open an address is harmless; to have a page ask for it is not."""
+    site, mode = (request.headers.get(f"sec-fetch-{name}", "") for name in ("site", "mode"))
+    if site in ("", "same-origin", "none") or (request.method in ("GET", "HEAD") and mode == "navigate"):
+        return
+    raise ApiError(403, "a page of another site may not ask this server for anything", code="other_site")
 
 
 def _known(backend: Backend, secret: str) -> Token | None:

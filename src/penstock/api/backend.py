@@ -23,6 +23,7 @@ from penstock.ports.meters import Histogram
 from penstock.ports.partitions import Partitions
 from penstock.server.catalog import CatalogDocuments
 from penstock.server.finding import AmbiguousRun, NoSuchRun, find_run
+from penstock.server.hooks import Recent
 from penstock.server.hosting import Hosting
 from penstock.server.views import Views
 
@@ -82,7 +83,11 @@ class Backend:
     """Only this machine can reach the server: then it is open for as long as there are no tokens."""
     no_auth: bool = False
     """Somebody wrote down that everybody may do everything."""
+    hosts: frozenset[str] = frozenset()
+    """Names by which the server may be asked without a token, beside its own."""
     is_tls: bool = False
+    recent: Recent = field(default_factory=Recent)
+    """Signed requests of hooks that came a short time ago."""
     limits: Limits = field(default_factory=Limits)
     checks: Checks = field(default_factory=dict)
     """Without these, no work can be done."""

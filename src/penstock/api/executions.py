@@ -82,7 +82,7 @@ def _is_new(backend: Backend, execution_id: str, submission: Submission, net: Ne
     header = backend.log.header(execution_id)
     if header is None or header.trace_id == submission.trace_id:
         return True
-    inputs = inputs_of(backend.log.document(execution_id))
+    inputs = inputs_of(backend.log.document(execution_id)) or {}
     if (header.digest, inputs.get("payload"), inputs.get("context")) != (
         net.digest,
         dict(submission.payload),

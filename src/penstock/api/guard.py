@@ -6,13 +6,13 @@ It is plain ASGI, because it must see every byte in both directions; and it is t
 from __future__ import annotations
 
 import asyncio
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from penstock.api.backend import Backend
 from penstock.api.errors import ApiError, of_any
+from penstock.api.hosts import Host
 
 HEADERS = {
     "x-content-type-options": "nosniff",
@@ -44,7 +44,8 @@ class Guard:
 
         try:
             headers = Headers(scope=scope)
-            self._check_site(scope, headers)
+            _check_host(scope, headers)
+            _check_site(scope, headers)
             await self._app(scope, self._measured(headers, receive), sending)
         except ApiError as error:
             if has_begun:
@@ -62,16 +63,6 @@ class Guard:
         headers.setdefault("cache-control", NO_STORE)
         if self._backend.is_tls:
             headers.setdefault("strict-transport-security", HSTS)
-
-    def _check_site(self, scope: Scope, headers: Headers) -> None:
-        """A browser says where a page comes from that asks for something; it must come from here."""
-        origin = headers.get("origin")
-        if origin is not None and scope["method"] not in ("GET", "HEAD", "OPTIONS"):
-            there = urlsplit(origin)
-            if not there.netloc or there.netloc != headers.get("host", ""):
-                raise ApiError(
-                    403, f"a page of `{origin[:200]}` may not ask this server for anything", code="other_site"
-                )
 
     def _measured(self, headers: Headers, receive: Receive) -> Receive:
         limits = self._backend.limits
@@ -97,6 +88,27 @@ class Guard:
             return message
 
         return receiving
+
+
+def _check_host(scope: Scope, headers: Headers) -> None:
+    """One host, or none in the old version of the protocol, which has no such header."""
+    given = headers.getlist("host")
+    if (not given and scope.get("http_version") == "1.0") or (len(given) == 1 and Host.read(given[0]) is not None):
+        return
+    raise ApiError(
+        400, "the request does not name one host", "send one `Host` header: NAME, NAME:PORT or [ADDRESS]:PORT"
+    )
+
+
+def _check_site(scope: Scope, headers: Headers) -> None:
+    """A browser says where a page comes from that asks for something; it must come from here."""
+    if scope["method"] in ("GET", "HEAD", "OPTIONS"):
+        return
+    origins = headers.getlist("origin")
+    host = headers.get("host", "").lower()
+    is_elsewhere = headers.get("sec-fetch-site", "") not in ("", "same-origin", "none")
+    if is_elsewhere or any(not host or origin.lower().partition("://")[2] != host for origin in origins):
+        raise ApiError(403, "a page of another site may not ask this server for anything", code="other_site")
 
 
 def _too_large(most: int) -> ApiError:

@@ -19,6 +19,19 @@ def _label(text: str) -> str:
     return text
 
 
+def _printable(text: str) -> str:
+    """Names are shown by terminals and in logs: none may write lines of its own there."""
+    if not text.isprintable():
+        raise ValueError("it has a character that cannot be printed")
+    return text
+
+
+def _printable_names(sources: dict[str, str]) -> dict[str, str]:
+    for name in sources:
+        _printable(name)
+    return sources
+
+
 def _no_deeper(value: dict[str, Any]) -> dict[str, Any]:
     """Also: a reference to a result is the engine's own, and is not taken from outside as if it were one."""
     level: list[Any] = [value]
@@ -36,13 +49,14 @@ def _no_deeper(value: dict[str, Any]) -> dict[str, Any]:
     raise ValueError(f"it is nested deeper than {MOST_DEPTH}")
 
 
-Short = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Label = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_label)]
+Short = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_printable)]
+Label = Annotated[Short, AfterValidator(_label)]
 CatalogPath = Annotated[str, StringConstraints(pattern=CATALOG_PATH, max_length=500)]
 """Names of folders and of the document, such as `sales/orders`."""
 Slug = Annotated[str, StringConstraints(pattern=SLUG)]
 Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Payload = Annotated[dict[str, Any], AfterValidator(_no_deeper)]
+Sources = Annotated[dict[str, str], AfterValidator(_printable_names)]
 Seconds = Annotated[float, Field(ge=0, le=1e10)]
 
 
@@ -51,11 +65,12 @@ class In(BaseModel):
 
 
 class DocumentText(In):
-    """A document as text. `file` is the name it goes by; relative paths in it are relative to its folder, on the worker."""
+    """A document as text. `file` is the name it goes by; relative paths in it are relative to its folder, on the worker. No file
+    of the server is read: joblets and documents that it calls are in `sources`, or in the catalog."""
 
     text: Annotated[str, StringConstraints(min_length=1)]
-    file: Annotated[str, StringConstraints(min_length=1, max_length=4096)] = "document.yaml"
-    sources: dict[str, str] = Field(default_factory=dict, description="what it takes in or calls: file -> text")
+    file: Annotated[str, StringConstraints(min_length=1, max_length=4096), AfterValidator(_printable)] = "document.yaml"
+    sources: Sources = Field(default_factory=dict, description="what it takes in or calls: file -> text")
 
 
 class DocumentPath(In):
@@ -92,7 +107,7 @@ class PutDocument(In):
     """A document by itself."""
 
     text: Annotated[str, StringConstraints(min_length=1)]
-    sources: dict[str, str] = Field(
+    sources: Sources = Field(
         default_factory=dict, description="the joblets that a job takes in: path from the document's folder -> text"
     )
 

@@ -47,6 +47,13 @@ async def listing(request: Request) -> Response:
 )
 async def add(request: Request, asked: models.AddToken) -> Response:
     backend = backend_of(request)
+    if asked.scope != "admin" and not await apart(backend.control.tokens):
+        raise ApiError(
+            409,
+            f"the first token must have the scope `admin`: with one for `{asked.scope}` alone, nobody could make another",
+            "make one with `--scope admin` first, and keep it; then others for who may only read or run",
+            code="first_token",
+        )
     expires = None if asked.expires_in_s is None else backend.clock.now() + asked.expires_in_s
     token, secret = await apart(lambda: backend.control.add_token(asked.name, Scope(asked.scope), expires))
     return answer({**token_json(token), "secret": secret}, 201)
@@ -56,12 +63,20 @@ async def add(request: Request, asked: models.AddToken) -> Response:
     "/tokens/{token}",
     status_code=204,
     response_class=Response,
-    responses=errors(404),
+    responses=errors(404, 409),
     summary="Revoke a token",
     dependencies=[ADMIN],
 )
 async def revoke(request: Request, token: Annotated[str, Path(max_length=200)]) -> Response:
     control = backend_of(request).control
+    others = [one for one in await apart(control.tokens) if one.id != token]
+    if others and not any(one.scope is Scope.ADMIN for one in others):
+        raise ApiError(
+            409,
+            "this is the last token with the scope `admin`: without it, nobody could make or revoke the others",
+            "make another one with `--scope admin` first, or revoke the others first",
+            code="last_admin",
+        )
     if not await apart(lambda: control.revoke(token)):
         raise ApiError(404, f"there is no token `{token}`", "`GET /api/tokens` lists them with their ids")
     return Response(status_code=204)

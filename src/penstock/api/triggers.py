@@ -294,8 +294,9 @@ async def hooked(request: Request, name: Name) -> Response:
         length = headers.get("content-length", "")
         check_size(int(length) if length.isdigit() else 0)
         body = await request.body()
-        verify(found, headers, body, backend.clock.now())
-        key, payload = key_of(found, headers, body), payload_of(found, headers, body)
+        now = backend.clock.now()
+        verify(found, headers, body, now)
+        key, payload = key_of(found, headers, body, now, backend.recent), payload_of(found, headers, body)
     except Refused as error:
         raise _refused(error) from error
     run = await _started(backend, found, payload, key)

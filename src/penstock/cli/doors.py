@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from penstock.cli.output import say
 from penstock.cli.remote import server_of
 from penstock.kernel.errors import Refused
 from penstock.remote.client import Client, decoded, error_of
@@ -21,7 +22,33 @@ def door_of(options: Namespace) -> Client:
         return Client(url)
     from penstock.cli.places import places_of
 
-    return LocalClient(places_of(options))
+    places = places_of(options)
+    return LocalClient(places if places.database is not None else _in_use(places))
+
+
+def _in_use(places: Places) -> Places:
+    """Where the server that runs on this state folder keeps its things. Without one, nobody is told that something was kept where
+    no server will look for it."""
+    from dataclasses import replace
+
+    from penstock.adapters.sqlite_control import FILE
+    from penstock.private_postgres import FOLDER
+    from penstock.server_records import running_servers
+
+    running = running_servers(places.home)
+    if running:
+        server = running[0]
+        if server.database is not None:
+            say(f"in the database of the server {server.url} (process {server.pid}), which runs on `{places.home}`")
+        return replace(places, database=server.database)
+    if (places.home / FOLDER).exists() and not (places.home / FILE).exists():
+        raise Refused(
+            f"`{places.home}` belongs to `penstock up`, which has a database of its own, and it is not running",
+            "start it again (`penstock up`), or name another place: `--server URL`, `--database URL`",
+        )
+    if not (places.home / FILE).exists():
+        say(f"no server runs on `{places.home}`; `penstock serve --store {places.home}` uses what is kept there")
+    return places
 
 
 class LocalClient(Client):

@@ -30,6 +30,7 @@ def _serve(parser: Parser) -> None:
     dispatch(parser)
     base(parser)
     _served(parser)
+    _addresses(parser, "nothing")
     parser.add_argument("--name", metavar="NAME", help="what others see of this server (default: host and process id)")
     store(parser)
 
@@ -39,6 +40,14 @@ def _served(parser: Parser) -> None:
     parser.add_argument("--tls-key", metavar="PATH", help="its key")
     parser.add_argument(
         "--no-auth", action="store_true", help="everybody who can reach the server may do everything; think twice"
+    )
+    parser.add_argument(
+        "--allow-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a name by which it may be asked without a token, beside `localhost`, the name of this machine and addresses; "
+        "may be repeated (default: PENSTOCK_ALLOW_HOST)",
     )
     parser.add_argument(
         "--lease",
@@ -63,6 +72,17 @@ def _served(parser: Parser) -> None:
         type=seconds,
         default=10.0,
         help="when stopped, how long tasks may go on to their end (default 10)",
+    )
+
+
+def _addresses(parser: Parser, otherwise: str) -> None:
+    parser.add_argument(
+        "--allow-address",
+        metavar="WHAT",
+        action="append",
+        default=[],
+        help="what tasks may reach beside public addresses: `loopback`, `private`, `link-local`, a network such as "
+        f"10.1.0.0/16, a host name, or `any`; may be repeated (default: PENSTOCK_ALLOW_ADDRESS, else {otherwise})",
     )
 
 
@@ -95,6 +115,7 @@ def _worker(parser: Parser) -> None:
         default=[],
         help="something it has, such as `gpu`, for steps that need it; may be repeated",
     )
+    _addresses(parser, "nothing")
     parser.add_argument("--name", metavar="NAME", help="what others see of it (default: host and process id)")
     parser.add_argument(
         "--lease", metavar="SECONDS", type=_lease, default=10.0, help="as the servers have it (default 10)"
@@ -118,6 +139,10 @@ def _up(parser: Parser) -> None:
     dispatch(parser)
     base(parser)
     _served(parser)
+    _addresses(parser, "`loopback`")
+    parser.add_argument(
+        "--verbose", action="store_true", help="also say which database it uses, as `--database` takes it"
+    )
     store(parser)
 
 

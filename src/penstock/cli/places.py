@@ -11,8 +11,9 @@ from penstock.homes import home_here
 
 if TYPE_CHECKING:
     from penstock.fleet_stores import Places
+    from penstock.tools.addresses import Addresses
 
-SLOTS, POOL = "PENSTOCK_SLOTS", "PENSTOCK_POOL"
+SLOTS, POOL, HOSTS = "PENSTOCK_SLOTS", "PENSTOCK_POOL", "PENSTOCK_ALLOW_HOST"
 DEFAULT_SLOTS, DEFAULT_POOL = 4, "default"
 
 
@@ -35,6 +36,25 @@ def slots_of(options: Namespace) -> int:
     if not text.isdigit() or int(text) < 1:
         raise CommandLineError(f"`{SLOTS}` is `{text}`, and should be a whole number from 1 on")
     return int(text)
+
+
+def addresses_of(options: Namespace) -> Addresses:
+    """Which addresses tasks may reach: what is typed, else what the environment says."""
+    from penstock.tools.addresses import VARIABLE, Addresses
+
+    return Addresses.parsed(options.allow_address or [os.environ.get(VARIABLE, "")])
+
+
+def hosts_of(options: Namespace) -> frozenset[str]:
+    """By which names the server may be asked without a token, beside its own."""
+    from penstock.api.hosts import Host
+
+    given = options.allow_host or [word.strip() for word in os.environ.get(HOSTS, "").split(",") if word.strip()]
+    hosts = {word: Host.read(word) for word in given}
+    for word, host in hosts.items():
+        if host is None or host.name != word.lower().removesuffix("."):
+            raise CommandLineError(f"`--allow-host {word[:100]}` is not the name of a host", "write it without a port")
+    return frozenset(host.name for host in hosts.values() if host is not None)
 
 
 def pool_of(options: Namespace) -> str:

@@ -98,6 +98,8 @@ class Call:
     """After-variables of its own, beside NB_LINE and the rest that every component has."""
     watermarks: Mapping[str, Json] = field(default_factory=dict)
     """What the last completed run of the document has read up to, by the names of its readers."""
+    holds_secret: Callable[[str], bool] = lambda text: False
+    """Is a secret of the keychain in this text, in any of its spellings?"""
 
     def input(self, port: str = "input") -> Relation:
         """The one relation on a port."""

@@ -41,6 +41,8 @@ class Limits:
     """The most that may lie in the spill folder, such as `10GB`."""
     in_flight_rows: int | None = None
     in_flight_bytes: int | None = None
+    is_offline: bool = False
+    """DuckDB opens sockets of its own, which nobody can judge: so it opens none."""
 
 
 @contextmanager
@@ -81,11 +83,15 @@ class Database:
             # The marks that hold counts in place are samples; none may end up inside a scan.
             "disabled_optimizers": "sampling_pushdown",
         }
+        if limits.is_offline:
+            settings["autoload_known_extensions"] = False
         if limits.memory is not None:
             settings["memory_limit"] = limits.memory
         settings["threads"] = self._threads = _threads(limits)
         root = duckdb.connect(":memory:", config=settings)
         root.execute("SET GLOBAL TimeZone = 'UTC'")
+        if limits.is_offline:
+            root.execute("SET GLOBAL disabled_filesystems = 'HTTPFileSystem,S3FileSystem,HuggingFaceFileSystem'")
         root.execute(f"SET GLOBAL temp_directory = {text(str(self.spill))}")
         if limits.spill is not None:
             # DuckDB heeds this one only when it is set after the folder.

@@ -29,8 +29,9 @@ class DuckDbEngine:
         max_in_flight_rows: int | None = None,
         max_in_flight_bytes: int | None = None,
         max_spill: str | None = None,
+        is_offline: bool = False,
     ) -> None:
-        self._limits = Limits(memory_limit, threads, max_spill, max_in_flight_rows, max_in_flight_bytes)
+        self._limits = Limits(memory_limit, threads, max_spill, max_in_flight_rows, max_in_flight_bytes, is_offline)
         self._database = Database(folder, self._limits)
 
     def session(self) -> DuckDbSession:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ from penstock.kernel.errors import Unavailable
 from penstock.kernel.values import JsonMap
 from penstock.keychain.errors import Unresolved
 from penstock.ports.ambient import Clock
+from penstock.tools.addresses import OPEN, Addresses
 
 _TRIES = 3
 _FIRST_DELAY_S = 0.2
@@ -39,36 +41,49 @@ async def ask(
     clock: Clock,
     headers: Mapping[str, str],
     form: Mapping[str, str] | None = None,
+    allowed: Addresses = OPEN,
 ) -> Answer:
-    """Raises Unavailable when there is no answer, or only ones that promise to be better later."""
+    """`allowed`: where the issuer may be, when a document names it. Raises Unavailable when there is no answer, or only
+    ones that promise to be better later."""
     place = shown(url)
     why = ""
     for number in range(_TRIES):
         if number:
             await clock.sleep(_FIRST_DELAY_S * 4 ** (number - 1))
-        answer = await _once(method, url, headers, form)
+        answer = await _once(method, url, headers, form, allowed)
         if isinstance(answer, Answer) and answer.status not in _WORTH_ANOTHER_TRY:
             return answer
         why = answer if isinstance(answer, str) else f"it answers with status {answer.status}"
     raise Unavailable(f"`{place}` cannot be used now: {why}", "check the address and the network, then try again")
 
 
-async def _once(method: str, url: str, headers: Mapping[str, str], form: Mapping[str, str] | None) -> Answer | str:
+async def _once(
+    method: str, url: str, headers: Mapping[str, str], form: Mapping[str, str] | None, allowed: Addresses
+) -> Answer | str:
     import httpx2
 
+    from penstock.tools.base import ToolFailure
+    from penstock.tools.http_exchange import open_client
+
+    client, close = open_client(True, allowed)
     try:
-        async with (
-            asyncio.timeout(_WHOLE_S),
-            httpx2.AsyncClient(timeout=_WHOLE_S / 2, follow_redirects=False) as client,
-        ):
+        async with asyncio.timeout(_WHOLE_S), AsyncExitStack() as stack:
+            stack.push_async_callback(close)
             data = None if form is None else dict(form)
-            async with client.stream(method, url, headers=dict(headers), data=data) as response:
+            asked = client.stream(
+                method, url, headers=dict(headers), data=data, timeout=_WHOLE_S / 2, follow_redirects=False
+            )
+            async with asked as response:
                 body = bytearray()
                 async for chunk in response.aiter_bytes():
                     body += chunk
                     if len(body) > _MAX_BYTES:
                         return "its answer is too large"
                 return Answer(response.status_code, _mapping(bytes(body)))
+    except ToolFailure as failure:
+        if failure.retryable:
+            return failure.message
+        raise Unresolved(failure.message) from None
     except TimeoutError:
         return f"no answer within {_WHOLE_S:g} seconds"
     except httpx2.TimeoutException:

@@ -64,7 +64,7 @@ class Client:
         else:
             both = f"{quote_plus(self.client_id)}:{quote_plus(secret)}".encode()
             headers["Authorization"] = f"Basic {base64.b64encode(both).decode()}"
-        return await ask("POST", self.token_url, clock=where.clock, headers=headers, form=form)
+        return await ask("POST", self.token_url, clock=where.clock, headers=headers, form=form, allowed=where.allowed)
 
     def _read(self, answer: Answer, where: Surroundings) -> Grant:
         token = answer.body.get("access_token")

@@ -16,6 +16,7 @@ from penstock.keychain.resolved import Entry, Keychain
 from penstock.keychain.store import LocalStore
 from penstock.keychain.surroundings import Surroundings
 from penstock.ports.ambient import Clock
+from penstock.tools.addresses import OPEN, Addresses
 
 
 async def resolve(
@@ -26,9 +27,11 @@ async def resolve(
     environ: Mapping[str, str],
     clock: Clock,
     redaction: Redaction | None = None,
+    allowed: Addresses = OPEN,
 ) -> Keychain:
     """The keychain of a run. Raises KeychainError. A sub-playbook is given its parent's `redaction` to share."""
-    where = Surroundings(folder, home, environ, clock, redaction if redaction is not None else Redaction())
+    shared = redaction if redaction is not None else Redaction()
+    where = Surroundings(folder, home, environ, clock, shared, allowed)
     lookups = [Lookup(_name_of(entry, number), where) for number, entry in enumerate(entries)]
     problems = _double_names([lookup.name for lookup in lookups])
     found: dict[str, Entry] = {}

@@ -1,7 +1,8 @@
 """The ways a secret may be spelled in what comes out of tools, logs and errors.
 
 The text itself is one spelling: as it is, percent-encoded by any library (they differ in which characters they leave alone),
-escaped for JSON, HTML or a Python string. Base64 gives three, by where in a group of three bytes the secret begins;
+escaped for JSON, HTML or a Python string; and control characters in it as those show them who would not send them to a terminal:
+as a blank, a mark, `^X`, or not at all. Base64 gives three, by where in a group of three bytes the secret begins;
 hexadecimal two, by case. Each spelling has a needle, the longest part that is the same in all its variants: that is what a
 text is searched for, and only where it stands the rest is compared.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,13 +21,16 @@ SHORT = 4
 """A secret with fewer characters than this is hidden only where it stands alone: else half of every text would be `***`."""
 
 _UNIT = 256
-_LINE = 8
+_LINE = 4
 _REACH = 24
 _SAME_EVERYWHERE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._")
 _NAMED = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 _ENTITIES = {"&": b"amp", "<": b"lt", ">": b"gt", '"': b"quot", "'": b"apos"}
 # A short secret stands alone between these, or at an end of the text.
 _EDGE = rb"\s\"'=:;,&?/@()\[\]{}<>\\"
+
+
+_TERMINAL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|[\x00-\x1f\x7f-\x9f]")
 
 
 class _Varied(NamedTuple):
@@ -100,12 +105,15 @@ def base64_cores(data: bytes) -> list[str]:
 
 def _units(text: str) -> Iterator[str]:
     """The parts that are hidden on their own: a long secret in pieces, and the lines of one that has several,
-    because a private key is often shown line by line."""
+    because a private key is often shown line by line. Also without its control sequences, which some leave out."""
     yield from _pieces(text)
+    plain = _TERMINAL.sub("", text)
+    if plain != text and not is_short(plain):
+        yield from _pieces(plain)
     lines = text.splitlines()
     if len(lines) > 1:
         for line in lines:
-            if len(line.strip()) >= _LINE and not line.startswith("-----"):
+            if len(line.strip()) >= _LINE and _has_substance(line) and not line.startswith("-----"):
                 yield from _pieces(line.strip())
 
 
@@ -134,10 +142,34 @@ def _spelling(items: list[bytes | _Varied]) -> Spelling:
     return Spelling(needle, b"".join(sources[:first]), b"".join(sources[first:]), _REACH * first)
 
 
+def _has_substance(line: str) -> bool:
+    """A line of brackets or dashes is in many texts, and says nothing."""
+    return any(each.isalnum() for each in line)
+
+
 def _text_items(text: str) -> list[bytes | _Varied]:
     # A run of backslashes is one item: a quantifier for each of them would make the pattern explode.
     parts = re.findall(r"\\+|[^\\]", text, re.DOTALL)
-    return [part.encode() if part in _SAME_EVERYWHERE else _Varied(_variants(part)) for part in parts]
+    is_visible = sum(not _is_control(part) for part in parts) >= SHORT
+    return [
+        part.encode() if part in _SAME_EVERYWHERE else _Varied(_shown(part) if is_visible else _variants(part))
+        for part in parts
+    ]
+
+
+def _is_control(item: str) -> bool:
+    return unicodedata.category(item[0]) in ("Cc", "Cf", "Zl", "Zp")
+
+
+def _shown(item: str) -> bytes:
+    """Also as what is put in the place of a control character, if anything is."""
+    if not _is_control(item):
+        return _variants(item)
+    ways = [_variants(item), rb" ", rb"\?", rb"\.", "\N{REPLACEMENT CHARACTER}".encode(), "\N{MIDDLE DOT}".encode()]
+    if ord(item) < 0x20 or ord(item) == 0x7F:
+        picture = 0x2421 if ord(item) == 0x7F else 0x2400 + ord(item)
+        ways += [re.escape(b"^" + bytes([ord(item) ^ 0x40])), chr(picture).encode()]
+    return rb"(?:%s)?" % b"|".join(ways)
 
 
 def _base64_items(core: str) -> list[bytes | _Varied]:

@@ -11,6 +11,7 @@ from penstock.keychain.errors import Unresolved
 from penstock.keychain.redaction import Redaction
 from penstock.keychain.store import PASSPHRASE
 from penstock.ports.ambient import Clock
+from penstock.tools.addresses import OPEN, Addresses
 
 # An entry named `key` must not be given the passphrase of the local store.
 _NOT_FOR_ENTRIES = frozenset({PASSPHRASE, "PENSTOCK_HOME"})
@@ -24,6 +25,8 @@ class Surroundings:
     clock: Clock
     redaction: Redaction
     """Whoever gets hold of a secret that is not itself an entry, such as a token to ask with, adds it here."""
+    allowed: Addresses = OPEN
+    """Where an issuer that a document names may be."""
 
     def variable(self, name: str) -> str | None:
         """A variable that is set and not blank, without line ends behind it. Raises Unresolved when it is not text."""

@@ -12,6 +12,7 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.keychain.errors import Unresolved
 from penstock.keychain.exchange import Answer, ask, check_address, shown
 from penstock.keychain.surroundings import Surroundings
+from penstock.tools.addresses import OPEN
 
 
 class Vault:
@@ -33,7 +34,10 @@ class Vault:
         url = f"{address.rstrip('/')}/v1/{quote(mount)}/data/{quote(path)}"
         if options.get("version") is not None:
             url += f"?version={quote(str(options['version']))}"
-        return _content(await ask("GET", url, clock=where.clock, headers=headers), url, f"{mount}/{path}", where)
+        # An address of the environment is the operator's own.
+        allowed = where.allowed if options.get("address") is not None else OPEN
+        answer = await ask("GET", url, clock=where.clock, headers=headers, allowed=allowed)
+        return _content(answer, url, f"{mount}/{path}", where)
 
     def looked_for(self, key: str) -> str:
         return f"`{key}` in Vault"

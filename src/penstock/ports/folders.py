@@ -238,6 +238,6 @@ def searched(folder: Path) -> list[str]:
     return list(dict.fromkeys([str(folder), os.path.normpath(folder.around.base / folder.around.inner)]))
 
 
-def whole_folder(folder: Path) -> str:
+def whole_folder(folder: str | PathLike[str]) -> str:
     """One name for a folder by whatever way it was reached: links are followed, except in an address."""
     return os.path.normpath(folder) if is_address(folder) else os.path.realpath(folder)

@@ -18,6 +18,26 @@ TEXTUAL = frozenset({"application/json", "text/plain"})
 Load: TypeAlias = Callable[[ResultRef], Json]
 
 
+def encodable(text: str) -> str:
+    """`text` with halves of surrogate pairs, for which UTF-8 has no form, written out: what code says is always told."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode()
+    return text
+
+
+def encodable_tree(value: Json) -> Json:
+    match value:
+        case str():
+            return encodable(value)
+        case dict():
+            return {encodable(key): encodable_tree(each) for key, each in value.items()}
+        case list():
+            return [encodable_tree(each) for each in value]
+    return value
+
+
 class LazyResult:
     """Common to both views: loaded at first sight, then kept as long as the view lives."""
 

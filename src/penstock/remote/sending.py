@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from os.path import normpath
+from os.path import normpath, relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,7 @@ class Sent:
             raise DocumentInvalid(self.compiled.file, self.compiled.problems, "")
         self.net = self.compiled.net
         self.file, self.text = str(path.resolve()), self.compiled.text
-        self.taken_in = {str(file): text for file, text in getattr(self.compiled, "sources", {}).items()}
+        self.taken_in = {**_as_called(self.compiled, path, Path(self.file).parent), **_sources(self.compiled)}
         sources = dict(self.taken_in)
         if self.net is not None:
             _gather(library, self.net, Path(self.file).parent, sources)
@@ -52,6 +52,18 @@ class Sent:
     def is_here(self) -> bool:
         """It is a file of this machine, and no name in the catalog."""
         return bool(self.file)
+
+
+def _sources(compiled: Any) -> dict[str, str]:
+    return {str(file): text for file, text in getattr(compiled, "sources", {}).items()}
+
+
+def _as_called(compiled: Any, given: Path, folder: Path) -> dict[str, str]:
+    """The joblets of a job under the names it finds them by. Where a folder is a link these are not the names of the files, and
+    the server, which cannot follow links of this machine, looks for these."""
+    texts: dict[str, str] = getattr(compiled, "texts", {})
+    called = {file: text for file, text in texts.items() if file != compiled.file}
+    return {normpath(folder / relpath(file, given.parent)): text for file, text in called.items()}
 
 
 def _gather(library: Library, net: Net, folder: Path, sources: dict[str, str]) -> None:
@@ -69,7 +81,7 @@ def _gather(library: Library, net: Net, folder: Path, sources: dict[str, str]) -
             except PenstockError:
                 break
             sources[str(file)] = found.text
-            sources.update({str(one): text for one, text in getattr(found, "sources", {}).items()})
+            sources.update({**_as_called(found, file, file.parent), **_sources(found)})
             if found.net is not None:
                 _gather(library, found.net, file.parent, sources)
             break

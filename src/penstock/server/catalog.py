@@ -1,9 +1,10 @@
-"""Documents by name: those that a server keeps, beside those that lie in files.
+"""Documents by name: those that a server keeps, beside those that come with a request.
 
 A document that was put into the catalog by itself goes by `catalog:/PATH@VERSION`. What it calls by a relative path is looked for
 beside it in the catalog, then in the catalog as a whole. A document of a project goes by `catalog:/PROJECT@VERSION/FILE`, and is
 named `PROJECT/FILE`, with or without its ending. What it calls by a relative path is a file of the same version of the project,
-else a name in the catalog. A document from a file looks beside that file first.
+else a name in the catalog. What a document from a client calls is looked for among the sources that came with it, then in the
+catalog; never in the files of this machine.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from penstock.ports.blobs import ResultRef
 from penstock.ports.components import ComponentCatalog
 from penstock.ports.control import ControlStore, Filed
 from penstock.ports.folders import CATALOG, in_project, is_address
-from penstock.ports.plugins import ToolCatalog, at_folder
+from penstock.ports.plugins import ToolCatalog
 from penstock.ports.projects import DOCUMENTS, KIND, Files, Manifest, ProjectFolders
-from penstock.server.documents import C, Documents, Pinned, ProjectFiles
+from penstock.server.documents import Documents, Pinned
 
 if TYPE_CHECKING:
     from penstock.dialects.job.compile import CompiledJob
@@ -98,7 +99,7 @@ class CatalogDocuments(Documents):
         control: ControlStore,
         projects: ProjectFolders | None = None,
     ) -> None:
-        super().__init__(tools, components, projects=projects)
+        super().__init__(tools, components, reads_files=False, projects=projects)
         self._control = control
 
     def compile(self, document: Pinned) -> tuple[Net, Compiled | CompiledJob]:
@@ -121,10 +122,6 @@ class CatalogDocuments(Documents):
         alike = CatalogDocuments(self._catalog, self._known(), self._control, self._projects)
         alike._strict = strict
         return alike._again(document)
-
-    def _with_plugins(self, catalog: C, document: Pinned, files: ProjectFiles | None) -> C:
-        """Those of projects only: whoever sends a text may call it a file of this machine, and gets no code of it run."""
-        return catalog if files is None else at_folder(catalog, files.folder)
 
     def located(self, folder: Path, document: Pinned) -> Path:
         """A server runs nothing: to it a folder is its address."""

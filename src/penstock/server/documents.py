@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os.path import normpath
 from pathlib import Path
@@ -100,21 +100,30 @@ class Pinned:
         sources = tuple((file, masked(text)) for file, text in self.sources)
         return Pinned(self.file, masked(self.text), sources, self.project)
 
+    def registered(
+        self, payload: Mapping[str, Any], context: str | None, trace_id: str | None, keep: Sequence[str] = ()
+    ) -> bytes:
+        """What a run is registered with: the document, and its inputs, so that it can be started by whoever finds it."""
+        inputs: JsonMap = {"payload": dict(payload), "context": context, "trace_id": trace_id}
+        if keep:
+            inputs["keep"] = list(keep)
+        return encode({**self.as_kept().as_json(), "inputs": inputs})
+
     @property
     def folder(self) -> Path:
         return Path(self.file).parent
 
 
-def inputs_of(document: bytes) -> dict[str, Any]:
-    """What a run was given, as it was registered with its document."""
-    data = decode(document)
+def inputs_of(registered: bytes) -> dict[str, Any] | None:
+    """What a run was given, as it was registered with its document. None: earlier releases did not keep it."""
+    data = decode(registered)
     found = data.get("inputs") if isinstance(data, dict) else None
-    return dict(found) if isinstance(found, dict) else {}
+    return dict(found) if isinstance(found, dict) else None
 
 
-def kept_of(inputs: Mapping[str, Any]) -> tuple[str, ...]:
+def kept_of(inputs: Mapping[str, Any] | None) -> tuple[str, ...]:
     """The ports, `COMPONENT.PORT`, whose rows a run is to keep."""
-    return tuple(str(name) for name in inputs.get("keep") or ())
+    return tuple(str(name) for name in (inputs or {}).get("keep") or ())
 
 
 class Unlooked:
@@ -156,7 +165,11 @@ class ProjectFiles:
 
 
 class Documents:
-    """Compiles pinned documents, each text once."""
+    """Compiles pinned documents, each text once.
+
+    Law: with `reads_files` off, no file of this machine is read, looked for or followed, whatever a document names: its author
+    sits at another machine, and only what came along counts. So it is on servers and workers.
+    """
 
     def __init__(
         self,
@@ -164,6 +177,7 @@ class Documents:
         components: ComponentCatalog | None = None,
         *,
         strict: bool = False,
+        reads_files: bool = True,
         projects: ProjectFolders | None = None,
         base: Path | None = None,
         nowhere: Path | None = None,
@@ -173,6 +187,7 @@ class Documents:
         self._catalog = catalog
         self._components = components
         self._strict = strict
+        self._reads_files = reads_files
         self._projects = projects
         self._base = base
         self._nowhere = nowhere or Path(os.devnull)
@@ -206,7 +221,8 @@ class Documents:
             return compile_text(document.text, document.file, tools, strict=self._strict, folder=Path(files.folder))
         from penstock.dialects.job.compile import compile_text as compile_job
 
-        texts = dict(document.sources)
+        texts = dict(document.sources) if self._reads_files else _by_whole_name(document.sources)
+        are_all = bool(texts) or not self._reads_files or is_address(document.file)
 
         def read(path: Path) -> str | None:
             text = texts.get(str(path))
@@ -217,14 +233,18 @@ class Documents:
             document.file,
             Unlooked(self._with_plugins(self._known(), document, files)),
             strict=self._strict,
-            read=read if texts or is_address(document.file) else None,
+            read=read if are_all else None,
+            whole=whole_folder if self._reads_files else normpath,
         )
 
     # ---- plug-ins
 
     def _with_plugins(self, catalog: C, document: Pinned, files: ProjectFiles | None) -> C:
-        """What the document can use: also the plug-ins beside it, or in its project."""
-        return at_folder(catalog, document.folder if files is None else files.folder)
+        """What the document can use: also the plug-ins in its project, or beside it; but of a text that only calls itself a file
+        of this machine no code is run."""
+        if files is not None:
+            return at_folder(catalog, files.folder)
+        return at_folder(catalog, document.folder) if self._reads_files else catalog
 
     def brought(self, document: Pinned) -> frozenset[str]:
         """The kinds of tools that only the plug-ins of the document have."""
@@ -323,15 +343,17 @@ class Documents:
         if is_address(folder):
             return self._of_project(path, folder, project)
         tried = []
+        texts = _by_whole_name((sent or {}).items())
         for name in (path, f"{path}.yaml", f"{path}.yml"):
-            candidate = (folder / name).expanduser()
+            candidate = (folder / name).expanduser() if self._reads_files else folder / name
             tried.append(str(candidate))
             file = normpath(candidate)
-            if sent and file in sent:
-                return self._sent(file, sent)
-            if candidate.is_file():
+            if file in texts:
+                return self._sent(file, texts)
+            if self._reads_files and candidate.is_file():
                 return self._found(candidate)
-        raise Refused(f"there is no document `{path}`", hint="looked at " + ", ".join(tried))
+        where = "" if self._reads_files else " among the documents that came along with the run"
+        raise Refused(f"there is no document `{path}`", hint="looked for " + ", ".join(tried) + where)
 
     def _of_project(self, path: str, folder: Path, project: ResultRef | None) -> Pinned:
         wanted, here = in_project(folder / path), in_project(folder)
@@ -369,3 +391,7 @@ class Documents:
         if self._components is None:
             raise Refused("jobs cannot be compiled here: no components are known")
         return self._components
+
+
+def _by_whole_name(sources: Iterable[tuple[str, str]]) -> dict[str, str]:
+    return {normpath(file): text for file, text in sources}

@@ -4,12 +4,12 @@ Law: the sender decides what is in `workload.event` and nothing else: all other 
 is looked into before its signature is known to be good.
 
     signed by                                      signature of                     against repetition
-    X-Hub-Signature-256: sha256=HEX                the body                         the sender's X-GitHub-Delivery, if it has one
+    X-Hub-Signature-256: sha256=HEX                the body                         the same body within 10 minutes is one request
     X-Penstock-Signature: t=SECONDS,v1=HEX[,v1=…]  SECONDS, a full stop, the body   5 minutes, and the signature is the key
 
-Both are HMAC-SHA256 with the secret of the hook. Where both are given, the second one counts, as it cannot be repeated later. An
-`Idempotency-Key` goes before the other keys; the same key again is the same run. No signature covers these headers: who can
-change what is under way can give a signed request another key, so that hooks belong behind TLS.
+Both are HMAC-SHA256 with the secret of the hook. Where both are given, the second one counts, as it cannot be repeated later. No
+signature covers headers, so whoever has seen a signed request can give it another `Idempotency-Key`: what was signed runs once,
+whatever the headers say. Hooks without a secret are known by their `Idempotency-Key`, else by `X-GitHub-Delivery`.
 
 A run sees `workload.event`:
 
@@ -43,6 +43,9 @@ LONGEST_KEY = 255
 LONGEST_HEADER = 1000
 TOLERANCE_S = 300.0
 """So far a sender's clock may be off, and so long a request may be on its way."""
+REPEATED_S = 600.0
+"""So long a body that comes again with a signature of nothing else is the same request."""
+MOST_REMEMBERED = 10_000
 SHORTEST_SECRET = 16
 MOST_SIGNATURES = 5
 
@@ -175,18 +178,38 @@ def _stamped(header: str) -> tuple[int, list[str]]:
 # ---- did it come before?
 
 
-def key_of(hook: Hook, headers: Mapping[str, str], body: bytes) -> str | None:
+class Recent:
+    """Signatures of bodies that came to this server within `REPEATED_S`. The same body is given the same key again for so long
+    since it first came; other servers agree, except where the time that they count in begins anew in between."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, float] = {}
+
+    def since(self, signature: str, now: float) -> int:
+        first = self._first.get(signature)
+        if first is None or not 0 <= now - first < REPEATED_S:
+            self._first.pop(signature, None)
+            while len(self._first) >= MOST_REMEMBERED:
+                self._first.pop(next(iter(self._first)))
+            first = self._first[signature] = now
+        return int(first // REPEATED_S)
+
+
+def key_of(hook: Hook, headers: Mapping[str, str], body: bytes, now: float, recent: Recent) -> str | None:
     """The submission key of a request that was verified; None when it can be told from no other."""
     said = _lowered(headers)
     place = f"hook:{quote(hook.name, safe='')}"
+    if hook.secret is not None:
+        if (stamped := said.get("x-penstock-signature")) is not None:
+            at, _ = _stamped(stamped)
+            return f"{place}:signature:{_mac(hook.secret, _stamp(at) + body)}"
+        signature = _mac(hook.secret, body)
+        return f"{place}:body:{signature}:{recent.since(f'{place}:{signature}', now)}"
     for header, kind in (("idempotency-key", "key"), ("x-github-delivery", "delivery")):
         if key := said.get(header, "").strip():
             if len(key) > LONGEST_KEY or not key.isprintable():
                 raise Refused(f"the `{header}` is not a key", f"use up to {LONGEST_KEY} characters that can be printed")
             return f"{place}:{kind}:{key}"
-    if hook.secret is not None and (stamped := said.get("x-penstock-signature")) is not None:
-        at, _ = _stamped(stamped)
-        return f"{place}:signature:{_mac(hook.secret, _stamp(at) + body)}"
     return None
 
 

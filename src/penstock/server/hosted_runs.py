@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from penstock.kernel.errors import Refused
-from penstock.kernel.values import merge_deeply
+from penstock.ports.leases import Keys
 from penstock.ports.log import NotOwner
 from penstock.ports.results import loader
 from penstock.server.documents import Pinned, inputs_of, kept_of
+from penstock.server.executions import ExecutionHost
 from penstock.server.fanout_results import gather_folded
 from penstock.server.fleet import FleetForce
-from penstock.server.played import context_group
 from penstock.server.runs import RunSummary, RunUnderWay
 from penstock.server.step_driver import FINAL
 from penstock.server.stream import Stream
@@ -58,7 +58,7 @@ class HostedRun(RunUnderWay):
             self.force = force
             await self._fold(stream)
             if stream.seq == 0:
-                await self._begin(stream, document, inputs_of(registered))
+                await self._begin(stream, document, inputs_of(registered) or {})
             else:
                 await self._take_up(stream, document, inputs_of(registered), is_resumed, failed_only)
             is_ready()
@@ -77,19 +77,14 @@ class HostedRun(RunUnderWay):
         await asyncio.to_thread(stream.fold, loader(blobs))
         tree.on_shards = None
 
-    async def _begin(self, stream: Stream, document: Pinned, inputs: dict[str, Any]) -> None:
-        world = self.world
-        net, _ = await world.documents.prepared(document)
-        group = context_group(net, inputs.get("context"))
-        workload = merge_deeply(merge_deeply(net.workload, group), inputs.get("payload") or {})
-        keys = await world.unlock(net, workload, document)
-        host = self._host(stream, document, keys)
+    def _host(self, stream: Stream, document: Pinned, keys: Keys) -> ExecutionHost:
+        host = super()._host(stream, document, keys)
         assert self.force is not None
         self.force.host = host
-        self._root = await host.begin_root(document, workload, inputs.get("trace_id"), outputs=kept_of(inputs))
+        return host
 
     async def _take_up(
-        self, stream: Stream, document: Pinned, inputs: dict[str, Any], is_resumed: bool, failed_only: bool
+        self, stream: Stream, document: Pinned, inputs: dict[str, Any] | None, is_resumed: bool, failed_only: bool
     ) -> None:
         world, state = self.world, stream.tree.root
         net, _ = await world.documents.prepared(document)
@@ -97,7 +92,6 @@ class HostedRun(RunUnderWay):
         host = self._host(stream, document, keys)
         force = self.force
         assert force is not None
-        force.host = host
         self._root = root = await host.take_up_root(document, kept_of(inputs))
         # Who wrote its last event did not live to close it; or somebody else has resumed it meanwhile, and it is over.
         goes_on = is_resumed and (state.status == "failed" or (failed_only and state.failed_iterations > 0))

@@ -208,10 +208,7 @@ class Hosting:
         require_known(net, asked.payload)
         kept = ports_to_keep(asked.keep, net, compiled)
         trace_id = asked.trace_id or self._new_id()
-        inputs = {"payload": dict(asked.payload), "context": asked.context, "trace_id": trace_id}
-        document = encode(
-            {**asked.document.as_kept().as_json(), "inputs": {**inputs, **({"keep": kept} if kept else {})}}
-        )
+        document = asked.document.registered(asked.payload, asked.context, trace_id, kept)
         header = Header(
             self._id_of_ours(),
             net.kind,

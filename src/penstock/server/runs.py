@@ -19,7 +19,7 @@ from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Keys, Workforce
 from penstock.ports.log import EventLog, Header
-from penstock.ports.results import decode, encode, loader, materialised
+from penstock.ports.results import decode, loader, materialised
 from penstock.ports.undoing import unless_done_async
 from penstock.server.abandon import NobodyAsked, cancel, cancel_job
 from penstock.server.documents import Documents, Pinned, inputs_of, kept_of
@@ -151,8 +151,8 @@ class RunUnderWay:
             label=label,
             trace_id=trace_id,
         )
-        pinned = document.as_kept().as_json()
-        await world.log.create(header, encode({**pinned, "inputs": {"keep": kept}} if kept else pinned))
+        given = keys.hide_tree(dict(payload))
+        await world.log.create(header, document.registered(given, context, trace_id, kept))
         stream = await self._claim()
         try:
             host = self._host(stream, document, keys)
@@ -178,7 +178,9 @@ class RunUnderWay:
             stream.tree.on_iteration_closed = stream.tree.on_shards = None
             state = stream.tree.root
             if stream.seq == 0:
-                raise Refused("the run was registered and never started", hint="start it anew")
+                await self._begin(stream, document, inputs_of(registered))
+                assert self._root is not None
+                return await self._drive(self._root)
             if state.cancelling and state.status in ("running", "interrupted"):
                 await self._cancel_folded(stream, document, "it was being cancelled when it stopped")
                 return summary_of(self.execution_id, state, stream.counts, stream.seq, world.clock.now())
@@ -189,6 +191,19 @@ class RunUnderWay:
             return await self._drive(self._root)
         finally:
             await self._leave()
+
+    async def _begin(self, stream: Stream, document: Pinned, inputs: dict[str, Any] | None) -> None:
+        """Start a run that was registered by somebody who died before its first event."""
+        if inputs is None:
+            raise Refused(
+                "the run was registered and never started, and its inputs are not known", hint="start it anew"
+            )
+        net, _ = await self.world.documents.prepared(document)
+        group = context_group(net, inputs.get("context"))
+        workload = merge_deeply(merge_deeply(net.workload, group), inputs.get("payload") or {})
+        keys = await self.world.unlock(net, workload, document)
+        host = self._host(stream, document, keys)
+        self._root = await host.begin_root(document, workload, inputs.get("trace_id"), outputs=kept_of(inputs))
 
     async def cancel_idle(self, reason: str) -> None:
         """Cancel a run that nobody works on: take it over, close what was under way, and end it. No secret is needed."""

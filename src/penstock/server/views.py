@@ -76,7 +76,8 @@ class Views:
         fanin = fanins(standing.history, is_live=is_live)
         book = self.book(header)
         children = children_of(self.log.read(run), standing.history, run, book.net, is_live=is_live)
-        if status == CRASHED or standing.state.status == "interrupted":
+        # Whoever set a run aside could write no event that says so: then only its header does.
+        if status in (CRASHED, "interrupted") or standing.state.status == "interrupted":
             view.update(status="interrupted", exit_code=3)
         elif is_live:
             view.update(status="running", exit_code=None)
@@ -141,7 +142,7 @@ def job_shown(status: str, header: Header, standing: JobStanding) -> Shown:
     took = round(max(0.0, (until or started) - started) * 1000, 3)
     if status == "running":
         return Shown("running", None, None, took)
-    if status == CRASHED or seen.status in ("interrupted", "running"):
+    if status in (CRASHED, "interrupted") or seen.status in ("interrupted", "running"):
         return Shown("interrupted", 3, None, took)
     codes = {"completed": 0, "failed": seen.exit_code or 1, "cancelled": 1}
     return Shown(seen.status, codes.get(seen.status, 4), seen.error, took)

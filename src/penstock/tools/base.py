@@ -23,6 +23,7 @@ from penstock.kernel.frozen import frozen
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore, ResultRef
+from penstock.tools.addresses import OPEN, Addresses
 
 
 class ToolFailure(Exception):
@@ -71,7 +72,8 @@ class Threads(Protocol):
 class Settings:
     """What the operator allows, as opposed to what the author asks for."""
 
-    allow_private_network: bool = True
+    addresses: Addresses = OPEN
+    """Which addresses tasks may reach. Code of their own (`python`, `shell`) is beyond it."""
     max_output_bytes: int = 10 * 1024 * 1024
 
 
@@ -113,6 +115,8 @@ class Call:
     """The value behind a reference."""
     element: Mapping[str, Any] | None = None
     """In a loop, the element: `loop_id`, `shard_id`, `iter_key`, `index`, and its value under the iterator's name."""
+    holds_secret: Callable[[str], bool] = lambda text: False
+    """Is a secret of the keychain in this text, in any of its spellings?"""
 
     def resolve(self, path: str) -> Path:
         """A path from a parameter, made absolute against the document's folder."""

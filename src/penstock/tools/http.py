@@ -262,24 +262,26 @@ class HttpTool(Tool[HttpParams]):
 
     async def _client(self, params: HttpParams, call: Call) -> httpx2.AsyncClient:
         verify = str(local_path(params.verify, call)) if isinstance(params.verify, str) else params.verify
-        resolve = None if call.settings.allow_private_network else self._resolve
+        allowed = call.settings.addresses
 
         def load() -> Any:
             from penstock.tools.http_exchange import open_client
 
-            return open_client(verify, resolve, self._backend)
+            return open_client(verify, allowed, self._resolve, self._backend)
 
         async def make() -> Any:
             return await call.threads.run(load)
 
-        client: httpx2.AsyncClient = await call.resources.get(("http", verify, resolve is not None), make)
+        client: httpx2.AsyncClient = await call.resources.get(("http", verify), make)
         return client
 
-    def exchange_for(self, params: HttpParams, known: Identity) -> Exchange:
+    def exchange_for(self, params: HttpParams, known: Identity, call: Call) -> Exchange:
         """How the request and its redirects are handled, and what of them is shown."""
         from penstock.tools.http_exchange import Exchange
 
-        return Exchange(params.follow_redirects, frozenset(known.headers), next(iter(known.query), None))
+        return Exchange(
+            params.follow_redirects, frozenset(known.headers), next(iter(known.query), None), call.holds_secret
+        )
 
     async def _once(
         self,
@@ -293,7 +295,7 @@ class HttpTool(Tool[HttpParams]):
         from penstock.tools.http_exchange import recorded_headers
 
         known = identity(params.auth, call)
-        exchange = self.exchange_for(params, known)
+        exchange = self.exchange_for(params, known, call)
         with ExitStack() as opened:
             body = (
                 await call.threads.run(body_of, params, call, opened) if params.files else body_of(params, call, opened)

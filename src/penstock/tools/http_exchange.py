@@ -22,22 +22,44 @@ import httpcore2
 import httpx2
 
 from penstock.kernel.values import JsonMap
+from penstock.tools.addresses import Addresses
 from penstock.tools.base import ToolFailure
-from penstock.tools.network import Resolver, addresses_of, causes, dns_failure, require_public, tls_reason
+from penstock.tools.network import (
+    Resolver,
+    address_refused,
+    addresses_of,
+    causes,
+    dns_failure,
+    require_allowed,
+    resolve_host,
+    tls_reason,
+)
 
 MAX_REDIRECTS = 10
 EXCERPT_BYTES = 64 * 1024
 _POOL = httpx2.Limits(max_connections=256, max_keepalive_connections=64, keepalive_expiry=30.0)
 # httpx2 takes `Authorization` off when a redirect leaves the origin; these carry credentials just as often.
-_CREDENTIAL_HEADERS = frozenset({"proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token"})
+_CREDENTIAL_HEADERS = frozenset(
+    [
+        "authorization",
+        "proxy-authorization",
+        "cookie",
+        "x-api-key",
+        "api-key",
+        "apikey",
+        "x-auth-token",
+        "x-access-token",
+    ]
+)
 
 Close = Callable[[], Awaitable[None]]
 
 
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
-    """Opens sockets to judged public addresses only. TLS still names and verifies the host, not the address."""
+    """Opens sockets to judged addresses only. TLS still names and verifies the host, not the address."""
 
-    def __init__(self, resolve: Resolver, inner: httpcore2.AsyncNetworkBackend) -> None:
+    def __init__(self, allowed: Addresses, resolve: Resolver, inner: httpcore2.AsyncNetworkBackend) -> None:
+        self._allowed = allowed
         self._resolve = resolve
         self._inner = inner
 
@@ -51,7 +73,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
     ) -> httpcore2.AsyncNetworkStream:
         deadline = None if timeout is None else time.monotonic() + timeout
         addresses = await addresses_of(host, port, self._resolve, timeout)
-        require_public(host, addresses)
+        require_allowed(host, addresses, self._allowed)
         for left in range(len(addresses), 0, -1):
             # An address that does not answer may use up its share of the time, not that of the others.
             share = None if deadline is None else max(0.0, deadline - time.monotonic()) / left
@@ -63,7 +85,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         raise AssertionError("there is at least one address")
 
     async def connect_unix_socket(self, path: str, timeout: float | None = None, socket_options: Any = None) -> Any:
-        raise ToolFailure("address_refused", f"`{path}` is a local socket, and tasks may reach only public addresses")
+        raise address_refused(f"`{path}` is a socket of this machine")
 
     async def sleep(self, seconds: float) -> None:
         await self._inner.sleep(seconds)
@@ -143,19 +165,23 @@ def _usual_context(verify: bool, *places: str | None) -> ssl.SSLContext:
 
 
 def open_client(
-    verify: bool | str, resolve: Resolver | None, backend: httpcore2.AsyncNetworkBackend | None
+    verify: bool | str,
+    allowed: Addresses,
+    resolve: Resolver = resolve_host,
+    backend: httpcore2.AsyncNetworkBackend | None = None,
 ) -> tuple[httpx2.AsyncClient, Close]:
-    """A client and what closes it. With a resolver it is guarded; then proxies from the environment are not used either."""
+    """A client and what closes it. Where not every address is open it is guarded, and proxies from the environment are not used:
+    they would open the sockets."""
     for name in ("httpx2", "httpcore2"):
         # Their lines show whole URLs and headers, credentials included.
         if logging.getLogger(name).level == logging.NOTSET:
             logging.getLogger(name).setLevel(logging.WARNING)
     context = _tls_context(verify)
     jar = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
-    if resolve is None:
+    if allowed.is_open:
         client = httpx2.AsyncClient(verify=context, limits=_POOL, cookies=jar, trust_env=True)
     else:
-        guarded = GuardedBackend(resolve, backend or httpcore2.AnyIOBackend())
+        guarded = GuardedBackend(allowed, resolve, backend or httpcore2.AnyIOBackend())
         client = httpx2.AsyncClient(transport=GuardedTransport(context, guarded), cookies=jar, trust_env=False)
     return client, client.aclose
 
@@ -169,6 +195,8 @@ class Exchange:
     """Headers beside the usual ones that must not travel to another origin."""
     secret_query: str | None = None
     """The query parameter that holds an API key, kept out of results and messages."""
+    holds_secret: Callable[[str], bool] = lambda text: False
+    """Is a secret of the keychain in this text? Then it does not travel to another origin, in whichever header it stands."""
     origin_only: bool = False
     """Show no more of a URL than its host: for many webhooks the path is the secret."""
     _cookies: httpx2.Cookies = field(default_factory=httpx2.Cookies)
@@ -223,10 +251,23 @@ class Exchange:
         request = response.next_request
         assert request is not None
         if _leaves(response.request.url, request.url):
-            for name in _CREDENTIAL_HEADERS | self.secret_headers:
-                request.headers.pop(name, None)
+            self._leave_secrets(request)
         self._cookies.set_cookie_header(request)
         return request
+
+    def _leave_secrets(self, request: httpx2.Request) -> None:
+        """Another origin gets no credential: no header that has one, and no request at all whose body has one."""
+        for name, value in list(request.headers.multi_items()):
+            if name in _CREDENTIAL_HEADERS | self.secret_headers or self.holds_secret(f"{name}: {value}"):
+                request.headers.pop(name, None)
+        # A file that is sent in pieces is not looked into.
+        body = request.read().decode("utf-8", "replace") if isinstance(request.stream, httpx2.ByteStream) else ""
+        if body and self.holds_secret(body):
+            raise ToolFailure(
+                "redirects",
+                f"{self._named(request)}: the server leads to another origin, and the body holds a secret of the keychain; "
+                "hint: name that address as `url` if it is to have it",
+            )
 
     def _named(self, request: httpx2.Request) -> str:
         return f"{request.method} {self.shown(request.url)}"

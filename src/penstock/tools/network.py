@@ -1,4 +1,4 @@
-"""Which addresses a task may reach when the operator has closed the private network.
+"""Opening connections to hosts that a document names, when the operator has not opened every address.
 
 Law: a name is resolved once, every address it has is judged, and the connection goes to an address that was judged.
 Judging happens where the socket is opened, so no spelling of a URL, no redirect and no second look-up can slip past it.
@@ -7,66 +7,22 @@ Judging happens where the socket is opened, so no spelling of a URL, no redirect
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
+from penstock.tools.addresses import OPTION, VARIABLE, Addresses
 from penstock.tools.base import ToolFailure
+
+HOW_TO_OPEN = f"who runs the worker opens more with `{OPTION}`, or `{VARIABLE}`"
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Host and port -> its addresses as text, in order of preference. Raises `socket.gaierror` when there is none."""
-
-_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_UNICAST_6 = ipaddress.ip_network("2000::/3")
-# Public by number and still local: clouds answer here only from inside, with secrets of the machine.
-_METADATA = {ipaddress.ip_address("168.63.129.16"), ipaddress.ip_address("192.0.0.192")}
-# Set aside by the registries; releases of Python differ in which of these they know.
-_SET_ASIDE = tuple(
-    ipaddress.ip_network(text)
-    for text in ("100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "64:ff9b:1::/48", "2001::/23", "3fff::/20")
-)
 
 
 async def resolve_host(host: str, port: int) -> Sequence[str]:
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
-
-
-def _carried(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """The IPv4 address that an IPv6 address is only a wrapping for: a gateway would deliver there."""
-    if address.ipv4_mapped is not None:
-        return address.ipv4_mapped
-    if address in _NAT64:
-        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
-    return address.sixtofour
-
-
-def _word_for(address: _Address) -> str | None:
-    tests = {
-        "a loopback address": address.is_loopback,
-        "an unspecified address": address.is_unspecified,
-        "a link-local address": address.is_link_local,
-        "a multicast address": address.is_multicast,
-        "a cloud metadata address": address in _METADATA,
-        "a private address": address.is_private,
-        "not a public address": not address.is_global
-        or address.is_reserved
-        or any(address in net for net in _SET_ASIDE),
-    }
-    return next((word for word, holds in tests.items() if holds), None)
-
-
-def refusal(text: str) -> str | None:
-    """Why this address is out of bounds (`a loopback address`), or None when it is public."""
-    address = ipaddress.ip_address(text)
-    if isinstance(address, ipaddress.IPv6Address):
-        carried = _carried(address)
-        if carried is not None:
-            return _word_for(carried)
-        return _word_for(address) or (None if address in _UNICAST_6 else "not a public address")
-    return _word_for(address)
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
@@ -102,11 +58,28 @@ async def addresses_of(host: str, port: int, resolve: Resolver, seconds: float |
     return addresses
 
 
-def require_public(host: str, addresses: Sequence[str]) -> None:
+def require_allowed(host: str, addresses: Sequence[str], allowed: Addresses) -> None:
     """One address that is out of bounds refuses the whole name."""
+    if allowed.trusts(host):
+        return
     for address in addresses:
-        word = refusal(address)
+        word = allowed.refusal(address.partition("%")[0])
         if word is not None:
             spelled = f"`{host}` is" if host == address else f"`{host}` is `{address}`,"
-            words = f"{spelled} {word}, and this installation lets tasks reach only public ones"
-            raise ToolFailure("address_refused", words, host=host, address=address)
+            raise address_refused(f"{spelled} {word}", host=host, address=address)
+
+
+def address_refused(what: str, **detail: str) -> ToolFailure:
+    words = f"{what}, and the worker lets tasks reach only public ones; hint: {HOW_TO_OPEN}"
+    return ToolFailure("address_refused", words, retryable=False, helpers=None, **detail)
+
+
+def allowed_addresses(host: str, port: int, allowed: Addresses) -> list[str]:
+    """The addresses of a host, each of which was judged; for code that opens sockets in a thread."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise dns_failure(host, error) from error
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    require_allowed(host, addresses, allowed)
+    return addresses

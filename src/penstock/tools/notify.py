@@ -12,7 +12,7 @@ from penstock.kernel.values import JsonMap
 from penstock.tools.base import Call, Success, Tool, ToolFailure
 from penstock.tools.http import HttpParams, HttpTool, TimeLimits, within
 from penstock.tools.http_request import Identity, Scalar
-from penstock.tools.network import Resolver, addresses_of, require_public, resolve_host
+from penstock.tools.network import Resolver, addresses_of, require_allowed, resolve_host
 from penstock.tools.paths import local_path
 
 if TYPE_CHECKING:
@@ -155,8 +155,7 @@ class NotifyTool(Tool[NotifyParams]):
             call.say(f"the password for `{host}` is sent without encryption, because `security` is `none`")
         connect = min(limits.connect, params.timeout or limits.connect)
         addresses = await addresses_of(host, port, self._resolve, connect)
-        if not call.settings.allow_private_network:
-            require_public(host, addresses)
+        require_allowed(host, addresses, call.settings.addresses)
         return Server(
             host=host,
             port=port,
@@ -170,10 +169,12 @@ class NotifyTool(Tool[NotifyParams]):
 
 
 class Webhook(HttpTool):
-    def exchange_for(self, params: HttpParams, known: Identity) -> Exchange:
+    def exchange_for(self, params: HttpParams, known: Identity, call: Call) -> Exchange:
         from penstock.tools.http_exchange import Exchange
 
-        return Exchange(params.follow_redirects, frozenset(known.headers), origin_only=True)
+        return Exchange(
+            params.follow_redirects, frozenset(known.headers), holds_secret=call.holds_secret, origin_only=True
+        )
 
 
 def _listed(addresses: str | list[str]) -> list[str]:

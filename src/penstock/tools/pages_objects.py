@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import heapq
+import json
+import re
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
@@ -14,7 +16,9 @@ from msgspec import Meta
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ranges import Page
+from penstock.tools.addresses import Addresses
 from penstock.tools.base import Call, ToolFailure
+from penstock.tools.network import address_refused
 from penstock.tools.pages import Reader
 
 AT_ONCE = 1_000
@@ -24,6 +28,39 @@ MOST_HELD = 100_000
 CLIENT = {"connect_timeout": "10s", "timeout": "60s"}
 RETRY = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 CLIENT_OPTIONS = ("allow_http", "allow_invalid_certificates", "proxy_url", "root_certificate", "timeout")
+# What can be said to a store without naming a host: parts of the path or the signature of a request, and words of its URL.
+SECRET_OPTIONS = frozenset(
+    [
+        "access_key_id",
+        "secret_access_key",
+        "session_token",
+        "token",
+        "access_key",
+        "account_key",
+        "sas_key",
+        "sas_token",
+        "client_secret",
+        "bearer_token",
+        "root_certificate",
+    ]
+)
+WORD_OPTIONS = frozenset(
+    [
+        "region",
+        "default_region",
+        "skip_signature",
+        "request_payer",
+        "allow_http",
+        "allow_invalid_certificates",
+        "timeout",
+        "account_name",
+        "client_id",
+        "tenant_id",
+        "unsigned_payload",
+        "checksum_algorithm",
+    ]
+)
+_WORD = re.compile(r"[A-Za-z0-9-]+")
 
 
 class ObjectPagesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -149,13 +186,37 @@ def _credential(params: ObjectPagesParams, call: Call) -> dict[str, str | bool]:
 
 
 def _refuse_endpoints(options: dict[str, str | bool], call: Call) -> None:
-    """The library opens its own sockets, so an address that an author names cannot be judged where they are opened."""
-    if call.settings.allow_private_network:
+    """The library opens its own sockets and follows redirects, so an address that an author names cannot be judged where they are
+    opened: it must be one that the operator opened. Other options must not be able to name one."""
+    allowed = call.settings.addresses
+    if allowed.is_open:
         return
-    for name in options:
-        if "endpoint" in name.lower() or name == "proxy_url":
-            words = f"`{name}` cannot be given here: this installation lets tasks reach only public addresses"
-            raise ToolFailure("address_refused", words)
+    for name, value in options.items():
+        plain = (
+            name.lower().removeprefix("aws_").removeprefix("azure_").removeprefix("google_").removeprefix("storage_")
+        )
+        if _is_plain(plain, value) or (plain in ("endpoint", "endpoint_url") and _is_opened(str(value), allowed)):
+            continue
+        raise address_refused(f"`{name}` could lead the object store's client to an address that is not judged")
+
+
+def _is_plain(name: str, value: str | bool) -> bool:
+    if name == "service_account_key":
+        try:
+            key = json.loads(str(value))
+        except (ValueError, RecursionError):
+            return False
+        return isinstance(key, dict) and not {"gcs_base_url", "token_uri"} & {
+            field for field, text in key.items() if not str(text).startswith("https://oauth2.googleapis.com/")
+        }
+    return name in SECRET_OPTIONS or (name in WORD_OPTIONS and bool(_WORD.fullmatch(str(value))))
+
+
+def _is_opened(url: str, allowed: Addresses) -> bool:
+    try:
+        return allowed.opens(urlsplit(url).hostname or "")
+    except ValueError:
+        return False
 
 
 _KINDS = {

@@ -138,7 +138,7 @@ class PostgresWriter(TableWriter):
 
         super().__init__(target)
         self.errors = (psycopg.Error,)
-        self.connection = postgres_connection.connect_blocking(conninfo, address.secrets)
+        self.connection = postgres_connection.connect_blocking(conninfo, address)
         self._as_json: list[bool] = []
         self._forget = stop.on_stop(in_a_thread(lambda: postgres_connection.cancel(self.connection)))
 

@@ -21,7 +21,7 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.folders import base_of
 from penstock.ports.job_scope import iteration_of, job_names
 from penstock.ports.leases import Caller, JobReports, SubjobLease
-from penstock.ports.results import materialised
+from penstock.ports.results import encodable, encodable_tree, materialised
 from penstock.ports.rows import EngineSession, Relation, RowsFailed
 from penstock.tools.base import Source, ToolFailure
 from penstock.worker.arrivals import Element, arrivals, must_last, readers
@@ -108,6 +108,7 @@ class ComponentRun:
             lambda port, rows: desk.progress(place, port, rows),
             lambda: standing(self.flow),
             watermarks=part(setting.scope.kept, "watermarks"),
+            holds_secret=lambda text: setting.keychain.hide(text) != text,
         )
 
     async def _play(
@@ -221,10 +222,10 @@ class ComponentRun:
 
     def failed(self, error: ComponentFailure) -> Ended:
         hide = self.setting.keychain.hide
-        said: JsonMap = {"kind": error.kind, "message": hide(error.message), "retryable": error.retryable}
+        said: JsonMap = {"kind": error.kind, "message": encodable(hide(error.message)), "retryable": error.retryable}
         for key, value in error.detail.items():
             if value is not None:
-                said[key] = self.setting.keychain.hide_tree(value)
+                said[key] = encodable_tree(self.setting.keychain.hide_tree(value))
         said["component"] = self.component.name
         if error.detail.get("raised_at"):  # The author's own file: `penstock logs` names it as well.
             self.crew.desk.say(self.component.place.id, None, f"error: {said['message']}")

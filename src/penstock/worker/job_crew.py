@@ -35,7 +35,8 @@ class JobCrew:
         self.setting = setting
         self.flow = flow
         self.components: ComponentBox = at_folder(desk.components, setting.folder)
-        self.plane = Plane(_folder(desk.work, setting), setting.net.engine, desk.blobs)
+        is_offline = not desk.settings.addresses.is_open
+        self.plane = Plane(_folder(desk.work, setting), setting.net.engine, desk.blobs, is_offline=is_offline)
         veiled = VeiledBlobs(desk.blobs, setting.keychain.hide_bytes)
         self.blobs: BlobStore = veiled if setting.net.keychain else desk.blobs
         self.normaliser = Normaliser(desk.blobs, setting.keychain, setting.net.limits.max_payload_bytes, desk.load)

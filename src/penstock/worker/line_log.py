@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, TypeAlias
 
 from penstock.ports.ambient import Clock
-from penstock.ports.results import encode
+from penstock.ports.results import encodable, encode
 from penstock.ports.state_folder import PRIVATE_FOLDER, make_state_folder, opener
 
 LineObserver: TypeAlias = Callable[[str, "str | None", str], None]
@@ -27,7 +27,7 @@ class LineLog:
         self._is_lost = False
 
     def say(self, scope: str, task_run_id: str | None, line: str) -> None:
-        text = self._hide(line)
+        text = encodable(self._hide(line))
         record = encode({"ts": self._clock.now(), "scope": scope, "task_run_id": task_run_id, "line": text})
         with self._lock:
             self._write(record + b"\n")

@@ -10,7 +10,17 @@ from penstock.kernel.outcome import Failure, Outcome
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore, ResultRef
 from penstock.ports.leases import Keys
-from penstock.ports.results import LazyResult, Load, decode, encode, schema_hint, thawed, view
+from penstock.ports.results import (
+    LazyResult,
+    Load,
+    decode,
+    encodable,
+    encodable_tree,
+    encode,
+    schema_hint,
+    thawed,
+    view,
+)
 from penstock.ports.wire import REF_BYTES
 
 PLAIN = (type(None), bool, int)
@@ -54,7 +64,7 @@ class Normaliser:
         """Errors speak in the tool's words, and those may quote a secret."""
         hidden = Failure(
             failure.kind,
-            self._keys.hide(failure.message),
+            encodable(self._keys.hide(failure.message)),
             failure.retryable,
             self._bounded(failure.detail),
         )
@@ -68,7 +78,7 @@ class Normaliser:
         if not detail:
             return detail
         try:
-            data = self._keys.hide_bytes(encode(detail))
+            data = self._keys.hide_bytes(encode(encodable_tree(detail)))
         except (TypeError, ValueError, msgspec.MsgspecError, RecursionError):
             return {"note": "the details could not be written as JSON"}
         if len(data) > self._limit:

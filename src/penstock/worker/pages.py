@@ -73,6 +73,7 @@ class CollectionPages:
             lambda line: desk.say("", None, line),
             play,
             desk.load,
+            holds_secret=lambda text: setting.keychain.hide(text) != text,
         )
 
 

@@ -238,6 +238,7 @@ class PipelineRunner:
             play,
             desk.load,
             scope.element,
+            lambda text: setting.keychain.hide(text) != text,
         )
 
     async def _play(

@@ -23,7 +23,8 @@ CHUNK = 1 << 20
 
 
 class Plane:
-    def __init__(self, folder: Path, settings: JsonMap, blobs: BlobStore) -> None:
+    def __init__(self, folder: Path, settings: JsonMap, blobs: BlobStore, *, is_offline: bool = False) -> None:
+        self._is_offline = is_offline
         self.folder = folder
         self._settings = settings
         self._blobs = blobs
@@ -47,7 +48,7 @@ class Plane:
                 from penstock.data.duckdb_engine import DuckDbEngine
 
                 self._make_folder()
-                self._engine = DuckDbEngine(self.folder, **_options(self._settings))
+                self._engine = DuckDbEngine(self.folder, **_options(self._settings), is_offline=self._is_offline)
             return self._engine
 
     def session(self) -> LazySession:

@@ -15,6 +15,7 @@ import pytest
 
 from penstock.components.files.ftp import Ftp
 from penstock.components.files.remote import Server
+from penstock.tools.addresses import PUBLIC_ONLY
 from penstock.tools.base import Settings
 from tests.components.flow.support import Ran, failed, run
 from tests.components.harness import REGISTRY, make_call, mistakes
@@ -190,7 +191,7 @@ def test_a_closed_private_network_stays_closed(site: Site, here: Path) -> None:
         whole(site, "list", {}),
         folder=here,
         credentials=LOGIN,
-        settings=Settings(allow_private_network=False),
+        settings=Settings(PUBLIC_ONLY),
     )
     assert failure.kind == "address_refused"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from penstock.tools.addresses import PUBLIC_ONLY
 from penstock.tools.base import Settings
 from tests.tools.mail_server import mail_server
 from tests.tools.support import Reply, serve
@@ -63,7 +64,7 @@ def test_a_request_is_tried_again_as_often_as_it_is_told() -> None:
 
 
 def test_a_closed_private_network_stays_closed() -> None:
-    failure = failed("http_call", {"url": "http://127.0.0.1:9/"}, settings=Settings(allow_private_network=False))
+    failure = failed("http_call", {"url": "http://127.0.0.1:9/"}, settings=Settings(PUBLIC_ONLY))
     assert failure.kind == "address_refused"
-    failure = failed("mail", MAIL, settings=Settings(allow_private_network=False))
+    failure = failed("mail", MAIL, settings=Settings(PUBLIC_ONLY))
     assert failure.kind == "address_refused"

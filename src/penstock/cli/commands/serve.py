@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from penstock.cli.output import say
-from penstock.cli.places import places_of, slots_of
+from penstock.cli.places import addresses_of, hosts_of, places_of, slots_of
 from penstock.cli.processes import run_until_told
 
 
@@ -24,6 +24,8 @@ def main(options: Namespace) -> int:
         options.no_auth,
         options.max_body,
         options.grace,
+        addresses_of(options),
+        hosts_of(options),
     )
     service = Service(settings, say)
     run_until_told(service.run, service.stop)

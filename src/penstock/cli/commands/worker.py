@@ -7,7 +7,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from penstock.cli.output import say
-from penstock.cli.places import places_of, pool_of, slots_of
+from penstock.cli.places import addresses_of, places_of, pool_of, slots_of
 from penstock.cli.processes import run_until_told
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class _Crew:
             slots=slots_of(options),
             labels=frozenset(options.label),
             beat_s=options.lease / 3,
+            addresses=addresses_of(options),
         )
         self._station = station
         card = station.worker.card

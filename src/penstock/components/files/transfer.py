@@ -174,7 +174,7 @@ def _mistakes(params: TransferParams) -> list[Mistake]:
 
 
 async def _server(params: TransferParams, call: Call) -> Server:
-    from penstock.tools.network import addresses_of, require_public, resolve_host
+    from penstock.tools.network import addresses_of, require_allowed, resolve_host
 
     scheme, host, port, login = _address(params.url)
     if isinstance(params.auth, str):
@@ -184,8 +184,7 @@ async def _server(params: TransferParams, call: Call) -> Server:
         login |= params.auth
     with tool_failures():
         addresses = await addresses_of(host, port, resolve_host, params.timeout)
-        if not call.settings.allow_private_network:
-            require_public(host, addresses)
+        require_allowed(host, addresses, call.settings.addresses)
     secret = {name: _text(login, name) for name in ("password", "private_key", "passphrase", "host_key")}
     if scheme == "ftp" and secret["password"] is not None:
         call.say(f"the password for `{host}` is sent without encryption; `ftps://` and `sftp://` are safe")

@@ -48,6 +48,7 @@ def tool_call(call: Call, spec: JsonMap | None = None) -> ToolCall:
         call.say,
         call.play,
         load,
+        holds_secret=call.holds_secret,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from penstock.dialects.job.drafts import JobDraft
 from penstock.dialects.job.expand import Expanded, expand
 from penstock.dialects.job.folders import Folders, find_bases
 from penstock.dialects.job.infer import Columns, Origin, infer
-from penstock.dialects.job.joblets import Joblets
+from penstock.dialects.job.joblets import Joblets, Read, Whole
 from penstock.dialects.job.lint import lint
 from penstock.dialects.job.lower import lowered, source_map
 from penstock.dialects.job.reading import Reading
@@ -28,12 +28,10 @@ from penstock.dialects.source_map import SourceMap
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import ComponentCatalog
-from penstock.ports.folders import Base
+from penstock.ports.folders import Base, whole_folder
 from penstock.ports.rows import Schema
 
 codes.register_all()
-
-Read = Callable[[Path], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +65,13 @@ def compile_text(
     *,
     strict: bool = False,
     read: Read | None = None,
+    whole: Whole = whole_folder,
     context: Mapping[str, Any] | None = None,
 ) -> CompiledJob:
     """`strict` turns every warning into an error. `read` gives the text of joblets by their whole path; without it they are read
-    from disk. `context` is laid over the defaults of the document wherever a parameter is looked at before the run."""
-    return _compiled(load_text(text, file), catalog, strict, read, context)
+    from disk. `whole` makes that path, and looks at the disk unless it is `normpath`. `context` is laid over the defaults of the
+    document wherever a parameter is looked at before the run."""
+    return _compiled(load_text(text, file), catalog, strict, read, context, whole)
 
 
 def compile_file(
@@ -86,17 +86,22 @@ def compile_file(
 
 
 def _compiled(
-    loaded: Loaded, catalog: ComponentCatalog, strict: bool, read: Read | None, context: Mapping[str, Any] | None
+    loaded: Loaded,
+    catalog: ComponentCatalog,
+    strict: bool,
+    read: Read | None,
+    context: Mapping[str, Any] | None,
+    whole: Whole = whole_folder,
 ) -> CompiledJob:
     findings = Findings(_told_of_links(problem, loaded.text) for problem in loaded.problems)
     reading = Reading(findings, catalog)
-    joblets = Joblets(reading, loaded.file, read)
+    joblets = Joblets(reading, loaded.file, read, whole)
     joblets.loaded[loaded.file] = loaded
     found = _Found()
     if loaded.root is not None:
         draft = read_document(reading, loaded.root, loaded.file, loaded.text)
         if draft is not None:
-            found = _put_together(reading, draft, loaded, joblets, context)
+            found = _put_together(reading, draft, loaded, joblets, context, whole)
     if strict:
         findings = findings.strict()
     problems = tuple(_with_path(problem, joblets) for problem in findings)
@@ -127,7 +132,12 @@ class _Found:
 
 
 def _put_together(
-    reading: Reading, draft: JobDraft, loaded: Loaded, joblets: Joblets, context: Mapping[str, Any] | None
+    reading: Reading,
+    draft: JobDraft,
+    loaded: Loaded,
+    joblets: Joblets,
+    context: Mapping[str, Any] | None,
+    whole: Whole,
 ) -> _Found:
     joblets.names = _names(draft, context)
     level = joblets.level(draft, loaded.text)
@@ -140,7 +150,7 @@ def _put_together(
         defaults.update(joblet.context)
     defaults.update(draft.context)
     found = _Found(places=source_map(draft, expanded), is_joblet=draft.is_joblet)
-    found.bases = find_bases(expanded, loaded.file)
+    found.bases = find_bases(expanded, loaded.file, whole)
     found.gives_out = {
         name: unit.gives_out() for name, unit in expanded.units.items() if unit.member.joblet is not None
     }

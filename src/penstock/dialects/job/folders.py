@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.dialects.job.expand import Expanded
+from penstock.dialects.job.joblets import Whole
 from penstock.ports.folders import Base, whole_folder
 
 
@@ -22,13 +23,13 @@ class Folders:
         return self.job if base is None else base.rendered(render)
 
 
-def find_bases(expanded: Expanded, file: str) -> dict[str, Base]:
+def find_bases(expanded: Expanded, file: str, whole: Whole = whole_folder) -> dict[str, Base]:
     """Component -> where its paths begin, for those that differ from the job's own file."""
 
     @cache
     def folder(document: str) -> Path:
         # Whole and without links, as the run has the job's own.
-        return Path(whole_folder(Path(document).parent))
+        return Path(whole(str(Path(document).parent)))
 
     found: dict[str, Base] = {}
     for name, unit in expanded.units.items():

@@ -23,6 +23,8 @@ from penstock.ports.folders import whole_folder
 
 Read = Callable[[Path], str | None]
 """The text of a file by its whole path, or None when there is none."""
+Whole = Callable[[str], str]
+"""One name for a folder by whatever way it is reached. Folders of another machine can only be compared as they are written."""
 
 DEEPEST = 20
 _MOST_SHOWN = 6
@@ -32,7 +34,7 @@ _NAME = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)*\Z")
 class Joblets:
     """The documents of one compilation."""
 
-    def __init__(self, reading: Reading, file: str, read: Read | None) -> None:
+    def __init__(self, reading: Reading, file: str, read: Read | None, whole: Whole = whole_folder) -> None:
         self.reading = reading
         self.folder = Path(file).parent
         self.loaded: dict[str, Loaded] = {}
@@ -41,9 +43,10 @@ class Joblets:
         """Whole path -> text, of joblets only."""
         self.names = Names()
         self._read = read
+        self._whole_folder = whole
         self._levels: dict[str, Level | None] = {}
         self._is_told_of_depth = False
-        self._stack: list[str] = [_whole(Path(file))]
+        self._stack: list[str] = [self._whole(Path(file))]
 
     def level(self, draft: JobDraft, text: str) -> Level:
         """A draft put together, with the joblets that it calls."""
@@ -104,7 +107,7 @@ class Joblets:
 
     def _look(self, name: str, near: Path) -> tuple[Loaded, str] | None:
         for path in self._candidates(name, near):
-            whole = _whole(path)
+            whole = self._whole(path)
             known = self.loaded.get(str(path))
             if known is not None:
                 return known, whole
@@ -115,6 +118,10 @@ class Joblets:
             elif _is_file(path):
                 return load_file(path), whole
         return None
+
+    def _whole(self, path: Path) -> str:
+        """A resume comes by another way than the run did."""
+        return os.path.normpath(os.path.join(self._whole_folder(str(path.parent)), path.name))
 
     def _candidates(self, name: str, near: Path) -> list[Path]:
         folders = (near, near / "joblets", self.folder, self.folder / "joblets")
@@ -138,11 +145,6 @@ class Joblets:
             except OSError:
                 continue
         return found
-
-
-def _whole(path: Path) -> str:
-    """One name for a file by whatever way its folder was reached: a resume comes by another way than the run did."""
-    return os.path.join(whole_folder(path.parent), path.name)
 
 
 def _chain(files: list[str]) -> str:

@@ -40,22 +40,13 @@ class Compiled:
 def compile_text(
     text: str, file: str, catalog: ToolCatalog, *, strict: bool = False, folder: Path | None = None
 ) -> Compiled:
-    """`strict` turns every warning into an error. `file` is only a name, unless there is a file of that name. `folder`: where its
-    relative paths begin, if not there."""
-    path = Path(file)
-    beside = path.parent if folder is None and _exists(path) else folder
-    return _compiled(load_text(text, file), catalog, beside, strict)
+    """`strict` turns every warning into an error. `file` is only a name: nothing is looked for beside it. `folder`: where the
+    files are that the document names."""
+    return _compiled(load_text(text, file), catalog, folder, strict)
 
 
 def compile_file(path: Path, catalog: ToolCatalog, *, strict: bool = False) -> Compiled:
     return _compiled(load_file(path), catalog, path.parent, strict)
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def _compiled(loaded: Loaded, catalog: ToolCatalog, folder: Path | None, strict: bool) -> Compiled:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from penstock.tools.addresses import OPEN, Addresses
 from penstock.tools.base import Call, ToolFailure
 
 _ALIASES = {
@@ -53,6 +54,8 @@ class Address:
     password: str | None = field(default=None, repr=False)
     database: str | None = None
     options: dict[str, str] = field(default_factory=dict, repr=False)
+    allowed: Addresses = OPEN
+    """What may be reached: asked when a connection is opened."""
 
     @property
     def secrets(self) -> list[str | None]:
@@ -90,7 +93,7 @@ def address(auth: str | dict[str, Any] | None, given: dict[str, Any], call: Call
     known = {name: said.pop(name, None) for name in ("url", "host", "port", "user", "password", "database")}
     options = {key: str(value) for key, value in said.items() if isinstance(value, (str, int, float, bool))}
     text = {name: None if value is None else str(value) for name, value in known.items() if name != "port"}
-    return Address(**text, port=_port(known["port"]), options=options)
+    return Address(**text, port=_port(known["port"]), options=options, allowed=call.settings.addresses)
 
 
 def _port(value: Any) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -16,6 +16,7 @@ from msgspec import Meta
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.folders import searched
 from penstock.tools.base import Call, Success, Tool, ToolFailure
+from penstock.tools.network import address_refused
 from penstock.tools.paths import local_path
 from penstock.tools.sql.binding import Bound
 from penstock.tools.sql.blocking import Stop, interruptible, run_task
@@ -24,7 +25,7 @@ from penstock.tools.sql.effects import Ran, effect_of
 from penstock.tools.sql.failures import Place, failure
 from penstock.tools.sql.lexer import Dialect
 from penstock.tools.sql.names import insert_into, on_conflict, quote
-from penstock.tools.sql.plan import Planner, SqlParams, Upsert, make_plan, off_the_loop, verbs_of
+from penstock.tools.sql.plan import Planner, SqlParams, Upsert, make_plan, off_the_loop, texts_of, verbs_of
 from penstock.tools.sql.results import Table, too_large
 from penstock.tools.sql.values import as_json_text, distinct, parsed, to_json
 
@@ -40,6 +41,11 @@ LOCK_SAY_S = 5.0
 MAKING_S = 600.0
 """So long a transaction waits for another one that makes the same table."""
 _BATCH = 1000
+# Nothing is loaded unasked; and what is built in reads no remote files.
+OFFLINE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+NO_REMOTE_FILES = "SET GLOBAL disabled_filesystems = 'HTTPFileSystem,S3FileSystem,HuggingFaceFileSystem'"
+_EXTENDING = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:force\s+)?(?:install|load|update\s+extensions)\b", re.I | re.S)
+_EXTENSION_SETTING = re.compile(r"auto(?:load|install)_\w*extension|extension_repositor|extension_director", re.I)
 _ROWS_AT_ONCE = 5000
 ZONED = "TIMESTAMP WITH TIME ZONE"
 
@@ -66,17 +72,20 @@ def path_of(path: str | None, auth: str | dict[str, Any] | None, call: Call) -> 
     return MEMORY if path == MEMORY else str(local_path(path, call))
 
 
-def connect(path: str, *, read_only: bool = False, say: Callable[[str], None] | None = None) -> DuckDBPyConnection:
-    """A file that another process has locked is tried again for a while, and `say` is told of that at once."""
+def connect(
+    path: str, *, read_only: bool = False, is_offline: bool = False, say: Callable[[str], None] | None = None
+) -> DuckDBPyConnection:
+    """A file that another process has locked is tried again for a while, and `say` is told of that at once. `is_offline`: DuckDB
+    opens sockets of its own, which nobody can judge, so it opens none."""
     import duckdb
 
     # Without this, a table that is not there is looked for among the variables of this very program.
-    config: dict[str, Any] = {"python_enable_replacements": "false"}
+    config: dict[str, Any] = {"python_enable_replacements": "false", **(OFFLINE if is_offline else {})}
     began = time.monotonic()
     next_word = began
     while True:
         try:
-            return duckdb.connect(path, read_only=read_only and path != MEMORY, config=config)
+            opened = duckdb.connect(path, read_only=read_only and path != MEMORY, config=config)
         except duckdb.Error as error:
             locked, now = "lock" in str(error), time.monotonic()
             left = began + LOCK_WAIT_S - now
@@ -94,6 +103,16 @@ def connect(path: str, *, read_only: bool = False, say: Callable[[str], None] | 
                     "hint: DuckDB lets one process at a time open a file for writing: end the other one, or let it finish first"
                 )
             raise ToolFailure("connect", message, retryable=locked, helpers=helpers) from None
+        if is_offline:
+            opened.execute(NO_REMOTE_FILES)
+        return opened
+
+
+def check_offline(texts: Iterable[str]) -> None:
+    """Raises ToolFailure for a statement that would fetch or load what opens sockets."""
+    for text in texts:
+        if _EXTENDING.match(text) or _EXTENSION_SETTING.search(text):
+            raise address_refused("extensions of DuckDB open connections to addresses that are not judged")
 
 
 def _holder(error: Exception) -> str:
@@ -276,8 +295,11 @@ def _zone_free_column(column: str, kind: str) -> str:
 class SharedDuckdb:
     """One database of an execution, opened in a thread when the first task needs it."""
 
-    def __init__(self, path: str, *, read_only: bool, say: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, path: str, *, read_only: bool, is_offline: bool, say: Callable[[str], None] | None = None
+    ) -> None:
         self._path = path
+        self._is_offline = is_offline
         self._say = say
         self._read_only = read_only
         self._lock = threading.Lock()
@@ -287,7 +309,7 @@ class SharedDuckdb:
         """A connection of the caller's own, which looks for files in the document's folder first."""
         with self._lock:
             if self._root is None:
-                self._root = connect(self._path, read_only=self._read_only, say=self._say)
+                self._root = connect(self._path, read_only=self._read_only, is_offline=self._is_offline, say=self._say)
             cursor = self._root.cursor()
         # A comma is what separates the folders of this setting, and it cannot be quoted.
         folders = [one for one in searched(folder) if "," not in one]
@@ -330,6 +352,8 @@ class DuckdbTool(Tool[DuckdbParams]):
         path = path_of(params.path, params.auth, call)
         planner = Planner(Dialect.DUCKDB, call, own_transactions=params.autocommit)
         steps = await off_the_loop(params, call, lambda: make_plan(params, planner))
+        if not call.settings.addresses.is_open:
+            check_offline(texts_of(steps))
         shared = await shared_database(path, call, read_only=params.read_only)
 
         effect = effect_of(params, verbs_of(steps), call, Dialect.DUCKDB)
@@ -350,7 +374,8 @@ class DuckdbTool(Tool[DuckdbParams]):
 
 async def shared_database(path: str, call: Call, *, read_only: bool = False) -> SharedDuckdb:
     async def make() -> tuple[SharedDuckdb, Callable[[], Awaitable[None]]]:
-        shared = SharedDuckdb(path, read_only=read_only, say=call.say)
+        is_offline = not call.settings.addresses.is_open
+        shared = SharedDuckdb(path, read_only=read_only, is_offline=is_offline, say=call.say)
         return shared, shared.close
 
     shared: SharedDuckdb = await call.resources.get(("duckdb", path, read_only), make)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from penstock.kernel.values import JsonMap
+from penstock.tools.addresses import OPEN, Addresses
 from penstock.tools.base import Call, ToolFailure
+from penstock.tools.network import address_refused, allowed_addresses
 from penstock.tools.sql.connection import Address, connect_timeout
 from penstock.tools.sql.failures import Place, failure, scrubbed
 
@@ -25,6 +28,7 @@ class Login:
     arguments: dict[str, Any] = field(repr=False)
     sslmode: str = "prefer"
     ca: str | None = None
+    allowed: Addresses = OPEN
 
 
 _SSL_MODES = ("disable", "prefer", "require", "verify-ca", "verify-full")
@@ -43,7 +47,7 @@ def login_of(address: Address, call: Call) -> Login:
     if mode not in _SSL_MODES:
         raise ToolFailure("parameters", f"`{mode}` is not an sslmode; it is one of {', '.join(_SSL_MODES)}")
     arguments = {"charset": "utf8mb4", "connect_timeout": max(1, round(connect_timeout(call))), **said}
-    return Login(arguments, mode, options.get("sslrootcert") or options.get("ssl_ca"))
+    return Login(arguments, mode, options.get("sslrootcert") or options.get("ssl_ca"), address.allowed)
 
 
 def _from_url(url: str) -> tuple[dict[str, Any], dict[str, str]]:
@@ -82,13 +86,39 @@ def connect(login: Login) -> Connection[Any]:
     import pymysql
 
     try:
-        return pymysql.connect(**login.arguments, ssl=_tls(login), ssl_disabled=login.sslmode == "disable")
+        told = {**login.arguments, "ssl": _tls(login), "ssl_disabled": login.sslmode == "disable"}
+        if login.allowed.is_open:
+            return pymysql.connect(**told)
+        connection = pymysql.connect(**told, defer_connect=True)
+        connection.connect(_dialled(login))
+        return connection
     except (pymysql.MySQLError, OSError) as error:
         number, words = _said(error)
         words = scrubbed(words, [login.arguments.get("password")])
         kind, retryable = _KINDS.get(number, ("connect", True))
         helpers = {"mysql": _helper(number)}
         raise ToolFailure(kind, f"no connection to MySQL: {words}", retryable=retryable, helpers=helpers) from None
+
+
+def _dialled(login: Login) -> socket.socket | None:
+    """A connection to an address that was judged; TLS still verifies the name. None: a socket in the file system."""
+    told = login.arguments
+    if told.get("unix_socket"):
+        if not login.allowed.reaches_sockets:
+            raise address_refused(f"`{told['unix_socket']}` is a socket of this machine")
+        return None
+    host, port, seconds = str(told.get("host") or "localhost"), int(told.get("port") or 3306), told["connect_timeout"]
+    addresses = allowed_addresses(host, port, login.allowed)
+    for number, address in enumerate(addresses, start=1):
+        try:
+            dialled = socket.create_connection((address, port), seconds)
+        except OSError as error:
+            if number == len(addresses):
+                raise OSError(2003, f"Can't connect to MySQL server on '{host}' ({error.strerror or error})") from error
+        else:
+            dialled.settimeout(None)
+            return dialled
+    raise AssertionError("there is at least one address")
 
 
 def thread_of(connection: Connection[Any]) -> int:

@@ -121,6 +121,10 @@ class Upsert(Step):
         return f"upsert into {self.table}"
 
 
+def texts_of(steps: Sequence[Step]) -> list[str]:
+    return [statement.text for step in steps if isinstance(step, Command) for statement in step.statements]
+
+
 def verbs_of(steps: Sequence[Step]) -> set[str]:
     return {statement.verb for step in steps if isinstance(step, Command) for statement in step.statements}
 

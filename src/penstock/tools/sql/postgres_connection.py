@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import re
 import select
 from collections.abc import AsyncIterator
@@ -14,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from penstock.kernel.values import Json
+from penstock.tools.addresses import Addresses
 from penstock.tools.base import Call, ToolFailure
+from penstock.tools.network import address_refused, allowed_addresses
 from penstock.tools.sql.binding import Bound
 from penstock.tools.sql.connection import Address, connect_timeout, pool_size
 from penstock.tools.sql.postgres_errors import NOT_UNDERSTOOD, connect_failure
@@ -59,6 +62,42 @@ def conninfo(address: Address, call: Call) -> str:
         return make_conninfo("", **{**defaults, **said, **_given(named)})
     except psycopg.Error:
         raise ToolFailure("parameters", NOT_UNDERSTOOD) from None
+
+
+def reaching(conninfo: str, allowed: Addresses) -> str:
+    """The same connection, to addresses that were judged; to be called when it is opened, in a thread. libpq is given them beside
+    the names, so that it resolves nothing itself, and TLS still verifies the names."""
+    if allowed.is_open:
+        return conninfo
+    from psycopg.conninfo import make_conninfo
+
+    said = _keywords(conninfo)
+    # What is left out, libpq would fill in from these.
+    host = str(said.get("host") or ("" if said.get("hostaddr") else os.environ.get("PGHOST", "")))
+    given = str(said.get("hostaddr") or ("" if said.get("host") else os.environ.get("PGHOSTADDR", "")))
+    if said.get("service") and not host and not given:
+        raise address_refused("a `service` leads to a host that is not named")
+    hosts, addresses = host.split(","), given.split(",") if given else []
+    if addresses and len(hosts) not in (1, len(addresses)):
+        raise ToolFailure("parameters", NOT_UNDERSTOOD)
+    hosts = hosts * len(addresses) if len(hosts) == 1 and addresses else hosts
+    ports = str(said.get("port") or os.environ.get("PGPORT") or "5432").split(",")
+    ports = ports * len(hosts) if len(ports) == 1 else ports
+    if len(ports) != len(hosts):
+        raise ToolFailure("parameters", NOT_UNDERSTOOD)
+    ends: list[tuple[str, str, str]] = []
+    for number, (name, port) in enumerate(zip(hosts, ports, strict=True)):
+        if addresses and addresses[number]:
+            found = allowed_addresses(addresses[number], int(port or 5432), allowed)
+        elif not name or name.startswith(("/", "@")):
+            if not allowed.reaches_sockets:
+                raise address_refused("without a host, the database is behind a socket of this machine")
+            found = [""]
+        else:
+            found = allowed_addresses(name, int(port or 5432), allowed)
+        ends += [(name, address, port) for address in found]
+    names, judged, at = (",".join(parts) for parts in zip(*ends, strict=True))
+    return make_conninfo(conninfo, host=names, hostaddr=judged, port=at)
 
 
 def _keywords(url: str) -> dict[str, Any]:
@@ -156,10 +195,10 @@ class Pool:
     The first error of a connection attempt is the one the task shows; a pool that tries again by itself would hide it.
     """
 
-    def __init__(self, conninfo: str, size: int, secrets: list[str | None]) -> None:
+    def __init__(self, conninfo: str, size: int, address: Address) -> None:
         self._conninfo = conninfo
+        self._address = address
         self._slots = asyncio.Semaphore(size)
-        self._secrets = secrets
         self._idle: list[AsyncConnection[Any]] = []
         self._closed = False
 
@@ -194,12 +233,13 @@ class Pool:
         import psycopg
 
         context: AdaptContext = _Context(json_adapters())
+        reached = await asyncio.to_thread(reaching, self._conninfo, self._address.allowed)
         try:
             return await psycopg.AsyncConnection.connect(
-                self._conninfo, autocommit=True, context=context, cursor_factory=psycopg.AsyncRawCursor
+                reached, autocommit=True, context=context, cursor_factory=psycopg.AsyncRawCursor
             )
         except psycopg.Error as error:
-            raise connect_failure(error, self._secrets) from None
+            raise connect_failure(error, self._address.secrets) from None
 
     async def close(self) -> None:
         self._closed = True
@@ -233,15 +273,15 @@ def plain_adapters() -> Any:
     return made
 
 
-def connect_blocking(conninfo: str, secrets: list[str | None]) -> Connection[Any]:
+def connect_blocking(conninfo: str, address: Address) -> Connection[Any]:
     """A connection for the threads of a transfer, outside the pool: it holds two of them at once, and for long."""
     import psycopg
 
     context: AdaptContext = _Context(plain_adapters())
     try:
-        return psycopg.connect(conninfo, context=context, cursor_factory=psycopg.RawCursor)
+        return psycopg.connect(reaching(conninfo, address.allowed), context=context, cursor_factory=psycopg.RawCursor)
     except psycopg.Error as error:
-        raise connect_failure(error, secrets) from None
+        raise connect_failure(error, address.secrets) from None
 
 
 def cancel(connection: Connection[Any]) -> None:
@@ -289,7 +329,7 @@ def _has_news(connection: AsyncConnection[Any]) -> bool:
 
 async def pool_for(address: Address, call: Call) -> Pool:
     async def make() -> tuple[Pool, Any]:
-        pool = Pool(conninfo(address, call), pool_size(call), address.secrets)
+        pool = Pool(conninfo(address, call), pool_size(call), address)
         return pool, pool.close
 
     # The key is a digest: keys of shared resources may be shown, passwords may not.

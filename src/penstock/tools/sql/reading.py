@@ -51,7 +51,7 @@ def open_postgres(conninfo: str, address: Address, statement: Bound, stop: Stop)
 
     from penstock.tools.sql import postgres_connection, postgres_errors
 
-    connection = postgres_connection.connect_blocking(conninfo, address.secrets)
+    connection = postgres_connection.connect_blocking(conninfo, address)
     forget = stop.on_stop(in_a_thread(lambda: postgres_connection.cancel(connection)))
 
     def failure(error: psycopg.Error) -> ToolFailure:

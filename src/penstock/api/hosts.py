@@ -1,0 +1,55 @@
+"""The name a request asks for (`Host`), read strictly: a page of another site cannot choose it, its browser does.
+
+Law: somebody who points a name of theirs at this machine (DNS rebinding) makes browsers send that name. So a request without a
+token is answered only under a name that nobody else can have: an address, `localhost`, the name of this machine, or one that the
+operator wrote down. What cannot be read as one host is refused, for whoever reads it next may read it differently.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_HOST = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]{2,45})\]|(?P<name>[A-Za-z0-9_.-]{1,253}))(?::(?P<port>[0-9]{1,5}))?\Z")
+_NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    name: str
+    """In small letters, without the brackets of an IPv6 address."""
+    address: ipaddress.IPv4Address | ipaddress.IPv6Address | None
+
+    @staticmethod
+    def read(text: str) -> Host | None:
+        """None when it is not one host, with or without a port."""
+        found = _HOST.match(text)
+        if found is None or int(found["port"] or 0) > 65535:
+            return None
+        if found["six"] is not None:
+            try:
+                return Host(found["six"].lower(), ipaddress.IPv6Address(found["six"]))
+            except ValueError:
+                return None
+        name = found["name"].lower().removesuffix(".")
+        try:
+            return Host(name, ipaddress.IPv4Address(name))
+        except ValueError:
+            # A name whose last part is a number is an address to some and a name to others.
+            last = name.rpartition(".")[2]
+            is_odd = last.isdigit() or re.fullmatch(r"0x[0-9a-f]*", last)
+            return None if is_odd or not _NAME.match(name) else Host(name, None)
+
+
+def own_names() -> frozenset[str]:
+    return frozenset({"localhost", socket.gethostname().lower()})
+
+
+def is_known(host: Host, named: Sequence[str] | frozenset[str], *, is_loopback: bool) -> bool:
+    """`named`: what the operator wrote down. A server on the loopback is asked as such; others by any address they have."""
+    if host.name in named or host.name in own_names():
+        return True
+    return host.address is not None and (host.address.is_loopback if is_loopback else True)
