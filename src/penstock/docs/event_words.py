@@ -58,6 +58,7 @@ FIELDS: dict[type[object], dict[str, str]] = {
         "resumed": "A job goes on after a stop.",
         "kept": "The sub-jobs of a job that goes on which stay as they ended and are not run again.",
         "lost": "The sub-job that starts over because whoever held it was lost.",
+        "rules": "The revision of the language's rules that decides the run: 1 in logs of release 0.1.0, which do not say it.",
     },
     facts.ExecutionInterrupted: {"reason": "Why, such as the name of the signal.", "kind": "`playbook` or `job`."},
     facts.ExecutionResumed: {

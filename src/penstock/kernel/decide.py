@@ -21,6 +21,10 @@ from penstock.kernel.places import ENTRY_PATH, Path, Place, event_name, next_pat
 from penstock.kernel.state import ExecutionState, RunState, Token, Unhandled
 from penstock.kernel.values import Json, JsonMap
 
+RULES = 2
+"""The rules that new runs are decided by. 2: a guard that does not read `event` leaves a failure alone (D57). What was begun
+under earlier rules is resumed and replayed under them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Admission:
@@ -65,7 +69,17 @@ def opening(
     """The first fact of an execution scope. `continues` names a failed child of an earlier task run, whose place this takes;
     where that is a job, `kept` names the sub-jobs that stay as they ended there."""
     body = facts.ExecutionStarted(
-        net.name, net.digest, workload, net.entry, trace_id, parent, document, continues, net.kind, kept=kept or []
+        net.name,
+        net.digest,
+        workload,
+        net.entry,
+        trace_id,
+        parent,
+        document,
+        continues,
+        net.kind,
+        kept=kept or [],
+        rules=RULES,
     )
     return Fact(place.id, (*place.clock, (), 0), body)
 

@@ -19,6 +19,7 @@ from penstock.kernel.state import (
     RunState,
     Token,
     Unhandled,
+    last_outcome,
 )
 
 
@@ -82,7 +83,7 @@ def _started(tree: Execution, fact: Fact, body: facts.ExecutionStarted, ts: floa
     state.name, state.digest, state.workload = body.name, body.digest, body.workload
     state.started_at, state.counter = ts, 1
     state.document, state.trace_id = body.document, body.trace_id
-    state.kind = body.kind
+    state.kind, state.rules = body.kind, body.rules
     state.continues = body.continues
     if body.kind == "job":
         from penstock.kernel.flow import evolve as flows
@@ -227,7 +228,7 @@ def _run_ended(tree: Execution, fact: Fact, body: facts.RunEnded, ts: float) -> 
     state = tree.owners.pop(fact.scope)
     state.runs.pop(fact.scope)
     run.counter = _last(fact) + 1
-    run.ended = body
+    run.ended, run.outcome = body, last_outcome(run, body)
     state.ending[fact.scope] = run
     state.ctx.merge(body.writes, run.path, run.continued)
     if body.status == "done":

@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.expr.template import ExpressionError, render, render_lenient, truth
-from penstock.expr.visible import Visible, bare_args
+from penstock.expr.visible import OutcomeView, Visible, bare_args
 from penstock.expr.writes import rendered
 from penstock.kernel.decide import Admission, FiredArc, Selection
 from penstock.kernel.facts import RunEnded, boundary
 from penstock.kernel.fanin import seen_by_arcs
 from penstock.kernel.net import Edge, Node
 from penstock.kernel.patches import Staged
-from penstock.kernel.state import RunState, Token
+from penstock.kernel.state import RunState, Token, last_outcome
 from penstock.kernel.values import JsonMap
 from penstock.ports.leases import Setting, execution_view
 
@@ -36,6 +36,7 @@ class TemplateJudge:
 
     def select(self, node: Node, run: RunState, end: RunEnded) -> Selection:
         scope = self._visible(_event(run, end), run.args, node)
+        scope.fixed["output"] = OutcomeView(run.outcome or last_outcome(run, end))
         if end.looped:
             scope.fixed["fanin"] = seen_by_arcs(run, end, self._setting.execution_id)
         fired: list[FiredArc] = []
@@ -66,9 +67,9 @@ class TemplateJudge:
         if end.status != "done" or not node.on_done:
             return end
         scope = self._visible(_event(run, end), run.args, node, run.ctx)
-        scope.fixed.update(
-            {"outcome": {"status": "ok", "result": end.result}, "_prev": end.result, run.step: end.result}
-        )
+        outcome = last_outcome(run, end)
+        seen = {"outcome": outcome, "output": OutcomeView(outcome), "_prev": end.result, run.step: end.result}
+        scope.fixed.update(seen)
         try:
             writes = rendered(node.on_done, scope)
         except ExpressionError as error:
@@ -80,9 +81,13 @@ class TemplateJudge:
         return replace(end, writes=staged.as_writes())
 
     def _fires(self, edge: Edge, end: RunEnded, scope: Visible) -> bool:
-        if edge.guard is None:
-            return end.status == "done"
-        return truth(edge.guard, scope)
+        if end.status == "failed" and not self._takes_failure(edge):
+            return False
+        return edge.guard is None or truth(edge.guard, scope)
+
+    def _takes_failure(self, edge: Edge) -> bool:
+        # A run that was begun before guards over data left failures alone is decided to its end as it was begun.
+        return edge.reads_event or (edge.guard is not None and self._setting.scope.rules < 2)
 
     def _visible(self, event: JsonMap, args: JsonMap, node: Node, ctx: JsonMap | None = None) -> Visible:
         setting = self._setting

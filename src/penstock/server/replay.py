@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, cast
@@ -84,7 +84,8 @@ class ReplayHost(ExecutionHost):
 
     def record(self, fact: Fact) -> None:
         if isinstance(fact.body, ExecutionStarted) and fact.scope in self._record.openings:
-            _, ts = self._record.openings[fact.scope]
+            opening, ts = self._record.openings[fact.scope]
+            fact = fact._replace(body=replace(fact.body, rules=opening.rules))
             self.stream.now = lambda: ts  # Templates can see when an execution started.
         super().record(fact)
 

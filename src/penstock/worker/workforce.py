@@ -13,7 +13,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.facts import IterationEnded, RunEnded
 from penstock.kernel.net import Node
 from penstock.kernel.patches import Staged
-from penstock.kernel.state import PipelineState, RunState
+from penstock.kernel.state import PipelineState, RunState, last_outcome
 from penstock.kernel.values import JsonMap
 from penstock.ports.leases import JobReports, Lease, LeaseLost, Reports, Setting, SubjobLease
 from penstock.ports.loop_results import keep_result
@@ -206,7 +206,7 @@ class _LeaseRun:
         pipeline = PipelineState(run.place, ctx, prev=body.result, results=results)
         scope = TaskScope(self.pipelines.names, pipeline, None)
         scope.tool_side = False
-        scope.outcome = {"status": "ok", "result": body.result}
+        scope.outcome = last_outcome(run, body)
         try:
             writes = self.pipelines.normaliser.writes(rendered(self.lease.node.on_done, scope))
         except (ExpressionError, TypeError) as error:

@@ -139,4 +139,12 @@ LINT = {
         "- step: start\n  next: { arcs: [{ step: end, when: \"{{ event.name == 'loop.done' }}\" }] }\n- step: end\n",
         "- step: start\n  next: { arcs: [{ step: end, when: \"{{ event.name == 'step.done' }}\" }] }\n- step: end\n",
     ),
+    "P0810": CodeDoc(
+        "an arc for a failure that does not read `event`",
+        "An arc whose guard does not read `event` is considered when the step is done, never when it failed: going on after a "
+        "failure has to be written down. So a guard that looks for an error in `output` is not asked when there is one.",
+        "Compare `event.name` with `step.failed`.",
+        "- step: start\n  next: { arcs: [{ step: end, when: \"{{ output.status == 'error' }}\" }] }\n- step: end\n",
+        "- step: start\n  next: { arcs: [{ step: end, when: \"{{ event.name == 'step.failed' }}\" }] }\n- step: end\n",
+    ),
 }

@@ -29,7 +29,7 @@ SEEN: dict[Where, frozenset[str]] = {
     Where.CHECK: frozenset(_PIPELINE),
     Where.ON_OK: frozenset((*_PIPELINE, *_OUTCOME)),
     Where.ON_DONE: frozenset((*_PIPELINE, *_OUTCOME)),
-    Where.ARC: frozenset((*_SERVER, "fanin")),
+    Where.ARC: frozenset((*_SERVER, "fanin", "output")),
 }
 NAMESPACES = frozenset(name for names in SEEN.values() for name in names)
 _INSIDE_PIPELINE = (Where.PARAM, Where.POLICY, Where.CHECK, Where.ON_OK, Where.ON_DONE)

@@ -23,9 +23,11 @@ class ExecutionStarted:
     resumed: bool = False
     """A job goes on after a stop: a new start, which keeps the sub-jobs in `kept` as they are (D30)."""
     kept: list[str] = field(default_factory=list)
+    """Also of a job that `continues` another, in which they ended: by the names they have here."""
     lost: str | None = None
     """Only this sub-job starts over: whoever held it was lost. Nobody stopped the job."""
-    """Also of a job that `continues` another, in which they ended: by the names they have here."""
+    rules: int = 1
+    """The revision of the language's rules that the run is decided by, from its first event to its last; see `RULES`."""
 
 
 @frozen
