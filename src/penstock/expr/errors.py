@@ -2,6 +2,7 @@
 
 Misuse             a value that does not fit, raised by words and operators, which do not know where they stand
 ExpressionError    the same with the text and the offsets of the culprit; the only exception that leaves this package
+UndefinedValue     an ExpressionError: nothing but that a value is undefined, which some places write as null
 """
 
 from __future__ import annotations
@@ -62,3 +63,7 @@ class ExpressionError(Exception):
             width = max(1, min(width, len(line) - column))
         padding = "".join("\t" if character == "\t" else " " for character in line[:column])
         return f"{line}\n{padding}{'^' * width}"
+
+
+class UndefinedValue(ExpressionError):
+    """A value is undefined where one is needed."""

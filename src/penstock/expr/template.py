@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from penstock.expr.errors import ExpressionError
+from penstock.expr.errors import ExpressionError, UndefinedValue
 from penstock.expr.lexer import is_template
 from penstock.expr.parse import parse
 from penstock.expr.program import Program, condition_program, template_program
@@ -17,7 +17,18 @@ from penstock.expr.rules import read_template
 from penstock.expr.scope import MISSING, Names, Scope
 from penstock.kernel.values import Json
 
-__all__ = ["MISSING", "ExpressionError", "Names", "Scope", "is_template", "render", "render_lenient", "roots", "truth"]
+__all__ = [
+    "MISSING",
+    "ExpressionError",
+    "Names",
+    "Scope",
+    "is_template",
+    "render",
+    "render_lenient",
+    "render_writes",
+    "roots",
+    "truth",
+]
 
 _KEPT: Final = 4096
 _SCALARS: Final = frozenset({int, float, bool, type(None)})
@@ -39,6 +50,33 @@ def render_lenient(template: Json, scope: Scope) -> object:
             return _lenient(template)(scope)
         return template
     return _tree(template, scope, _lenient)
+
+
+def render_writes(
+    templates: Mapping[str, Json], scope: Scope, undefined: Callable[[UndefinedValue], None]
+) -> dict[str, Any]:
+    """Values that are written somewhere, by key. Each that is undefined is told to `undefined`, and written as null (D67)."""
+
+    def told(text: str) -> Program:
+        strict = _strict(text)
+
+        def run(scope: Scope) -> Any:
+            try:
+                return strict(scope)
+            except UndefinedValue as error:
+                missing.append(error)
+                return _lenient(text)(scope)
+
+        return run
+
+    made: dict[str, Any] = {}
+    for key, template in templates.items():
+        missing: list[UndefinedValue] = []
+        made[key] = _tree(template, scope, told)
+        for error in missing:
+            error.path = (key,)
+            undefined(error)
+    return made
 
 
 def truth(condition: str, scope: Scope) -> bool:

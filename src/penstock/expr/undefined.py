@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.expr import nodes
 from penstock.expr.budget import MAX_STEPS, Frame
-from penstock.expr.errors import ExpressionError
+from penstock.expr.errors import UndefinedValue
 from penstock.expr.nodes import Expr, children, path_of
 from penstock.expr.rules import did_you_mean
 from penstock.expr.scope import MISSING
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from penstock.expr.compile import ExpressionCompiler
 
 
-def undefined_error(compiler: ExpressionCompiler, node: Expr, frame: Frame) -> ExpressionError:
+def undefined_error(compiler: ExpressionCompiler, node: Expr, frame: Frame) -> UndefinedValue:
     frame.steps = MAX_STEPS
     culprit = _culprit(compiler, node, frame)
     source = compiler.text[culprit.start : culprit.end]
     shown = source if len(source) <= 80 else source[:77] + "…"
     path = path_of(culprit)
     message = f"`{shown}` is undefined{_more(compiler, culprit, frame) if path else ''}"
-    return ExpressionError(
+    return UndefinedValue(
         message,
         compiler.text,
         culprit.start,

@@ -344,6 +344,8 @@ class Net:
     limits: Limits = field(default_factory=Limits)
     failure: FailureMode = FailureMode.BEST_EFFORT
     durability: Durability = Durability.GROUPED
+    strict: bool = False
+    """An undefined value that is written fails what writes it, instead of being null."""
     executor: JsonMap = field(default_factory=dict)
     metadata: JsonMap = field(default_factory=dict)
     digest: str = ""

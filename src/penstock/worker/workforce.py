@@ -56,6 +56,9 @@ class LocalWorkforce:
             task.cancel()
         await asyncio.wait({task})
 
+    def say(self, scope: str, line: str) -> None:
+        self.desk.say(scope, None, line)
+
     async def settled(self, lease: Lease) -> None:
         """Return when nobody works on the lease any more; to be cancelled is to have it let go."""
         held = self._held.get(lease.run.place.id)
@@ -208,7 +211,8 @@ class _LeaseRun:
         scope.tool_side = False
         scope.outcome = last_outcome(run, body)
         try:
-            writes = self.pipelines.normaliser.writes(rendered(self.lease.node.on_done, scope))
+            made = rendered(self.lease.node.on_done, scope, self.pipelines.undefined, f"`set` of step `{run.step}`")
+            writes = self.pipelines.normaliser.writes(made)
         except (ExpressionError, TypeError) as error:
             failure = PolicyError(
                 f"`set` of step `{run.step}`", error if isinstance(error, ExpressionError) else str(error)

@@ -110,7 +110,9 @@ class _Check:
             hint = "this condition has no outcome of its own: use `_prev`, or the name of the task"
         elif self.where in (Where.ADMIT, Where.ARC):
             hint += "; pass what is needed through ctx or through the arc's `args`"
-        self.findings.warning("P0703", f"`{root}` cannot be seen from {self.where.value}", place, hint=hint)
+        is_written = not self.site.is_condition and self.where is Where.ARC
+        message = f"`{root}` cannot be seen from {self.where.value}{': it is null there' if is_written else ''}"
+        self.findings.warning("P0703", message, place, hint=hint)
 
     def _unknown(self, name: str, place: Place) -> None:
         if name in self.known.tasks and self.where is Where.ARC:

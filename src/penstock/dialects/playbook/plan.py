@@ -31,6 +31,7 @@ def plan(net: Net) -> JsonMap:
         "entry": net.entry,
         "failure": net.failure.value,
         "durability": net.durability.value,
+        "strict": net.strict,
         "limits": _limits(net.limits),
         "workload": net.workload,
         # A static entry holds the secret itself, so nothing but name and kind is shown.

@@ -75,6 +75,10 @@ EXECUTOR = {
             ),
             "reducers": Word("The same as `fanout.reducers`.", REDUCERS),
             "shared": Word("The same as `fanout.shared`.", BOOLEAN),
+            "strict": Word(
+                "An undefined value written by `set`, `set_ctx`, `set_iter` or an arc's `args` is an error instead of null.",
+                {**BOOLEAN, "default": False},
+            ),
             "pool": Word("The worker pool that the playbook's work goes to.", POOL),
             "entry_step": Word("The first step; otherwise `start`, otherwise the first in the file.", TEXT),
             "timeout": Word("Time limit of a task in seconds, or a mapping such as `{connect: 5, read: 15}`."),
