@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any, cast
 from penstock.adapters.file_lines import FileLines
 from penstock.app import _LazyRegistry
 from penstock.dialects.inline_secrets import restored
-from penstock.expr.scope import Names
-from penstock.expr.template import render_lenient
 from penstock.fleet_clock import FleetClock
 from penstock.kernel.flow.ending import FlowJudge
 from penstock.kernel.net import Net
 from penstock.kernel.values import Json
 from penstock.keychain import Redaction, resolve
+from penstock.keychain.rendering import rendered_entries
 from penstock.ports.ambient import Clock, SystemClock
 from penstock.ports.blobs import BlobStore
 from penstock.ports.control import ControlStore
@@ -234,8 +233,7 @@ class WorkBench:
 
     async def unlock(self, document: Json, net: Net, workload: Any) -> Keys:
         pinned = Pinned.from_mapping(document)
-        declared = cast(Json, restored(net.keychain, pinned.file))
-        entries: Any = render_lenient(declared, Names({"workload": workload, **workload}))
+        entries = rendered_entries(restored(net.keychain, pinned.file), net.kind, workload)
         return await resolve(
             entries,
             folder=pinned.folder,

@@ -139,6 +139,19 @@ def format_(value: Any, *arguments: Any, **named: Any) -> str:
         raise Misuse(f"the values do not fit the format {shown(template)}: {error}") from None
 
 
+def quote(value: Any) -> str:
+    """One word of a shell command, whatever is in it; of a list one word for each element."""
+    from shlex import quote as quoted
+
+    if isinstance(value, (str, bool, int, float)):
+        text = text_of("quote", value)
+        check_text(len(text) * 5 + 2)  # A single quote becomes five characters.
+        return quoted(text)
+    parts = [text_of("quote", part) for part in elements(value)]
+    check_text(sum(len(part) * 5 + 3 for part in parts))
+    return " ".join(map(quoted, parts))
+
+
 def urlencode(value: Any) -> str:
     """A text is quoted; a mapping or a list of pairs becomes a query string."""
     from collections.abc import Mapping

@@ -144,7 +144,7 @@ def test_a_task_that_is_always_jumped_over_never_runs():
 def test_a_circle_of_steps_that_no_token_leaves_is_reported():
     text = "- step: start\n  next: { arcs: [{ step: a }] }\n- step: a\n  next: { arcs: [{ step: start }] }\n"
     (problem,) = problems(steps(text))
-    assert (problem.code, problem.severity) == ("P0804", Severity.WARNING)
+    assert (problem.code, problem.severity) == ("P0804", Severity.ERROR)
     assert problem.message == "a token never leaves the circle of `start`, `a`"
 
 

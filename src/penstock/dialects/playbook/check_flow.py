@@ -298,5 +298,5 @@ def _always_returns(flow: Flow, name: str, circle: list[str]) -> bool:
 def _report_circle(reading: Reading, flow: Flow, circle: list[str]) -> None:
     first = min((flow.steps[name] for name in circle), key=lambda step: step.place.line)
     names = listed(name for name in flow.steps if name in circle)
-    hint = "guard an arc, so that the token can leave; `max_step_visits` ends the run otherwise"
-    reading.findings.warning("P0804", f"a token never leaves the circle of {names}", first.place, hint=hint)
+    hint = 'guard an arc, so that the token can leave: `when: "{{ ctx.rounds < 10 }}"`'
+    reading.findings.error("P0804", f"a token never leaves the circle of {names}", first.place, hint=hint)

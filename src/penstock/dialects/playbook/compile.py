@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from penstock.dialects.playbook import codes
+from penstock.dialects.playbook.check_code import check_code
 from penstock.dialects.playbook.check_flow import Flow, check_flow, check_targets
 from penstock.dialects.playbook.check_names import check_names
 from penstock.dialects.playbook.check_pipeline import check_pipeline
@@ -79,7 +80,7 @@ def _read(loaded: Loaded, reading: Reading, folder: Path | None) -> tuple[Net | 
     pipelines = _expanded(reading, draft, book)
     check_names(reading, draft, pipelines, loaded.text)
     if draft.steps:
-        _check_steps(reading, draft, pipelines, folder)
+        _check_steps(reading, draft, pipelines, folder, loaded.text)
     places = source_map(draft, pipelines, loaded.file)
     if reading.findings.has_errors:
         return None, places
@@ -94,7 +95,7 @@ def _expanded(reading: Reading, draft: PlaybookDraft, book: Workbook) -> Pipelin
     return pipelines
 
 
-def _check_steps(reading: Reading, draft: PlaybookDraft, pipelines: Pipelines, folder: Path | None) -> None:
+def _check_steps(reading: Reading, draft: PlaybookDraft, pipelines: Pipelines, folder: Path | None, text: str) -> None:
     entry = draft.executor.entry
     names = [step.name for step in draft.steps]
     if entry is not None and entry[0] not in names:
@@ -110,3 +111,4 @@ def _check_steps(reading: Reading, draft: PlaybookDraft, pipelines: Pipelines, f
         check_fanout(reading, step, tasks, draft.executor)
         for task in tasks:
             check_tool(reading, task, folder)
+            check_code(reading, task, text)

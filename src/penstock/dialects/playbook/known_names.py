@@ -50,6 +50,8 @@ class Known:
     steps: frozenset[str] = frozenset()
     keychain: frozenset[str] = frozenset()
     is_loop: bool = False
+    is_open: bool = False
+    """The task's args are one template, which may bring any name."""
 
     def layers(self, where: Where) -> list[Collection[str]]:
         """What a bare name falls through, seen from there."""
@@ -141,7 +143,7 @@ class Definitions:
         if args is None:
             return known
         if args.node.kind != "mapping":
-            return replace(known, args=None)
+            return replace(known, args=None, is_open=True)
         return replace(known, own_args=frozenset(args.node.entries))
 
     def _iter(self, step: StepDraft, tasks: list[TaskDraft]) -> Iterator[str]:
