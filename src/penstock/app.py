@@ -117,6 +117,7 @@ class Embedded:
 
     async def _unlock(self, redaction: Redaction, net: Net, workload: Any, document: Pinned) -> Keys:
         """One redaction serves the whole run: a secret of a sub-playbook is hidden everywhere."""
+        redaction.add(*document.secrets())
         entries = rendered_entries(restored(net.keychain, document.file), net.kind, workload)
         return await resolve(
             entries,

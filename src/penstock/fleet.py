@@ -233,6 +233,8 @@ class WorkBench:
 
     async def unlock(self, document: Json, net: Net, workload: Any) -> Keys:
         pinned = Pinned.from_mapping(document)
+        redaction = Redaction()
+        redaction.add(*pinned.secrets())
         entries = rendered_entries(restored(net.keychain, pinned.file), net.kind, workload)
         return await resolve(
             entries,
@@ -240,7 +242,7 @@ class WorkBench:
             home=self.home,
             environ=self._environ,
             clock=self.clock,
-            redaction=Redaction(),
+            redaction=redaction,
         )
 
     def desk(self, execution_id: str, keys: Keys, say: Callable[[Line], None]) -> Desk:

@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 
 from penstock.dialects.inline_secrets import without_secrets
+from penstock.dialects.literal_secrets import masked_tree
 from penstock.kernel.net import Net
 from penstock.kernel.values import Json
 
@@ -29,5 +30,6 @@ def as_json(value: object) -> Json:
 
 def with_digest(net: Net) -> Net:
     bare = as_json(replace(net, digest="", keychain=tuple(without_secrets(net.keychain))))
+    bare = masked_tree(bare)
     text = json.dumps(bare, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return replace(net, digest=hashlib.sha256(text.encode()).hexdigest())

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.dialects.inline_secrets import masked
+from penstock.dialects.literal_secrets import MASK, literal_secrets, restored_text
 from penstock.dialects.playbook import Compiled, compile_file, compile_text
 from penstock.dialects.problems import Problem, Severity
 from penstock.dialects.sniff import kind_of, kind_of_file
@@ -73,9 +74,37 @@ class Pinned:
         """What goes into the log: the document without the secrets that were written into it."""
         return Pinned(self.file, masked(self.text), tuple((file, masked(text)) for file, text in self.sources))
 
+    def with_secrets(self) -> tuple[Pinned, list[str]]:
+        """As it was before it was kept, as far as the files still say it; and the parameters whose secrets are gone."""
+        text, missing = restored_text(self.text, _read(self.file) if MASK in self.text else None)
+        sources = []
+        for file, kept in self.sources:
+            joblet, more = restored_text(kept, _read(file) if MASK in kept else None)
+            sources.append((file, joblet))
+            missing += more
+        return Pinned(self.file, text, tuple(sources)), missing
+
+    def secrets(self) -> list[str]:
+        """Those that were written into its parameters. Refused when they are gone from the file: without them nothing can run."""
+        whole, missing = self.with_secrets()
+        if missing:
+            raise Refused(
+                f"the secret in `{missing[0]}` was written into the document, is not in the log, and "
+                f"`{self.file}` has it no more",
+                hint="put it back there for the resume; better, declare it in `keychain`",
+            )
+        return [secret for text in (whole.text, *dict(whole.sources).values()) for secret in literal_secrets(text)]
+
     @property
     def folder(self) -> Path:
         return Path(self.file).parent
+
+
+def _read(file: str) -> str | None:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return None
 
 
 class Unlooked:
@@ -121,6 +150,7 @@ class Documents:
         return found
 
     def _again(self, document: Pinned) -> Compiled | CompiledJob:
+        document = document.with_secrets()[0]
         if kind_of(document.text) == "playbook":
             return compile_text(document.text, document.file, self._catalog, strict=self._strict)
         from penstock.dialects.job.compile import compile_text as compile_job

@@ -14,6 +14,7 @@ from penstock.dialects.job.drafts import JobDraft
 from penstock.dialects.job.expand import Expanded, Unit
 from penstock.dialects.job.fuse import fused
 from penstock.dialects.job.level import ITEM, POST_JOB, PRE_JOB, Wire
+from penstock.dialects.literal_secrets import masked_tree
 from penstock.dialects.source import to_json
 from penstock.dialects.source_map import SourceMap
 from penstock.kernel.net import Container, Gate, Iteration, Link, Net, Node, On, Part, Region, Task
@@ -42,7 +43,8 @@ def source_map(draft: JobDraft, expanded: Expanded) -> SourceMap:
 def with_digest(net: Net) -> Net:
     """Two documents that mean the same have the same digest; secrets have no part in it."""
     bare = replace(net, digest="", keychain=tuple(without_secrets(net.keychain)))
-    return replace(net, digest=hashlib.sha256(msgspec.json.encode(bare, order="sorted")).hexdigest())
+    told = masked_tree(msgspec.json.decode(msgspec.json.encode(bare)))
+    return replace(net, digest=hashlib.sha256(msgspec.json.encode(told, order="sorted")).hexdigest())
 
 
 def _by_target(wires: Iterable[Wire]) -> dict[str, list[Wire]]:

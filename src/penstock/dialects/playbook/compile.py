@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from penstock.dialects.literal_secrets import warn_literals
 from penstock.dialects.playbook import codes
 from penstock.dialects.playbook.check_code import check_code
 from penstock.dialects.playbook.check_flow import Flow, check_flow, check_targets
@@ -60,6 +61,7 @@ def _compiled(loaded: Loaded, catalog: ToolCatalog, folder: Path | None, strict:
     net: Net | None = None
     places = SourceMap(loaded.file)
     if loaded.root is not None:
+        warn_literals(findings, loaded.root)
         net, places = _read(loaded, Reading(findings, catalog), folder)
     if strict:
         findings = findings.strict()
