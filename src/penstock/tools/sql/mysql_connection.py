@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from penstock.kernel.values import JsonMap
 from penstock.tools.base import Call, ToolFailure
+from penstock.tools.network import connect_words
 from penstock.tools.sql.connection import Address, connect_timeout
 from penstock.tools.sql.failures import Place, failure, scrubbed
 
@@ -85,6 +86,8 @@ def connect(login: Login) -> Connection[Any]:
         return pymysql.connect(**login.arguments, ssl=_tls(login), ssl_disabled=login.sslmode == "disable")
     except (pymysql.MySQLError, OSError) as error:
         number, words = _said(error)
+        if "refused" in words:
+            words = connect_words(error, str(login.arguments.get("host")), login.arguments.get("port"))
         words = scrubbed(words, [login.arguments.get("password")])
         kind, retryable = _KINDS.get(number, ("connect", True))
         helpers = {"mysql": _helper(number)}
