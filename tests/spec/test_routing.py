@@ -194,7 +194,7 @@ def test_a_runaway_execution_is_ended_by_the_visit_limit(tmp_path: Path) -> None
         executor: {spec: {policy: {limits: {max_step_visits: 20}}}}
         workflow:
           - step: start
-            next: {arcs: [{step: start}]}
+            next: {arcs: [{step: start, when: "{{ workload.stop is undefined }}"}]}
         """,
         tmp_path,
     )
