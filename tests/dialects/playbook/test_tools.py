@@ -131,3 +131,27 @@ def test_values_in_the_text_of_a_shell_command_are_to_be_quoted(command, found):
     written = command if command.startswith("[") else f'"{command}"'
     text = f"- name: a\n  kind: shell\n  command: {written}\n"
     assert codes(tasks(text)).count("P0619") == found
+
+
+@pytest.mark.parametrize(
+    ("url", "label"),
+    [
+        ("htp://x/y", "did you mean `http`?"),
+        ("ftp://x/y", ""),
+        ("http://x:99999/", ""),
+        ("http://x:0/", ""),
+        ("http:///x", ""),
+    ],
+)
+def test_a_url_that_cannot_work_is_an_error_before_the_run(url, label):
+    found = [
+        problem
+        for problem in problems(tasks(f"- {{ name: a, kind: http, url: '{url}' }}\n"))
+        if problem.code == "P0620"
+    ]
+    assert [(problem.severity, problem.label) for problem in found] == [(Severity.ERROR, label)]
+
+
+@pytest.mark.parametrize("url", ["http://x/y", "HTTPS://x:8443/", "{{ workload.url }}", "http://[::1]:80/"])
+def test_a_url_that_may_work_is_left_alone(url):
+    assert "P0620" not in codes(tasks(f"- {{ name: a, kind: http, url: '{url}' }}\n"))

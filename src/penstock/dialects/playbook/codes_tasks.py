@@ -152,4 +152,9 @@ TASKS = {
         "`a; rm -rf .` would be run.",
         "Write `{{ name | quote }}`, or give the command as a list of arguments, which no shell reads.",
     ),
+    "P0620": CodeDoc(
+        "a URL that cannot work",
+        "Its scheme is none that the tool speaks, its port is out of range, or it names no host.",
+        "Correct the URL.",
+    ),
 }
