@@ -65,6 +65,14 @@ NAMES = {
         '- { name: city, kind: noop, value: Bergen }\n- { name: b, kind: noop, value: "{{ city }}" }\n',
         '- { name: town, kind: noop, value: Bergen }\n- { name: b, kind: noop, value: "{{ town }}" }\n',
     ),
+    "P0708": CodeDoc(
+        "a credential that is not declared",
+        "`auth` names an entry of the keychain. One that the document does not declare is looked up, before the run, in the "
+        "keychain store and then in the environment.",
+        "Declare it in `keychain`, so that the document says what it needs.",
+        _SECRET.replace('headers: { Authorization: "Bearer {{ keychain.token }}" }', "auth: tokn"),
+        _SECRET.replace('headers: { Authorization: "Bearer {{ keychain.token }}" }', "auth: token"),
+    ),
     "P0707": CodeDoc(
         "blanks beside an expression",
         "A value is the expression's own, with its type, only when nothing stands beside `{{ … }}`. With blanks it is text. "

@@ -19,6 +19,7 @@ from penstock.dialects.playbook.lower import Pipelines, entry_of, lowered, sourc
 from penstock.dialects.playbook.reading import Reading, did_you_mean
 from penstock.dialects.playbook.shared import check_shared
 from penstock.dialects.playbook.sugar import expand
+from penstock.dialects.playbook.undeclared import declare_auth
 from penstock.dialects.playbook.workbook import Workbook, inlined, report_uncalled
 from penstock.dialects.problems import Findings, Problem
 from penstock.dialects.source import Loaded, load_file, load_text
@@ -108,6 +109,7 @@ def _check_steps(reading: Reading, draft: PlaybookDraft, pipelines: Pipelines, f
     check_flow(reading, Flow(draft.steps, entry_of(draft)))
     for step in draft.steps:
         tasks = pipelines[step.name]
+        declare_auth(reading, draft, tasks)
         check_pipeline(reading, step, tasks)
         check_shared(reading, step, tasks, draft.executor)
         check_fanout(reading, step, tasks, draft.executor)
