@@ -15,11 +15,9 @@ from penstock.adapters.file_blobs import FileBlobs
 from penstock.adapters.project_folders import UnpackedProjects, base_folder
 from penstock.adapters.sqlite_log import SqliteLog
 from penstock.dialects.inline_secrets import restored
-from penstock.expr.scope import Names
-from penstock.expr.template import render_lenient
 from penstock.kernel.net import Net
-from penstock.kernel.values import Json
 from penstock.keychain import Redaction, resolve
+from penstock.keychain.rendering import rendered_entries
 from penstock.ports.ambient import Clock, SystemClock
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Keys
@@ -135,8 +133,8 @@ class Embedded:
 
     async def _unlock(self, redaction: Redaction, net: Net, workload: Any, document: Pinned) -> Keys:
         """One redaction serves the whole run: a secret of a sub-playbook is hidden everywhere."""
-        declared = cast(Json, restored(net.keychain, document.file))
-        entries: Any = render_lenient(declared, Names({"workload": workload, **workload}))
+        redaction.add(*document.secrets())
+        entries = rendered_entries(restored(net.keychain, document.file), net.kind, workload)
         return await resolve(
             entries,
             folder=self.documents().folder(document),

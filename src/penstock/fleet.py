@@ -17,13 +17,12 @@ from penstock.adapters.file_lines import FileLines
 from penstock.adapters.project_folders import UnpackedProjects
 from penstock.app import _LazyRegistry
 from penstock.dialects.inline_secrets import restored
-from penstock.expr.scope import Names
-from penstock.expr.template import render_lenient
 from penstock.fleet_clock import FleetClock
 from penstock.kernel.flow.ending import FlowJudge
 from penstock.kernel.net import Net
 from penstock.kernel.values import Json
 from penstock.keychain import Redaction, resolve
+from penstock.keychain.rendering import rendered_entries
 from penstock.ports.ambient import Clock, SystemClock
 from penstock.ports.blobs import BlobStore
 from penstock.ports.control import ControlStore
@@ -201,7 +200,7 @@ class Server:
 
 def _documents(server: Server) -> Documents:
     if server.control is None:
-        return Documents(server.tools, server.components, reads_files=False)
+        return Documents(server.tools, server.components, reads_files=False, runs=False)
     from penstock.server.catalog import CatalogDocuments
 
     projects = UnpackedProjects(server.home, server.blobs)
@@ -251,15 +250,16 @@ class WorkBench:
 
     async def unlock(self, document: Json, net: Net, workload: Any) -> Keys:
         pinned = Pinned.from_mapping(document)
-        declared = cast(Json, restored(net.keychain, pinned.file))
-        entries: Any = render_lenient(declared, Names({"workload": workload, **workload}))
+        redaction = Redaction()
+        redaction.add(*pinned.secrets())
+        entries = rendered_entries(restored(net.keychain, pinned.file), net.kind, workload)
         return await resolve(
             entries,
             folder=self._documents.folder(pinned),
             home=self.home,
             environ=self._environ,
             clock=self.clock,
-            redaction=Redaction(),
+            redaction=redaction,
             allowed=self._settings.addresses,
         )
 

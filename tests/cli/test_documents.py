@@ -28,10 +28,12 @@ def test_validate_reports_all_files_and_exits_2_when_one_is_wrong(capsys: Captur
     assert not Path(".penstock").exists()
 
 
-def test_lint_also_has_warnings_and_validate_only_counts_them(capsys: Capture) -> None:
+def test_validate_shows_warnings_unless_it_is_to_be_quiet(capsys: Capture) -> None:
     file = write("labels.yaml", "- step: start\n  tool:\n    - greet: {kind: noop}")
     validated = call(capsys, "validate", file)
-    assert (validated.code, "1 warning not shown" in validated.err) == (0, True)
+    assert (validated.code, "warning[" in validated.err) == (0, True)
+    quiet = call(capsys, "validate", file, "--quiet")
+    assert (quiet.code, "warning[" in quiet.err, "1 warning not shown" in quiet.err) == (0, False, True)
     linted = call(capsys, "lint", file)
     assert (linted.code, "warning[" in linted.err) == (0, True)
     assert call(capsys, "lint", file, "--strict").code == 2

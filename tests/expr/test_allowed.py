@@ -98,6 +98,7 @@ FILTERS = [
     ("7 | rjust(3, '0')", "007"),
     ("'%s-%03d %.1f%%' | format('a', 7, 1.25)", "a-007 1.2%"),
     ("'%(x)s' | format(x=[1])", "[1]"),
+    ("'a b' | quote", "'a b'"),
     ("'a b/c&d' | urlencode", "a%20b/c%26d"),
     ("{'q': 'a b', 'n': 1, 'gone': none} | urlencode", "q=a%20b&n=1"),
     ("[['a', 1], ['a', 2]] | urlencode", "a=1&a=2"),

@@ -19,7 +19,10 @@ def test_a_text_without_expressions_is_literal():
 
 
 def test_a_single_expression_is_told_from_text():
-    assert inspect(" {{ a }} ").is_single
+    assert inspect("{{ a }}").is_single
+    assert not inspect(" {{ a }} ").is_single
+    assert inspect(" {{ a }} ").has_blanks
+    assert not inspect("{{ a }}!").has_blanks
     assert not inspect("{{ a }}!").is_single
     assert not inspect("{% if a %}b{% endif %}").is_single
 

@@ -18,7 +18,10 @@ def test_a_text_without_braces_is_itself():
     ("template", "expected"),
     [
         ("{{ iter.page }}", 3),
-        ("  {{ workload.flag }}\n", True),
+        # D61: blanks beside an expression make text of it, and stay.
+        ("  {{ workload.flag }}\n", "  True\n"),
+        ("{{ iter.page }} ", "3 "),
+        ("\n{{- iter.page -}} \n", 3),
         ("{{ workload.nothing }}", None),
         ("{{ workload.items[0].x }}", "a"),
         ("{{ workload['items'][-1]['id'] }}", 2),
@@ -234,3 +237,18 @@ def test_the_caret_points_at_the_culprit():
     line, caret = long.caret().split("\n")
     assert len(line) <= 100
     assert line[caret.index("^") : len(caret)] == "nope"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("a.csv", "a.csv"),
+        ("a; rm -rf .", "'a; rm -rf .'"),
+        ("it's", "'it'\"'\"'s'"),
+        (3, "3"),
+        ("", "''"),
+        (["a b", 1], "'a b' 1"),
+    ],
+)
+def test_quote_makes_one_word_of_a_shell_command(value, expected):
+    assert render("{{ x | quote }}", Names({"x": value})) == expected

@@ -107,6 +107,20 @@ def test_what_followed_says_of_every_arc_why(tmp_path: Path) -> None:
     ]
 
 
+def test_an_arc_that_was_not_considered_says_that_the_step_failed_and_what_it_does_not_read(tmp_path: Path) -> None:
+    """D57."""
+    text = """
+    - step: start
+      tool: {kind: python, code: "raise ValueError('no')"}
+      next: {arcs: [{step: last, when: "{{ start.more != true }}"}]}
+    - step: last
+    """
+    assert play(text, tmp_path).status == "failed"
+    said = "not considered: the step failed, and `{{ start.more != true }}` does not read `event`"
+    assert said in text_of(explained(tmp_path, "last"))
+    assert said in text_of(explained(tmp_path, "start"))
+
+
 def test_retries_and_the_failure_are_told_with_the_rule_that_judged_them(tmp_path: Path) -> None:
     play(RETRIES, tmp_path, {"rescue": False}, virtual=True)
     text = text_of(explained(tmp_path, "start"))

@@ -489,7 +489,7 @@ run(
         next: {arcs: [{step: again}]}
       - step: again
         tool: {kind: noop, spec: {policy: {rules: [{else: {then: {do: continue, append_ctx: {v: "{{ execution.visit }}"}}}}]}}}
-        next: {arcs: [{step: again, when: "{{ true }}"}]}
+        next: {arcs: [{step: again, when: "{{ workload.stop is undefined }}"}]}
     """,
     status="failed",
 )

@@ -161,3 +161,28 @@ def test_an_unknown_run_and_one_that_never_started_are_refused(tmp_path: Path) -
     empty = home.cut(0)
     with pytest.raises(Refused, match="never started"):
         virtually(empty.open, lambda engine: engine.replay("run-1"))
+
+
+def test_a_run_that_was_begun_before_guards_left_failures_alone_is_replayed_as_it_was_begun(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The log of release 0.1.0 says nothing of rules: there, a guard over data alone took a failure as well (D57)."""
+    from penstock.kernel import decide
+
+    monkeypatch.setattr(decide, "RULES", 1)
+    home = play(
+        tmp_path,
+        """
+        - step: start
+          tool: {kind: python, code: "raise ValueError('no')"}
+          next: {arcs: [{step: last, when: "{{ start.more != true }}"}]}
+        - step: last
+        """,
+    )
+    monkeypatch.undo()
+    entries = home.store.executions["run-1"].entries
+    payload: Any = decode(entries[0].payload)
+    assert payload.pop("rules") == 1
+    entries[0] = entries[0]._replace(payload=encode(payload))
+    assert [entry.type for entry in entries][-1] == "playbook.completed"
+    assert virtually(home.open, lambda engine: engine.replay("run-1")) is None

@@ -155,7 +155,7 @@ def _local_things(server: str) -> list[dict[str, Any]]:
         _task("apart_raises", "python", isolation="process", args={"s": env}, code=RAISES),
         _task("apart_crashes", "python", isolation="process", args={"s": env}, code="print(s); import os; os.abort()"),
         _task("no_script", "python", script=f"{env}.py"),
-        _task("syntax", "python", args={"s": env}, code="def main(:"),
+        _task("syntax", "python", args={"s": env}, code="{{ 'def main(:' }}"),
         _task("write", "files", action="write", path="../outside.txt", content=f"password={env}\n"),
         _task("read", "files", action="read", path="../outside.txt"),
         _task("read_bytes", "files", action="read", path="../outside.txt", format="bytes"),
@@ -180,7 +180,7 @@ def _local_things(server: str) -> list[dict[str, Any]]:
             text=env,
             auth="k_basic",
         ),
-        _task("undefined", "http", url=f"{server}/echo", json={"s": env, "x": "{{ nothing.there }}"}),
+        _task("undefined", "http", url=f"{server}/echo", json={"s": env, "x": "{{ workload.nothing.there }}"}),
     ]
 
 

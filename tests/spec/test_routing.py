@@ -194,7 +194,7 @@ def test_a_runaway_execution_is_ended_by_the_visit_limit(tmp_path: Path) -> None
         executor: {spec: {policy: {limits: {max_step_visits: 20}}}}
         workflow:
           - step: start
-            next: {arcs: [{step: start}]}
+            next: {arcs: [{step: start, when: "{{ workload.stop is undefined }}"}]}
         """,
         tmp_path,
     )
@@ -233,3 +233,100 @@ def test_in_a_join_a_steps_name_means_its_result_unless_its_arc_passed_something
         tmp_path,
     )
     assert run.result == ["result of a", "arc", {}]
+
+
+ONWARD = """
+- step: start
+  tool: {kind: python, code: "raise ValueError('no page')"}
+  next:
+    arcs:
+      - {step: last, when: "{{ start.has_more != true }}"}
+      - {step: rescue, when: "{{ %s }}"}
+- step: last
+- step: rescue
+  tool: {kind: noop, value: rescued}
+"""
+
+
+@pytest.mark.clause("P8.1")
+def test_a_guard_over_data_alone_does_not_carry_a_failed_step_onward(tmp_path: Path) -> None:
+    """D57: what the step did not give cannot stand for what it would have given."""
+    run = play(ONWARD % "workload.rescue is undefined", tmp_path)
+    assert (run.status, run.steps()) == ("failed", ["start"])
+    assert run.payloads("next.selected") == [
+        {"on": "step.failed", "arcs": [], "steps": [], "writes": {}, "unhandled": True, "abort": False, "error": None}
+    ]
+
+
+@pytest.mark.clause("P8.1")
+def test_a_guard_that_reads_event_takes_the_failure_and_sees_the_last_outcome(tmp_path: Path) -> None:
+    """D57, D66."""
+    run = play(ONWARD % "event.name == 'step.failed' and output.error.kind == 'exception'", tmp_path)
+    assert (run.status, run.steps(), run.result) == ("completed", ["start", "rescue"], "rescued")
+
+
+@pytest.mark.clause("P8.1")
+def test_a_guard_over_data_alone_is_asked_at_the_end_of_a_loop_that_went_well(tmp_path: Path) -> None:
+    loop = "- step: start\n  loop: {in: [%s], iterator: n}\n  tool: {kind: noop, value: '{{ 6 // iter.n }}'}\n"
+    arcs = "  next: {arcs: [{step: fin, when: \"{{ output.total == 2 and output.status == 'ok' }}\"}]}\n- step: fin\n"
+    assert play(loop % "1, 2" + arcs, tmp_path).steps() == ["start", "fin"]
+    failed = play(loop % "1, 0" + arcs, tmp_path, execution_id="run-2")
+    assert (failed.status, failed.steps()) == ("failed", ["start"])
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("output", {"status": "mine", "rows": [1, 2], "error": "none"}),
+        ("output.status", "ok"),
+        ("output.data.status", "mine"),
+        ("output.result.error", "none"),
+        ("output.error", None),
+        ("output.rows", [1, 2]),
+        ("output.rows | length", 2),
+        ("output | length", 3),
+        ("output['rows'][1]", 2),
+        ("output.meta.attempt", 1),
+        ("output is mapping", True),
+    ],
+)
+def test_output_is_a_view_whose_own_fields_are_the_outcomes_and_all_else_the_results(
+    expression: str, expected: object, tmp_path: Path
+) -> None:
+    """D66: in a policy, in the writes of a task and of a step, and in an arc."""
+    use = f"{{{{ {expression} }}}}"
+    run = play(
+        f"""
+        - step: start
+          tool:
+            kind: noop
+            value: {{status: mine, rows: [1, 2], error: none}}
+            set: {{ctx.task: "{use}"}}
+            spec: {{policy: {{rules: [{{else: {{then: {{do: continue, set_ctx: {{rule: "{use}"}}}}}}}}]}}}}
+          set: {{ctx.step: "{use}"}}
+          next: {{arcs: [{{step: fin, args: {{arc: "{use}"}}, set: {{ctx.arc: "{use}"}}}}]}}
+        - step: fin
+          tool: {{kind: noop, value: "{{{{ args.arc }}}}"}}
+        """,
+        tmp_path,
+    )
+    assert run.ctx == {"task": expected, "rule": expected, "step": expected, "arc": expected}
+    assert run.result == expected
+
+
+def test_output_in_an_arc_is_the_outcome_that_a_policy_let_pass(tmp_path: Path) -> None:
+    run = play(
+        """
+        - step: start
+          tool:
+            kind: python
+            code: raise ValueError("never mind")
+            spec: {policy: {rules: [{else: {then: {do: continue}}}]}}
+          next: {arcs: [{step: fin, args: {why: "{{ output.error.message }}", status: "{{ output.status }}"}}]}
+        - step: fin
+          tool: {kind: noop, value: "{{ args }}"}
+        """,
+        tmp_path,
+    )
+    assert run.result["status"] == "error"
+    assert run.result["why"].startswith("ValueError: never mind")

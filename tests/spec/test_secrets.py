@@ -74,3 +74,15 @@ def test_masking_moves_no_line_and_touches_nothing_else() -> None:
     assert len(kept.splitlines()) == len(TEXT.splitlines())
     assert kept.partition("workload:")[2] == TEXT.partition("workload:")[2]
     assert masked("workflow: []\n") == "workflow: []\n"
+
+
+def test_an_auth_name_that_is_not_declared_is_looked_up_before_anything_runs(tmp_path: Path) -> None:
+    text = """
+    - step: start
+      tool: {kind: noop}
+      next: {arcs: [{step: load}]}
+    - step: load
+      tool: {kind: http, url: "http://127.0.0.1:9/", auth: nowhere}
+    """
+    with pytest.raises(Refused, match="keychain entry `nowhere`"):
+        play(text, tmp_path, environ={})

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.engine import play
+from tests.dialects.playbook.support import problems
+from tests.engine import Played, document, play
 
 
 @pytest.mark.clause("P1.2")
@@ -237,3 +239,74 @@ def test_a_tasks_own_args_are_seen_by_its_other_parameters_whatever_the_tool(tmp
     )
     assert run.status == "completed", run.error
     assert run.result == [[6, "x"], "ann!", False]
+
+
+def lines_of(run: Played) -> list[str]:
+    text = (run.home / ".penstock" / "logs" / "run-1.ndjson").read_text(encoding="utf-8")
+    return [json.loads(line)["line"] for line in text.splitlines()]
+
+
+UNDEFINED = """
+executor: {spec: {strict: %s}}
+workflow:
+  - step: start
+    tool:
+      - name: page
+        kind: noop
+        value: {rows: [1]}
+        set: {ctx.next: "{{ page.next }}", iter.label: "next: {{ page.next }}"}
+        spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {cursor: "{{ outcome.result.cursor }}"}}}}]}}
+    set: {ctx.size: "{{ start.size }}", ctx.known: "{{ start.size | default(0) }}"}
+    next: {arcs: [{step: fin, args: {a: {b: ["{{ iter.x }}"]}}, set: {ctx.more: "{{ output.more }}"}}]}
+  - step: fin
+    tool: {kind: noop, value: "{{ args }}"}
+"""
+
+
+@pytest.mark.clause("P2.2")
+def test_an_undefined_value_that_is_written_is_null_and_said_in_the_runs_own_lines(tmp_path: Path) -> None:
+    """D67: in the writes of a task, of a rule, of a step and of an arc, and in an arc's args."""
+    run = play(UNDEFINED % "false", tmp_path)
+    assert run.ctx == {"next": None, "cursor": None, "size": None, "known": 0, "more": None}
+    assert run.result == {"a": {"b": [None]}}
+    told = [line.partition("; write `|")[0] for line in lines_of(run)]
+    assert told == [
+        "warning: `iter.label`, written by `set` of task `page`, lacks a value: `page.next` is undefined",
+        "warning: `ctx.next`, written by `set` of task `page`, is null: `page.next` is undefined",
+        "warning: `ctx.cursor`, written by policy rule 1 of task `page`, is null: `outcome.result.cursor` is undefined",
+        "warning: `ctx.size`, written by `set` of step `start`, is null: `start.size` is undefined",
+        "warning: `args.a`, written by arc 1 of step `start` (to `fin`), is null: `iter.x` is undefined",
+        "warning: `ctx.more`, written by arc 1 of step `start` (to `fin`), is null: `output.more` is undefined",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("left_out", "where"),
+    [
+        ((), "`set` of task `page`"),
+        (("next", "label"), "policy rule 1 of task `page`"),
+        (("next", "label", "cursor"), "`set` of step `start`"),
+        (("next", "label", "cursor", "size"), "arc 1 of step `start` (to `fin`)"),
+    ],
+)
+def test_a_strict_playbook_fails_where_an_undefined_value_is_written(
+    left_out: tuple[str, ...], where: str, tmp_path: Path
+) -> None:
+    text = UNDEFINED % "true"
+    if left_out:
+        text = text.replace('ctx.next: "{{ page.next }}", iter.label: "next: {{ page.next }}"', "ctx.next: 1")
+    if "cursor" in left_out:
+        text = text.replace("{{ outcome.result.cursor }}", "x")
+    if "size" in left_out:
+        text = text.replace('ctx.size: "{{ start.size }}", ', "")
+    run = play(text, tmp_path)
+    assert (run.status, run.error["kind"]) == ("failed", "expression")
+    assert run.error["message"].startswith(f"{where}: ")
+    assert "is undefined" in run.error["message"]
+
+
+def test_iter_in_the_args_of_an_arc_is_known_to_be_nothing_before_the_run() -> None:
+    found = [problem for problem in problems(document(UNDEFINED % "false")) if "`iter`" in problem.message]
+    assert [(problem.code, problem.message) for problem in found] == [
+        ("P0703", "`iter` cannot be seen from an arc: it is null there")
+    ]

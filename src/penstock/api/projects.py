@@ -85,7 +85,7 @@ def check_secrets(document: Pinned, name: str = "") -> None:
         which = f"the document `{name}`" if name else "the document"
         raise ApiError(
             422,
-            f"{which} has secrets written into its keychain, and would show them to everybody who may read the catalog",
-            "name them instead: `kind: env`, `file` or `secret_manager`",
+            f"{which} has secrets written into it, and would show them to everybody who may read the catalog",
+            "name them in its keychain instead: `kind: env`, `file` or `secret_manager`",
             code="inline_secret",
         )

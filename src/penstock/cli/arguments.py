@@ -114,6 +114,11 @@ def _files(parser: Parser) -> None:
     as_json(parser)
 
 
+def _validate(parser: Parser) -> None:
+    _files(parser)
+    parser.add_argument("--quiet", "-q", action="store_true", help="errors only, no warnings")
+
+
 def _plan(parser: Parser) -> None:
     parser.add_argument("file", metavar="FILE", help=DOCUMENT)
     server(parser)
@@ -279,7 +284,7 @@ def _doctor(parser: Parser) -> None:
 
 COMMANDS: dict[str, Command] = {
     "run": Command("run a playbook or a job", "run", _run),
-    "validate": Command("report every error in a file", "check", _files, "validate"),
+    "validate": Command("report every error and warning in a file", "check", _validate, "validate"),
     "lint": Command("report errors, warnings and notes", "check", _files, "lint"),
     "plan": Command("print the lowered form: what will really run", "plan", _plan),
     "graph": Command("draw steps and arcs, or components and links (Mermaid, DOT, SVG)", "graph", _graph),

@@ -23,6 +23,7 @@ def workload(payload: str | None, settings: Sequence[str]) -> dict[str, Any]:
 def _payload(text: str) -> dict[str, Any]:
     from msgspec import DecodeError
 
+    from penstock.ports.json_text import json_mistake
     from penstock.ports.results import decode
 
     data = _read(Path(text[1:]).expanduser()) if text.startswith("@") else text.encode("utf-8", "surrogateescape")
@@ -31,7 +32,7 @@ def _payload(text: str) -> dict[str, Any]:
         value = decode(data.removeprefix(b"\xef\xbb\xbf"))
     except (DecodeError, RecursionError) as error:
         hint = '`--payload \'{"key": "value"}\'`, or `--payload @file.json`'
-        raise CommandLineError(f"{whence} is not JSON: {error}", hint) from error
+        raise CommandLineError(f"{whence} is not JSON: {json_mistake(data, error)}", hint) from error
     if not isinstance(value, dict):
         raise CommandLineError(f"{whence} is not a JSON object but {_kind(value)}", "the workload is a mapping")
     return value

@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 
 from penstock.dialects.inline_secrets import without_secrets
+from penstock.dialects.literal_secrets import masked_tree
 from penstock.kernel.net import Net
 from penstock.kernel.values import Json
 
@@ -36,5 +37,6 @@ def with_digest(net: Net) -> Net:
     for name in LATER:
         if not bare[name]:
             del bare[name]
+    bare = masked_tree(bare)
     text = json.dumps(bare, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return replace(net, digest=hashlib.sha256(text.encode()).hexdigest())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from penstock.dialects.problems import Findings, Place
 from penstock.dialects.reading import listed
+from penstock.expr import nodes
 from penstock.expr.check import Use
+from penstock.expr.errors import ExpressionError
+from penstock.expr.parse import parse
 
 
 def named_part(text: str, use: Use, namespaces: Collection[str]) -> tuple[int, int]:
@@ -25,6 +28,62 @@ def warn_constant(findings: Findings, text: str, value: bool, place: Place, exam
     findings.warning("E0108", f"this condition is always {'true' if value else 'false'}", place, hint=hint)
 
 
+def blanks_beside(text: str) -> tuple[str, str]:
+    """What is said of a text that is one expression but for white space: the message and the remedy (D61)."""
+    message = "blanks stand beside this expression, so it gives text and not the value"
+    if text.endswith("\n"):
+        return (
+            message,
+            "a block ends with a line break: write `|-` or `>-`, or put the expression on the line of its key",
+        )
+    return message, "leave the blanks out; if they are meant, write them inside: `{{ ' ' ~ name }}`"
+
+
 def declared_secrets(names: Collection[str]) -> str:
     """The hint beside a secret that is not declared."""
     return f"`keychain` declares {listed(sorted(names))}" if names else "the document has no `keychain`"
+
+
+# What these give cannot end a word of a shell command.
+_SAFE_WORDS = frozenset({"quote", "int", "float", "length", "count", "round", "abs"})
+UNQUOTED = "this value becomes part of a shell command as it is: what is in it, the shell would run"
+QUOTE_HINT = "write `{{ name | quote }}`, or give the command as a list: each entry is one argument, whatever is in it"
+
+
+def unquoted(command: str) -> list[tuple[int, int]]:
+    """Where values stand in the text of a shell command that nothing keeps from being read by the shell."""
+    try:
+        body = parse(command).body
+    except ExpressionError:  # Reported with the names.
+        return []
+    return [(expr.start, expr.end) for expr in _outputs(body) if not _is_quoted(expr)]
+
+
+def _outputs(body: nodes.Body) -> Iterator[nodes.Expr]:
+    for part in body:
+        match part:
+            case nodes.Output():
+                yield part.expr
+            case nodes.If():
+                for _, inner in part.branches:
+                    yield from _outputs(inner)
+                yield from _outputs(part.otherwise)
+            case nodes.For():
+                yield from _outputs(part.body)
+                yield from _outputs(part.otherwise)
+
+
+def _is_quoted(expr: nodes.Expr) -> bool:
+    match expr:
+        case nodes.Const():
+            return True
+        case nodes.Choice():
+            return _is_quoted(expr.then) and (expr.otherwise is None or _is_quoted(expr.otherwise))
+        case nodes.Chain(operator="~"):
+            return all(map(_is_quoted, expr.operands))
+        case nodes.Word(kind="filter", name="join", of=nodes.Word(kind="filter", name="map") as mapped):
+            named = mapped.arguments.positional[:1]
+            return bool(named) and isinstance(named[0], nodes.Const) and named[0].value == "quote"
+        case nodes.Word(kind="filter"):
+            return expr.name in _SAFE_WORDS
+    return False

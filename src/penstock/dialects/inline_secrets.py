@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from penstock.dialects.literal_secrets import MASK, blank, masked_literals
 from penstock.dialects.source import SourceNode, load_file, load_text, to_json
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import Json, JsonMap
 
-MASK = "***"
 _SECRET_PARTS = ("pass", "secret", "token")
 _CONNECTIONS = ("postgres_credential", "mysql_credential")
 
@@ -37,19 +37,8 @@ def masked(text: str) -> str:
         kind = entry.get("kind")
         for key, node in entry.entries.items():
             if is_inline_secret(kind.value if kind else None, key, node.value):
-                _blank(lines, node)
-    return "".join(lines)
-
-
-def _blank(lines: list[str], node: SourceNode) -> None:
-    """Replace a scalar by the mask; of one that takes several lines the others are emptied, so that no line moves."""
-    first, last = node.place.line - 1, max(node.end_line, node.place.line) - 1
-    line = lines[first]
-    is_short = first == last and not node.style.startswith(("|", ">"))
-    rest = line[node.place.end_column - 1 :] if is_short else "\n"
-    lines[first] = f"{line[: node.place.column - 1]}'{MASK}'{rest}"
-    for number in range(first + 1, min(last + 1, len(lines))):
-        lines[number] = "\n"
+                blank(lines, node)
+    return masked_literals("".join(lines))
 
 
 def without_secrets(entries: Sequence[JsonMap]) -> list[JsonMap]:

@@ -207,6 +207,15 @@ MEANING = {
     ),
 }
 
+SECRETS = {
+    "Y0210": CodeDoc(
+        "a secret in the document itself",
+        "Whoever reads the file reads the secret. It is blanked in the copy that is kept with a run and in all that is shown, "
+        "and a resume reads it again from the file.",
+        "Declare it in `keychain` (`kind: env`, `file` …) and write `{{ keychain.name }}`, or name the entry in `auth`.",
+    ),
+}
+
 LIMITS = {
     "Y0301": CodeDoc(
         "the document is nested too deeply",
@@ -230,4 +239,4 @@ LIMITS = {
     ),
 }
 
-LOADER_CODES = {**FILES, **SYNTAX, **MEANING, **LIMITS, **PROJECTS}
+LOADER_CODES = {**FILES, **SYNTAX, **MEANING, **SECRETS, **LIMITS, **PROJECTS}

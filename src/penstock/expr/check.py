@@ -25,6 +25,8 @@ class Inspection:
     is_single: bool = False
     is_literal: bool = False
     constant: bool | None = None
+    has_blanks: bool = False
+    """It is one expression with nothing but white space beside it, and so gives text."""
 
 
 def inspect(text: str, *, condition: bool = False, grammar: Grammar = EVERYTHING) -> Inspection:
@@ -38,7 +40,9 @@ def inspect(text: str, *, condition: bool = False, grammar: Grammar = EVERYTHING
     except ExpressionError as error:
         return Inspection((Finding(error.code, error.message, error.start, error.end, error.hint),))
     findings, uses = read_template(template, grammar)
-    return Inspection(tuple(findings), tuple(uses), is_single=template.single is not None)
+    is_single = template.single is not None
+    has_blanks = not is_single and template.lone is not None
+    return Inspection(tuple(findings), tuple(uses), is_single, has_blanks=has_blanks)
 
 
 def _condition(text: str, grammar: Grammar) -> Inspection:

@@ -71,7 +71,7 @@ class ExpressionCompiler:
         if start is not None:
             return _steps(start, keys) if keys else start
         if not keys:
-            return lambda frame: frame.lookup(root)
+            return _whole_outcome if root == "output" else lambda frame: frame.lookup(root)
         if len(keys) == 1:
             (key,) = keys
 
@@ -331,6 +331,12 @@ def _opening(run: Run) -> Run:
         return value.opened() if type(value) not in PLAIN and hasattr(value, "opened") else value
 
     return opening
+
+
+def _whole_outcome(frame: Frame) -> Any:
+    """`output` as a whole is the result, also where the value is only passed on."""
+    value = frame.lookup("output")
+    return value.whole() if type(value) not in PLAIN and hasattr(value, "whole") else value
 
 
 def _data_of(root: str) -> Run:

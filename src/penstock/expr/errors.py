@@ -3,6 +3,7 @@
 Misuse             a value that does not fit, raised by words and operators, which do not know where they stand
 ExpressionError    the same with the text and the offsets of the culprit; the only exception that leaves this package
 Unforeseen         an ExpressionError for what no operation has refused; the fuzzer (tests/expr/fuzz.py) counts it as a failure
+UndefinedValue     an ExpressionError: nothing but that a value is undefined, which some places write as null
 """
 
 from __future__ import annotations
@@ -67,3 +68,7 @@ class ExpressionError(Exception):
 
 class Unforeseen(ExpressionError):
     """An operation threw something of Python's instead of refusing a value: the door turns it into an error of the expression."""
+
+
+class UndefinedValue(ExpressionError):
+    """A value is undefined where one is needed."""

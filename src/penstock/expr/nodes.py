@@ -133,7 +133,13 @@ class Template(Struct, frozen=True):
 
     @property
     def single(self) -> Expr | None:
-        """The expression, when the text is exactly one `{{ … }}` with nothing but white space around it."""
+        """The expression, when the text is exactly one `{{ … }}` with nothing beside it, no blank either (D61)."""
+        part = self.body[0] if len(self.body) == 1 else None
+        return part.expr if isinstance(part, Output) else None
+
+    @property
+    def lone(self) -> Expr | None:
+        """The same with white space around it: text, where a value is wanted, and the whole of a condition."""
         found: Expr | None = None
         for part in self.body:
             if isinstance(part, Output) and found is None:

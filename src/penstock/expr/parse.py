@@ -41,8 +41,8 @@ def parse_condition(text: str) -> Expr:
             raise ExpressionError("the condition is empty", text, 0, len(text), code="E0101")
         return ExpressionParser(text, expression_tokens(text)).whole()
     template = parse(text)
-    if (single := template.single) is not None:
-        return single
+    if (lone := template.lone) is not None:
+        return lone
     first = next((part for part in template.body if isinstance(part, nodes.Text) and not part.value.isspace()), None)
     start, end = (first.start, first.end) if first else (0, len(text))
     raise ExpressionError(

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from penstock.expr.budget import Frame
-from penstock.expr.errors import ExpressionError
+from penstock.expr.errors import ExpressionError, UndefinedValue
 from penstock.expr.lexer import is_template
 from penstock.expr.parse import parse
 from penstock.expr.program import Program, condition_program, template_program
@@ -27,6 +27,7 @@ __all__ = [
     "render",
     "render_lenient",
     "render_within",
+    "render_writes",
     "roots",
     "truth",
 ]
@@ -56,6 +57,33 @@ def render_lenient(template: Json, scope: Scope) -> object:
 def render_within(template: str, frame: Frame) -> object:
     """The same as `render`, paid for with what this frame still has."""
     return _strict(template)(frame, frame)
+
+
+def render_writes(
+    templates: Mapping[str, Json], scope: Scope, undefined: Callable[[UndefinedValue], None]
+) -> dict[str, Any]:
+    """Values that are written somewhere, by key. Each that is undefined is told to `undefined`, and written as null (D67)."""
+
+    def told(text: str) -> Program:
+        strict = _strict(text)
+
+        def run(scope: Scope, frame: Frame | None = None) -> Any:
+            try:
+                return strict(scope, frame)
+            except UndefinedValue as error:
+                missing.append(error)
+                return _lenient(text)(scope, frame)
+
+        return run
+
+    made: dict[str, Any] = {}
+    for key, template in templates.items():
+        missing: list[UndefinedValue] = []
+        made[key] = _tree(template, scope, told)
+        for error in missing:
+            error.path = (key,)
+            undefined(error)
+    return made
 
 
 def truth(condition: str, scope: Scope) -> bool:

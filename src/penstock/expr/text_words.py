@@ -215,6 +215,19 @@ def format_(frame: Frame, value: Any, *arguments: Any, **named: Any) -> str:
         raise Misuse(f"the values do not fit the format {shown(template)}: {error}") from None
 
 
+def quote(frame: Frame, value: Any) -> str:
+    """One word of a shell command, whatever is in it; of a list one word for each element."""
+    from shlex import quote as quoted
+
+    texts = (
+        [text_of("quote", value)]
+        if isinstance(value, (str, bool, int, float))
+        else [text_of("quote", part) for part in elements(frame, value)]
+    )
+    frame.text(sum(len(text) * 5 + 3 for text in texts), *texts)  # A single quote becomes five characters.
+    return " ".join(map(quoted, texts))
+
+
 def urlencode(frame: Frame, value: Any) -> str:
     """A text is quoted; a mapping or a list of pairs becomes a query string."""
     from collections.abc import Mapping

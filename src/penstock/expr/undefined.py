@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.expr import nodes
 from penstock.expr.budget import MAX_STEPS, Frame
-from penstock.expr.errors import ExpressionError
+from penstock.expr.errors import UndefinedValue
 from penstock.expr.nodes import Expr, children, path_of
 from penstock.expr.rules import did_you_mean
 from penstock.expr.scope import MISSING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from penstock.expr.compile import ExpressionCompiler
 
 
-def undefined_error(compiler: ExpressionCompiler, node: Expr, frame: Frame) -> ExpressionError:
+def undefined_error(compiler: ExpressionCompiler, node: Expr, frame: Frame) -> UndefinedValue:
     # A few steps more than were left: what is asked again was paid for once.
     frame.steps = min(MAX_STEPS, max(frame.steps, MAX_STEPS // 10))
     culprit = _culprit(compiler, node, frame)
@@ -25,7 +25,7 @@ def undefined_error(compiler: ExpressionCompiler, node: Expr, frame: Frame) -> E
     shown = source if len(source) <= 80 else source[:77] + "…"
     path = path_of(culprit)
     message = f"`{shown}` is undefined{_more(compiler, culprit, frame) if path else ''}"
-    return ExpressionError(
+    return UndefinedValue(
         message,
         compiler.text,
         culprit.start,

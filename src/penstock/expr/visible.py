@@ -6,10 +6,11 @@ workload, then among the results of this pipeline's tasks and of the steps befor
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from penstock.expr.scope import MISSING
+from penstock.expr.values import item
 
 
 def data_of(name: str, shadows: Iterable[Mapping[str, Any]], results: Iterable[Mapping[str, Any]]) -> object:
@@ -25,6 +26,41 @@ def bare_args(args: Mapping[str, Any], joins: Collection[str]) -> Mapping[str, A
     if not joins:
         return args
     return {name: value for name, value in args.items() if value or name not in joins}
+
+
+class OutcomeView(Mapping[str, Any]):
+    """`output`: a view on an outcome (D66). Its own fields are the outcome's, any other name is looked up in the result, and as a
+    whole it is the result."""
+
+    __slots__ = ("outcome",)
+
+    OWN = frozenset({"status", "data", "result", "error", "http", "pg", "py", "meta"})
+
+    def __init__(self, outcome: Mapping[str, Any]) -> None:
+        self.outcome = outcome
+
+    def whole(self) -> Any:
+        return self.outcome.get("result")
+
+    def opened(self) -> Any:
+        """The result, read from where it is kept when it is large."""
+        value = self.whole()
+        return value.opened() if hasattr(value, "opened") else value
+
+    def __getitem__(self, key: Any) -> Any:
+        if key == "data":
+            return self.whole()
+        if key in self.OWN:
+            return self.outcome[key]
+        found = item(self.whole(), key)
+        # Further tool families have fields of their own in an outcome; what the result has goes before them.
+        return self.outcome[key] if found is MISSING else found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.outcome)
+
+    def __len__(self) -> int:
+        return len(self.outcome)
 
 
 class Visible:

@@ -90,6 +90,9 @@ _filter("center", text_words.center, "The text in the middle of so many characte
 _filter("ljust", text_words.ljust, "The text filled up on its right.", "ours")
 _filter("rjust", text_words.rjust, "The text filled up on its left: `7 | string | rjust(3, '0')`.", "ours")
 _filter("format", text_words.format_, "printf-style: `'%s-%03d' | format(a, b)`.", "slow")
+_filter(
+    "quote", text_words.quote, "Text quoted for a shell; of a list each element, with blanks between them.", "ours slow"
+)
 _filter("urlencode", text_words.urlencode, "Text quoted for a URL; a mapping becomes a query string.", "slow")
 _filter("b64encode", text_words.b64encode, "Base64 of the text.", "ours slow")
 _filter("b64decode", text_words.b64decode, "The text that a base64 text stands for.", "ours slow")

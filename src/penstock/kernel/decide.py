@@ -15,7 +15,7 @@ from typing import Protocol
 from penstock.kernel import facts
 from penstock.kernel.errors import Bug, Refused
 from penstock.kernel.evolve import Execution
-from penstock.kernel.facts import JOB_RULES, Body, Fact, RunEnded
+from penstock.kernel.facts import RULES, Body, Fact, RunEnded
 from penstock.kernel.kept import STATE, closed
 from penstock.kernel.net import FailureMode, Gate, Net, Node
 from penstock.kernel.places import ENTRY_PATH, Path, Place, after_all, event_name, next_paths, run_place
@@ -77,7 +77,7 @@ def opening(
         continues,
         net.kind,
         kept=kept or [],
-        rules=JOB_RULES if net.kind == "job" else 0,
+        rules=RULES,
         state=state,
     )
     return Fact(place.id, (*place.clock, (), 0), body)

@@ -20,6 +20,7 @@ from penstock.kernel.state import (
     RunState,
     Token,
     Unhandled,
+    last_outcome,
 )
 
 
@@ -83,7 +84,7 @@ def _started(tree: Execution, fact: Fact, body: facts.ExecutionStarted, ts: floa
     state.name, state.digest, state.workload = body.name, body.digest, body.workload
     state.started_at, state.counter = ts, 1
     state.document, state.trace_id = body.document, body.trace_id
-    state.kind = body.kind
+    state.kind, state.rules = body.kind, body.rules
     state.continues = body.continues
     state.kept = body.state
     if body.kind == "playbook" and body.state is not None and body.continues is None:
@@ -233,7 +234,7 @@ def _run_ended(tree: Execution, fact: Fact, body: facts.RunEnded, ts: float) -> 
     state = tree.owners.pop(fact.scope)
     state.runs.pop(fact.scope)
     run.counter = _last(fact) + 1
-    run.ended = body
+    run.ended, run.outcome = body, last_outcome(run, body)
     state.ending[fact.scope] = run
     state.ctx.merge(body.writes, run.path, run.continued)
     if body.status == "done":

@@ -191,13 +191,15 @@ class Fan:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An arc. Without a guard it fires on every end but a failure (D49)."""
+    """An arc. It is considered when the step is done; when the step failed, only if its guard reads `event` (D49, D57)."""
 
     index: int
     target: str
     guard: Condition | None = None
     args: dict[str, Template] = field(default_factory=dict)
     writes: Writes = field(default_factory=Writes)
+    reads_event: bool = False
+    """Going on after a failure has to be written down: a guard over data alone says nothing about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +346,8 @@ class Net:
     limits: Limits = field(default_factory=Limits)
     failure: FailureMode = FailureMode.BEST_EFFORT
     durability: Durability = Durability.GROUPED
+    strict: bool = False
+    """An undefined value that is written fails what writes it, instead of being null."""
     executor: JsonMap = field(default_factory=dict)
     metadata: JsonMap = field(default_factory=dict)
     digest: str = ""

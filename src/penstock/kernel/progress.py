@@ -39,6 +39,7 @@ def task_ended(pipeline: PipelineState, body: facts.TaskEnded, ts: float) -> Non
         pipeline.attempt += 1
         pipeline.due = ts + body.delay if body.delay else None
         return
+    pipeline.outcome = body.outcome
     if body.do == "fail":
         pipeline.ended, pipeline.error = "failed", body.error
         return

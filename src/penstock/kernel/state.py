@@ -35,6 +35,8 @@ class PipelineState:
     cursor: int = 0
     attempt: int = 1
     prev: Json = None
+    outcome: JsonMap | None = None
+    """Of the last task run whose outcome was not merely tried again."""
     results: dict[str, Json] = field(default_factory=dict)
     staged: Staged = field(default_factory=Staged)
     task_runs: int = 0
@@ -151,6 +153,8 @@ class RunState:
     loop: LoopState | None = None
     fanout: FanoutState | None = None
     ended: RunEnded | None = None
+    outcome: JsonMap | None = None
+    """What its arcs see as `output`, once it has ended."""
     awaiting: int = 0
     """Fired arcs whose tokens have not been recorded yet."""
     continued: Path | None = None
@@ -162,6 +166,15 @@ class RunState:
     def loop_name(self) -> str:
         """What its loop and the elements of it are called: the same in all runs of that loop, so that effects keep their keys."""
         return self.loop_id or self.place.id
+
+
+def last_outcome(run: RunState, end: RunEnded) -> JsonMap:
+    """What a step came to, as the outcome of its last task; of a loop, and of a step without tasks, as an outcome of its own."""
+    if run.pipeline is not None and run.pipeline.outcome is not None:
+        return run.pipeline.outcome
+    if end.status == "done":
+        return {"status": "ok", "result": end.result}
+    return {"status": "error", "result": end.result, "error": end.error}
 
 
 @dataclass(slots=True)
@@ -215,6 +228,8 @@ class ExecutionState:
     exit_code: int | None = None
     flow: ContainerState | None = None
     """The inside of a job."""
+    rules: int = 1
+    """The revision of the language's rules that decides here."""
     continues: str | None = None
     """The task run, or the component, whose failed child this one goes on from."""
     failed_iterations: int = 0

@@ -237,6 +237,10 @@ class Workforce(Protocol):
 
     def start(self, lease: Lease, reports: Reports) -> None: ...
 
+    def say(self, scope: str, line: str) -> None:
+        """A line of the run's own, about what the server decided there."""
+        ...
+
     async def stop(self, lease: Lease, reason: str, grace_s: float = 0.0) -> None:
         """Make the holder let go. Returns when it has."""
         ...

@@ -30,6 +30,7 @@ MARKS = frozenset(
     for kind in ("playbook", "job")
     for mark in ("started", "cancelling", "completed", "failed", "cancelled")
 )
+STARTS = frozenset({"playbook.started", "job.started"})
 TIMED = frozenset({"component.ok", "component.error"})
 # Which elements of a fanned-out loop went to whom, and in what pieces, is chance: what became of each is not.
 DISPATCH = frozenset(f"loop.shard.{what}" for what in ("enqueued", "started", "reported", "done", "returned"))
@@ -70,6 +71,8 @@ def canonical(entries: Iterable[Entry], execution_id: str) -> Iterator[JsonMap]:
             step = (entry.scope[: entry.scope.rfind("/") + 1], str(payload["step"]))
             visits[step] += 1
             payload["visit"] = visits[step]
+        elif entry.type in STARTS:  # Release 0.1.0 did not say by which rules it decided: there was one set of them.
+            payload.setdefault("rules", 1)
         elif entry.type in TIMED:
             del payload["ms"]
             payload["after"].pop("DURATION_MS", None)

@@ -99,7 +99,7 @@ class CatalogDocuments(Documents):
         control: ControlStore,
         projects: ProjectFolders | None = None,
     ) -> None:
-        super().__init__(tools, components, reads_files=False, projects=projects)
+        super().__init__(tools, components, reads_files=False, runs=False, projects=projects)
         self._control = control
 
     def compile(self, document: Pinned) -> tuple[Net, Compiled | CompiledJob]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.dialects.inline_secrets import masked
+from penstock.dialects.literal_secrets import MASK, literal_secrets, restored_text
 from penstock.dialects.playbook import Compiled, compile_file, compile_text
 from penstock.dialects.problems import Problem, Severity
 from penstock.dialects.sniff import kind_of, kind_of_file
@@ -109,9 +110,37 @@ class Pinned:
             inputs["keep"] = list(keep)
         return encode({**self.as_kept().as_json(), "inputs": inputs})
 
+    def with_secrets(self) -> tuple[Pinned, list[str]]:
+        """As it was before it was kept, as far as the files still say it; and the parameters whose secrets are gone."""
+        text, missing = restored_text(self.text, _read(self.file) if MASK in self.text else None)
+        sources = []
+        for file, kept in self.sources:
+            joblet, more = restored_text(kept, _read(file) if MASK in kept else None)
+            sources.append((file, joblet))
+            missing += more
+        return replace(self, text=text, sources=tuple(sources)), missing
+
+    def secrets(self) -> list[str]:
+        """Those that were written into its parameters. Refused when they are gone from the file: without them nothing can run."""
+        whole, missing = self.with_secrets()
+        if missing:
+            raise Refused(
+                f"the secret in `{missing[0]}` was written into the document, is not in the log, and "
+                f"`{self.file}` has it no more",
+                hint="put it back there for the resume; better, declare it in `keychain`",
+            )
+        return [secret for text in (whole.text, *dict(whole.sources).values()) for secret in literal_secrets(text)]
+
     @property
     def folder(self) -> Path:
         return Path(self.file).parent
+
+
+def _read(file: str) -> str | None:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return None
 
 
 def inputs_of(registered: bytes) -> dict[str, Any] | None:
@@ -178,16 +207,19 @@ class Documents:
         *,
         strict: bool = False,
         reads_files: bool = True,
+        runs: bool = True,
         projects: ProjectFolders | None = None,
         base: Path | None = None,
         nowhere: Path | None = None,
     ) -> None:
-        """`projects`: where the files of projects are on this machine. `base`: where relative paths of documents of the catalog
-        lead that are no files of a project. `nowhere`: a folder with nothing in it."""
+        """`reads_files`: see above. `runs`: what is compiled is also run here, and so with the secrets that were written into it.
+        `projects`: where the files of projects are on this machine. `base`: where relative paths of documents of the catalog lead
+        that are no files of a project. `nowhere`: a folder with nothing in it."""
         self._catalog = catalog
         self._components = components
         self._strict = strict
         self._reads_files = reads_files
+        self._runs = runs
         self._projects = projects
         self._base = base
         self._nowhere = nowhere or Path(os.devnull)
@@ -214,6 +246,8 @@ class Documents:
 
     def _again(self, document: Pinned) -> Compiled | CompiledJob:
         files = self._files_of(document)
+        if self._runs:
+            document = document.with_secrets()[0]
         if kind_of(document.text) == "playbook":
             tools = self._with_plugins(self._catalog, document, files)
             if files is None:

@@ -162,12 +162,16 @@ class ExecutionHost:
 
             driver = job_driver(self, state, setting)
         else:
-            judge = TemplateJudge(setting)
+            judge = TemplateJudge(setting, self._say)
             decider = Decider(self.stream.tree, state, net, judge, self.stream.record)
             driver = ScopeDriver(self, decider, setting, judge)
         self._drivers[state.place.id] = driver
         self._pinned[state.place.id] = document
         return driver
+
+    def _say(self, scope: str, line: str) -> None:
+        if not self.recalls:  # What a record tells was said when it happened.
+            self.workforce.say(scope, self.hide(line))
 
     def net_of(self, document: Json) -> Net:
         return self.documents.compile(Pinned.from_mapping(document))[0]

@@ -7,6 +7,7 @@ meanwhile waits for him.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -97,6 +98,9 @@ class FleetForce:
         key = self._key(lease.run.place.id)
         self._runs[key] = RunOut(lease)
         self.office.offer(self._run_offer(lease), is_adopted=self.is_adopting)
+
+    def say(self, scope: str, line: str) -> None:
+        self._say([[time.time(), scope, None, line]])
 
     def _key(self, place: str) -> str:
         return f"{self.execution_id}/{place}"

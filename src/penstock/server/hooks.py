@@ -34,6 +34,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.values import Json, JsonMap, merge_deeply
 from penstock.ports.blobs import is_ref
 from penstock.ports.control import HIDDEN, ControlStore, Hook
+from penstock.ports.json_text import json_mistake
 from penstock.ports.results import decode
 
 LARGEST_BODY = 1024 * 1024
@@ -250,7 +251,9 @@ def _json(body: bytes) -> Json:
     try:
         return decode(body)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise Refused(f"the body is not JSON: {error}", "correct it, or its `Content-Type`") from None
+        raise Refused(
+            f"the body is not JSON: {json_mistake(body, error)}", "correct it, or its `Content-Type`"
+        ) from None
 
 
 def _text(body: bytes) -> str:

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from penstock.expr.template import ExpressionError, render, render_lenient, truth
-from penstock.expr.visible import Visible, bare_args
-from penstock.expr.writes import rendered
+from penstock.expr.template import ExpressionError, render, render_writes, truth
+from penstock.expr.visible import OutcomeView, Visible, bare_args
+from penstock.expr.writes import UndefinedWrites, rendered
 from penstock.kernel.decide import Admission, FiredArc, Selection
 from penstock.kernel.facts import RunEnded, boundary
 from penstock.kernel.fanin import seen_by_arcs
 from penstock.kernel.net import Edge, Node
 from penstock.kernel.patches import Staged
-from penstock.kernel.state import RunState, Token
+from penstock.kernel.state import RunState, Token, last_outcome
 from penstock.kernel.values import JsonMap
 from penstock.ports.leases import Setting, execution_view
 
 
 class TemplateJudge:
-    def __init__(self, setting: Setting) -> None:
+    """`say` takes a line about a step run: its scope, and the text."""
+
+    def __init__(self, setting: Setting, say: Callable[[str, str], None]) -> None:
         self._setting = setting
+        self._say = say
+        self._scope = ""
+        self._undefined = UndefinedWrites(self._warn, strict=setting.net.strict)
+
+    def _warn(self, line: str) -> None:
+        self._say(self._scope, line)
 
     def admit(self, node: Node, token: Token) -> Admission:
         event: JsonMap = {"name": "token.created", "step": token.origin, "args": token.args}
@@ -35,25 +44,28 @@ class TemplateJudge:
         return Admission(False)
 
     def select(self, node: Node, run: RunState, end: RunEnded) -> Selection:
+        self._scope = run.place.id
         scope = self._visible(_event(run, end), run.args, node)
+        scope.fixed["output"] = OutcomeView(run.outcome or last_outcome(run, end))
         if end.looped:
             scope.fixed["fanin"] = seen_by_arcs(run, end, self._setting.execution_id)
         fired: list[FiredArc] = []
         written: JsonMap = {}
         for edge in node.edges:
+            where = f"arc {edge.index + 1} of step `{node.name}` (to `{edge.target}`)"
             try:
                 if not self._fires(edge, end, scope):
                     continue
-                args = render_lenient(dict(edge.args), scope)
-                assert isinstance(args, dict)
-                fired.append(FiredArc(edge.index, edge.target, args))
-                _gather(written, edge, scope)
+                fired.append(FiredArc(edge.index, edge.target, self._args(edge, scope, where)))
+                _gather(written, rendered(edge.writes, scope, self._undefined, where))
             except ExpressionError as error:
-                where = f"arc {edge.index + 1} of step `{node.name}` (to `{edge.target}`)"
                 return Selection(error=_expression_failure(where, error, node.name))
             if node.first_only:
                 break
         return Selection(fired, written)
+
+    def _args(self, edge: Edge, scope: Visible, where: str) -> JsonMap:
+        return render_writes(edge.args, scope, lambda error: self._undefined(error, f"args.{error.path[0]}", where))
 
     def collection(self, node: Node, run: RunState) -> Any:
         """What `loop.in` gives: it looks at ctx as it was when the run was scheduled."""
@@ -66,11 +78,12 @@ class TemplateJudge:
         if end.status != "done" or not node.on_done:
             return end
         scope = self._visible(_event(run, end), run.args, node, run.ctx)
-        scope.fixed.update(
-            {"outcome": {"status": "ok", "result": end.result}, "_prev": end.result, run.step: end.result}
-        )
+        outcome = last_outcome(run, end)
+        seen = {"outcome": outcome, "output": OutcomeView(outcome), "_prev": end.result, run.step: end.result}
+        scope.fixed.update(seen)
         try:
-            writes = rendered(node.on_done, scope)
+            self._scope = run.place.id
+            writes = rendered(node.on_done, scope, self._undefined, f"`set` of step `{run.step}`")
         except ExpressionError as error:
             failure = _expression_failure(f"`set` of step `{run.step}`", error, run.step)
             return replace(end, status="failed", error=failure)
@@ -80,9 +93,13 @@ class TemplateJudge:
         return replace(end, writes=staged.as_writes())
 
     def _fires(self, edge: Edge, end: RunEnded, scope: Visible) -> bool:
-        if edge.guard is None:
-            return end.status == "done"
-        return truth(edge.guard, scope)
+        if end.status == "failed" and not self._takes_failure(edge):
+            return False
+        return edge.guard is None or truth(edge.guard, scope)
+
+    def _takes_failure(self, edge: Edge) -> bool:
+        # A run that was begun before guards over data left failures alone is decided to its end as it was begun.
+        return edge.reads_event or (edge.guard is not None and self._setting.scope.rules < 2)
 
     def _visible(self, event: JsonMap, args: JsonMap, node: Node, ctx: JsonMap | None = None) -> Visible:
         setting = self._setting
@@ -120,14 +137,12 @@ def _event(run: RunState, end: RunEnded) -> JsonMap:
     return event
 
 
-def _gather(written: JsonMap, edge: Edge, scope: Visible) -> None:
-    for kind, templates in (("ctx", edge.writes.ctx), ("append", edge.writes.append)):
-        if templates:
-            rendered = render_lenient(dict(templates), scope)
-            into = written.setdefault(kind, {})
-            assert isinstance(into, dict)
-            assert isinstance(rendered, dict)
-            into.update(rendered)
+def _gather(written: JsonMap, more: JsonMap) -> None:
+    for kind, values in more.items():
+        into = written.setdefault(kind, {})
+        assert isinstance(into, dict)
+        assert isinstance(values, dict)
+        into.update(values)
 
 
 def _expression_failure(where: str, error: ExpressionError, step: str) -> JsonMap:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from penstock.kernel.values import Json
+from penstock.ports.json_text import json_mistake
 from penstock.tools.base import ToolFailure
 
 Format = Literal["text", "json", "jsonl", "csv", "bytes"]
@@ -55,7 +56,7 @@ def bytes_from(text: str, encoding: str) -> bytes:
         ) from error
 
 
-def _undecodable(path: Path, what: str, error: Exception, line: int | None = None) -> ToolFailure:
+def _undecodable(path: Path, what: str, error: Exception | str, line: int | None = None) -> ToolFailure:
     place = f"`{path}`" if line is None else f"`{path}` line {line}"
     return ToolFailure("decode", f"{place} is not {what}: {error}", path=str(path), line=line)
 
@@ -77,7 +78,9 @@ def _json(text: str, path: Path, line: int | None = None) -> Json:
     try:
         value: Json = msgspec.json.decode(text)
     except (ValueError, RecursionError) as error:
-        raise _undecodable(path, "JSON", error, line) from error
+        said = json_mistake(text, error)
+        # A line of its own has no other lines: there it is the file's line that counts.
+        raise _undecodable(path, "JSON", said if line is None else said.removeprefix("line 1, "), line) from error
     return value
 
 

@@ -29,6 +29,7 @@ from penstock.tools.network import (
     address_refused,
     addresses_of,
     causes,
+    connect_words,
     dns_failure,
     require_allowed,
     resolve_host,
@@ -300,7 +301,9 @@ def _failure_of(error: Exception, named: str, request: httpx2.Request) -> ToolFa
     if isinstance(error, httpx2.DecodingError):
         return ToolFailure("decode", f"{named}: the body is not in the encoding its headers say: {text}")
     if isinstance(error, httpx2.ConnectError):
-        return ToolFailure("connect", f"{named}: no connection to `{host}`: {text}", retryable=True, host=host)
+        port = request.url.port or {"https": 443, "http": 80}.get(request.url.scheme)
+        words = connect_words(error, host, port)
+        return ToolFailure("connect", f"{named}: no connection to `{host}`: {words}", retryable=True, host=host)
     if isinstance(error, (httpx2.NetworkError, httpx2.ProxyError)):
         return ToolFailure("connect", f"{named}: the connection broke: {text}", retryable=True, host=host)
     retryable = isinstance(error, httpx2.RemoteProtocolError)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from penstock.kernel.values import Json
+from penstock.ports.json_text import json_mistake
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.paths import os_failure
 
@@ -118,7 +119,7 @@ def value_of(body: bytes, response: httpx2.Response, wanted: Literal["auto", "js
     except (ValueError, RecursionError) as error:
         raise ToolFailure(
             "decode",
-            f"the body is not JSON: {error}" if body else "the body is empty, not JSON",
+            f"the body is not JSON: {json_mistake(body, error)}" if body else "the body is empty, not JSON",
             data=text_of(body[:1000], charset),
         ) from error
 

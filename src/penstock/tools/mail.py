@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from penstock.kernel.values import JsonMap
 from penstock.tools.base import ToolFailure
-from penstock.tools.network import causes, dns_failure, tls_reason
+from penstock.tools.network import causes, connect_words, dns_failure, tls_reason
 from penstock.tools.paths import open_regular
 
 Security = Literal["none", "starttls", "tls"]
@@ -247,5 +247,6 @@ def failure_of(error: OSError | UnicodeError, server: Server) -> ToolFailure:
     if isinstance(error, (smtplib.SMTPServerDisconnected, OSError)) and not isinstance(
         error, smtplib.SMTPNotSupportedError
     ):
-        return ToolFailure("connect", f"the connection to {where} failed: {error}", retryable=True)
+        words = connect_words(error, server.host, server.port)
+        return ToolFailure("connect", f"the connection to {where} failed: {words}", retryable=True)
     return ToolFailure("protocol", f"{where}: {error}")

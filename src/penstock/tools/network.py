@@ -7,6 +7,7 @@ Judging happens where the socket is opened, so no spelling of a URL, no redirect
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -27,10 +28,34 @@ async def resolve_host(host: str, port: int) -> Sequence[str]:
 
 def causes(error: BaseException) -> Iterator[BaseException]:
     """The error and what led to it: libraries wrap the one that says what happened."""
-    seen: BaseException | None = error
-    while seen is not None:
+    waiting: list[BaseException] = [error]
+    known: set[int] = set()
+    while waiting:
+        seen = waiting.pop(0)
+        if id(seen) in known:
+            continue
+        known.add(id(seen))
         yield seen
-        seen = seen.__cause__ or seen.__context__
+        waiting += seen.exceptions if isinstance(seen, BaseExceptionGroup) else ()
+        led = seen.__cause__ or seen.__context__
+        waiting += [] if led is None else [led]
+
+
+_UNREACHABLE = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN})
+
+
+def connect_words(error: BaseException, host: str, port: int | str | None) -> str:
+    """Why there is no connection, in words that say what to look at."""
+    at = f"`{host}:{port}`" if port else f"`{host}`"
+    for cause in causes(error):
+        number = cause.errno if isinstance(cause, OSError) else None
+        if number == errno.ECONNREFUSED or "connection refused" in str(cause).casefold():
+            return f"connection refused by {at}; is a server listening there?"
+        if isinstance(cause, TimeoutError) or number == errno.ETIMEDOUT:
+            return f"no answer from {at} in time; is the address right, and does a firewall let it through?"
+        if number in _UNREACHABLE:
+            return f"there is no way to {at} from here: {cause.strerror if isinstance(cause, OSError) else cause}"
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def tls_reason(error: ssl.SSLError) -> str:

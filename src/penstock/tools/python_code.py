@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from penstock.tools.python_values import NotFriendly, to_json_friendly
 
-__all__ = ["Code", "Reply", "perform", "to_json_friendly"]
+__all__ = ["Code", "Reply", "perform", "syntax_hint", "to_json_friendly"]
 
 MAX_MESSAGE = 2_000
 MAX_TRACEBACK = 8_000
@@ -30,6 +30,11 @@ _HINTS = (
     ("asynchronous comprehension outside", "put it into `async def main(): …`"),
     ("'return' outside function", "set `result = …`, or put the code into `def main(): …`"),
 )
+
+
+def syntax_hint(reason: str) -> str:
+    """What to do about it, where the compiler's reason is one that comes from how code blocks are run."""
+    return next((hint for start, hint in _HINTS if start in reason), "")
 
 
 class Code(NamedTuple):
@@ -196,7 +201,7 @@ def _helpers(error: BaseException, module: str) -> dict[str, Any]:
 
 def _syntax(error: BaseException, code: Code) -> _Stop:
     reason = str(getattr(error, "msg", "") or error) or "the code is too complex to compile"
-    hint = next((hint for start, hint in _HINTS if start in reason), "")
+    hint = syntax_hint(reason)
     fields: dict[str, Any] = {}
     where = ""
     line = getattr(error, "lineno", None)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
+from penstock.ports.json_text import json_mistake
 from penstock.tools.base import Call, Tool, ToolFailure
 from penstock.tools.output import Kept, Lines
 from penstock.tools.parameters import Positive
@@ -147,7 +148,9 @@ class _Run:
         try:
             return msgspec.json.decode(stdout)
         except msgspec.DecodeError as error:
-            raise ToolFailure("output", f"the output is not JSON: {error}", **self.tails()) from None
+            raise ToolFailure(
+                "output", f"the output is not JSON: {json_mistake(stdout, error)}", **self.tails()
+            ) from None
 
     def _bad_code(self, code: int) -> ToolFailure:
         expected = ", ".join(f"`{each}`" for each in self._params.ok_codes) or "no code at all"

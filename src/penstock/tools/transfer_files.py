@@ -15,6 +15,7 @@ from typing import IO, Any, Protocol
 import msgspec
 
 from penstock.kernel.values import Json
+from penstock.ports.json_text import json_mistake
 from penstock.tools.base import ToolFailure
 from penstock.tools.paths import os_failure, require_regular
 from penstock.tools.sql.values import as_json_text, parsed, to_json
@@ -89,7 +90,8 @@ def _json_lines(path: Path, file: IO[bytes]) -> Iterator[Any]:
         try:
             yield decoder.decode(line)
         except msgspec.DecodeError as error:
-            raise ToolFailure("decode", f"`{path}`, line {number}: {error}", path=str(path), line=number) from error
+            said = json_mistake(line, error).removeprefix("line 1, ")
+            raise ToolFailure("decode", f"`{path}`, line {number}, {said}", path=str(path), line=number) from error
 
 
 @contextmanager
@@ -100,10 +102,11 @@ def read_json(path: Path, size: int, at: str | None, wanted: Sequence[str] | Non
 
 
 def _elements_at(path: Path, file: IO[str], at: str) -> Iterator[Any]:
+    text = file.read()
     try:
-        value = json.load(file)
+        value = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ToolFailure("decode", f"`{path}` is not JSON: {error}", path=str(path)) from error
+        raise ToolFailure("decode", f"`{path}` is not JSON: {json_mistake(text, error)}", path=str(path)) from error
     for part in at.split("."):
         inner = value.get(part) if isinstance(value, dict) else None
         if isinstance(value, list) and part.isdigit() and int(part) < len(value):

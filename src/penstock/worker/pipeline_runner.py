@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.expr.template import ExpressionError
-from penstock.expr.writes import rendered
+from penstock.expr.writes import UndefinedWrites, rendered
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.facts import Fact, TaskEnded, TaskStarted
 from penstock.kernel.net import Do, Durability, Task, positions
@@ -49,6 +49,7 @@ class PipelineRunner:
         self.positions = positions(self.tasks)
         self.normaliser = Normaliser(desk.blobs, setting.keychain, setting.net.limits.max_payload_bytes, desk.load)
         self.preparation = Preparation(lease, desk)
+        self.undefined = UndefinedWrites(self._warn, strict=setting.net.strict)
         self._is_strict = setting.net.durability is Durability.STRICT
         self._may_need_keys = bool(setting.net.keychain)
         veiled = VeiledBlobs(desk.blobs, setting.keychain.hide_bytes)
@@ -70,6 +71,10 @@ class PipelineRunner:
             if self.desk.memory is not None:
                 self._check_memory(self.desk.memory, pipeline)
             await self._task(pipeline, scope)
+
+    def _warn(self, line: str) -> None:
+        if self.desk.memory is None:  # A replay has nothing to say: it was said when it happened.
+            self.desk.say(self.lease.run.place.id, None, line)
 
     def share_turns(self, lanes: int) -> None:
         """All lanes run before the event loop looks elsewhere, so each takes only its share of a turn, or a cancel would wait
@@ -273,9 +278,11 @@ class PipelineRunner:
         writes: JsonMap = {}
         try:
             if outcome.is_ok and task.on_ok:
-                writes = self.normaliser.writes(rendered(task.on_ok, scope))
+                writes = self.normaliser.writes(
+                    rendered(task.on_ok, scope, self.undefined, f"`set` of task `{task.label}`")
+                )
                 scope = scope.after(writes)
-            verdict, more = judge(task, self.positions, scope)
+            verdict, more = judge(task, self.positions, scope, self.undefined)
             if more:
                 writes = _joined(writes, self.normaliser.writes(more))
             if "shared" in writes:

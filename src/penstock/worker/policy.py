@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.expr.template import ExpressionError, render, truth
 from penstock.expr.values import shown
-from penstock.expr.writes import rendered
+from penstock.expr.writes import UndefinedWrites, rendered
 from penstock.kernel.net import Do, Rule, Task
 from penstock.kernel.pipeline import DEFAULT_ATTEMPTS, Verdict
 from penstock.kernel.values import JsonMap
@@ -24,7 +24,9 @@ class PolicyError(Exception):
         return {"kind": "expression", "message": str(self), "retryable": False, "expression": self.expression}
 
 
-def judge(task: Task, positions: dict[str, int], scope: TaskScope) -> tuple[Verdict | None, JsonMap]:
+def judge(
+    task: Task, positions: dict[str, int], scope: TaskScope, undefined: UndefinedWrites
+) -> tuple[Verdict | None, JsonMap]:
     """`scope` has the outcome in it. The verdict is None when the task has no policy."""
     if task.rules is None:
         return None, {}
@@ -32,7 +34,8 @@ def judge(task: Task, positions: dict[str, int], scope: TaskScope) -> tuple[Verd
         where = f"policy rule {index + 1} of task `{task.label}`"
         try:
             if rule.when is None or truth(rule.when, scope):
-                return _verdict(index, rule, positions, scope, where), rendered(rule.then.writes, scope)
+                verdict = _verdict(index, rule, positions, scope, where)
+                return verdict, rendered(rule.then.writes, scope, undefined, where)
         except ExpressionError as error:
             raise PolicyError(where, error) from error
     return Verdict(), {}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from copy import copy
 from typing import Any
 
-from penstock.expr.visible import bare_args, data_of
+from penstock.expr.visible import OutcomeView, bare_args, data_of
 from penstock.kernel.progress import with_writes
 from penstock.kernel.state import PipelineState
 from penstock.kernel.values import JsonMap
@@ -117,7 +117,7 @@ class TaskScope:
             case "outcome" if self.outcome is not None:
                 return self.outcome
             case "output" if self.outcome is not None:
-                return {**self.outcome, "data": self.outcome.get("result")}
+                return OutcomeView(self.outcome)
             case "keychain" if self.tool_side:
                 return names.keychain
         bare, results = (names.args, pipeline.ctx, self.iter(), names.workload), (pipeline.results, names.results)

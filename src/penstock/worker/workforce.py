@@ -14,7 +14,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.facts import IterationEnded, RunEnded
 from penstock.kernel.net import Node
 from penstock.kernel.patches import Staged
-from penstock.kernel.state import PipelineState, RunState
+from penstock.kernel.state import PipelineState, RunState, last_outcome
 from penstock.kernel.values import JsonMap
 from penstock.ports.leases import JobReports, Lease, LeaseLost, Reports, Setting, SubjobLease
 from penstock.ports.loop_results import keep_result
@@ -56,6 +56,9 @@ class LocalWorkforce:
         if not run.is_reporting:
             task.cancel()
         await asyncio.wait({task})
+
+    def say(self, scope: str, line: str) -> None:
+        self.desk.say(scope, None, line)
 
     async def settled(self, lease: Lease) -> None:
         """Return when nobody works on the lease any more; to be cancelled is to have it let go."""
@@ -209,9 +212,10 @@ class _LeaseRun:
         pipeline = PipelineState(run.place, ctx, prev=body.result, results=results)
         scope = TaskScope(self.pipelines.names, pipeline, None)
         scope.tool_side = False
-        scope.outcome = {"status": "ok", "result": body.result}
+        scope.outcome = last_outcome(run, body)
         try:
-            writes = self.pipelines.normaliser.writes(rendered(self.lease.node.on_done, scope))
+            made = rendered(self.lease.node.on_done, scope, self.pipelines.undefined, f"`set` of step `{run.step}`")
+            writes = self.pipelines.normaliser.writes(made)
         except (ExpressionError, TypeError) as error:
             failure = PolicyError(
                 f"`set` of step `{run.step}`", error if isinstance(error, ExpressionError) else str(error)

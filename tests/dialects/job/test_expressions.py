@@ -44,6 +44,19 @@ def test_what_a_parameter_does_not_see_is_reported_at_the_name(message, code, la
     assert (found.code, found.label) == (code, label)
 
 
+def test_a_root_name_that_there_is_not_is_an_error():
+    assert [found.severity.value for name in ("contxt.city", "citty", "zebra.x") for found in problems(warn(f"{{{{ {name} }}}}"))] == [
+        "error", "error", "error"
+    ]  # fmt: skip
+    assert [found.severity.value for found in problems(warn("{{ zebra }}"))] == ["warning"]
+
+
+def test_blanks_beside_an_expression_are_a_warning():
+    """D61."""
+    (found,) = problems(warn("{{ city }} "))
+    assert (found.code, found.severity.value) == ("J0720", "warning")
+
+
 def test_the_place_of_a_name_is_exact_inside_a_block():
     text = (
         HEAD
@@ -130,3 +143,9 @@ def test_the_condition_of_a_while_is_a_condition():
     text = job("w (iterate) a", types={"w": "iterate_while"}, w={"while": "global.n.items()"})
     assert "J0401" in errors(text)
     assert errors(job("w (iterate) a", types={"w": "iterate_while"}, w={"while": "{{ iteration.index < 3 }}"})) == []
+
+
+def test_values_in_the_text_of_a_shell_command_are_to_be_quoted():
+    job = HEAD + 'components:\n  - { name: count, type: shell, params: { command: "wc VALUE" } }\n'
+    assert codes(job.replace("VALUE", "{{ city }}")).count("J0721") == 1
+    assert codes(job.replace("VALUE", "{{ city | quote }}")).count("J0721") == 0

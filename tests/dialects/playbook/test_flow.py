@@ -51,7 +51,9 @@ def test_a_step_behind_an_arc_that_never_fires_is_dead():
         ("{ step: a, when: '{{ not true }}' }, { step: b }", ["P0802", "P0801"]),
         # An arc without a guard does not fire on a failure, so one for the failure may stand below it (D49).
         ("{ step: a }, { step: b, when: \"{{ event.name == 'step.failed' }}\" }", []),
-        ("{ step: a }, { step: b, when: true }", []),
+        # A condition that does not read `event` says nothing about a failure either (D57).
+        ("{ step: a }, { step: b, when: true }", ["P0802", "P0801"]),
+        ("{ step: a }, { step: b, when: '{{ workload.go }}' }", ["P0802", "P0801"]),
         ("{ step: a }, { step: b, when: \"{{ event.name != 'step.done' }}\" }", []),
         ("{ step: a }, { step: b, when: \"{{ event.name in ['step.failed', 'step.done'] }}\" }", []),
         ("{ step: a, when: '{{ workload.go }}' }, { step: b }", []),
@@ -142,7 +144,7 @@ def test_a_task_that_is_always_jumped_over_never_runs():
 def test_a_circle_of_steps_that_no_token_leaves_is_reported():
     text = "- step: start\n  next: { arcs: [{ step: a }] }\n- step: a\n  next: { arcs: [{ step: start }] }\n"
     (problem,) = problems(steps(text))
-    assert (problem.code, problem.severity) == ("P0804", Severity.WARNING)
+    assert (problem.code, problem.severity) == ("P0804", Severity.ERROR)
     assert problem.message == "a token never leaves the circle of `start`, `a`"
 
 
@@ -242,3 +244,44 @@ def test_a_long_chain_of_steps_is_checked_without_running_out_of_stack():
     count = 3000
     chain = "".join(f"- step: s{n}\n  next: {{ arcs: [{{ step: s{n + 1} }}] }}\n" for n in range(count))
     assert codes(steps(chain + f"- step: s{count}\n")) == []
+
+
+def guarded(condition: str) -> list[tuple[str, str]]:
+    text = f'- step: start\n  tool: {{ kind: noop }}\n  next: {{ arcs: [{{ step: a, when: "{{{{ {condition} }}}}" }}] }}\n- step: a\n'
+    return [(problem.code, problem.rewrite) for problem in problems(steps(text)) if problem.code != "P0801"]
+
+
+@pytest.mark.clause("P8.1")
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("output.status == 'error'", "event.name == 'step.failed'"),
+        ("output.status != 'ok'", "event.name == 'step.failed'"),
+        (
+            "output.status == 'error' and output.error.kind == 'timeout'",
+            "event.name == 'step.failed' and output.status == 'error' and output.error.kind == 'timeout'",
+        ),
+        ("output.error", "event.name == 'step.failed' and output.error"),
+        (
+            "output.error is defined or workload.go",
+            "event.name == 'step.failed' and (output.error is defined or workload.go)",
+        ),
+    ],
+)
+def test_an_arc_that_looks_for_a_failure_without_reading_event_is_shown_how_to_say_it(condition: str, expected: str):
+    """D57."""
+    found = [rewrite for code, rewrite in guarded(condition) if code == "P0810"]
+    assert found == [f'when: "{{{{ {expected} }}}}"']
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "output.status == 'ok'",
+        "output.total > 3",
+        "event.name == 'step.failed' and output.error.kind == 'timeout'",
+        "output.status == 'error' and event.name == 'step.failed'",
+    ],
+)
+def test_an_arc_that_does_not_miss_a_failure_is_left_alone(condition: str):
+    assert guarded(condition) == []

@@ -28,9 +28,6 @@ def test_names_that_are_there_are_not_reported(expression):
 @pytest.mark.parametrize(
     ("expression", "code", "label"),
     [
-        ("citi", "P0701", "did you mean `city`?"),
-        ("worklod.city", "P0701", "did you mean `workload`?"),
-        ("frist.data", "P0701", "did you mean `first`?"),
         ("zebra", "P0701", ""),
         ("workload.citi", "P0702", "did you mean `city`?"),
         ("workload.zebra", "P0702", ""),
@@ -43,6 +40,40 @@ def test_names_that_are_there_are_not_reported(expression):
 def test_a_name_that_nothing_defines_is_a_warning(expression, code, label):
     (problem,) = problems(message(expression))
     assert (problem.code, problem.severity, problem.label) == (code, Severity.WARNING, label)
+
+
+@pytest.mark.parametrize(
+    ("expression", "label"),
+    [
+        ("citi", "did you mean `city`?"),
+        ("worklod.city", "did you mean `workload`?"),
+        ("wrkload.city", "did you mean `workload`?"),
+        ("frist.data", "did you mean `first`?"),
+        ("contxt.city", "did you mean `ctx`?"),
+        ("context.city", "did you mean `ctx`?"),
+        ("zebra.stripes", ""),
+    ],
+)
+def test_a_root_name_that_there_is_not_is_an_error(expression, label):
+    (problem,) = problems(message(expression))
+    assert (problem.code, problem.severity, problem.label) == ("P0701", Severity.ERROR, label)
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [("'{{ workload.city }} '", "leave the blanks out"), ("|\n    {{ workload.city }}", "write `|-`")],
+)
+def test_blanks_beside_an_expression_are_a_warning_with_the_remedy(value, hint):
+    """D61."""
+    text = f"- name: a\n  kind: noop\n  value: {value}\n"
+    (problem,) = [found for found in problems(tasks(text)) if found.code == "P0707"]
+    assert problem.severity is Severity.WARNING
+    assert hint in problem.hint
+
+
+def test_a_condition_in_a_block_is_a_condition_all_the_same():
+    text = "- step: start\n  next:\n    arcs:\n      - step: end\n        when: |\n          {{ workload.go }}\n- step: end\n"
+    assert codes(steps(text)) == []
 
 
 def test_the_caret_stands_under_the_name():

@@ -83,7 +83,7 @@ def test_arcs_are_read_in_the_order_of_the_file():
     node = node_of(steps(text))
     assert node.first_only is False
     assert node.edges == (
-        Edge(0, "a", "{{ event.name == 'step.done' }}", {"n": 1}),
+        Edge(0, "a", "{{ event.name == 'step.done' }}", {"n": 1}, reads_event=True),
         Edge(1, "b", "{{ true }}"),
         Edge(2, "c", None),
     )

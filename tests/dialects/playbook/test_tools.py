@@ -3,6 +3,7 @@
 import pytest
 
 from penstock.dialects.playbook import compile_text
+from penstock.dialects.problems import Severity
 from penstock.kernel.errors import Refused
 from penstock.ports.plugins import ToolDescription
 from tests.dialects.playbook.support import CATALOG, codes, place_within_tasks, problems, tasks
@@ -89,3 +90,68 @@ def test_a_tool_that_cannot_be_loaded_is_a_problem_where_it_is_used_and_nowhere_
     assert [(problem.code, problem.hint) for problem in used.problems] == [("P0514", "install the driver")]
     unused = compile_text(tasks("- { name: a, kind: noop, args: 3 }\n"), "x.yaml", BrokenCatalog())
     assert [problem.code for problem in unused.problems] == ["P0509"]
+
+
+def test_python_that_cannot_be_compiled_is_an_error_at_its_line():
+    text = "- name: a\n  kind: python\n  code: |\n    x = 1\n    y = = 2\n"
+    (problem,) = problems(tasks(text))
+    assert (problem.code, problem.severity) == ("P0618", Severity.ERROR)
+    assert place_within_tasks(problem) == (5, 9)
+    assert problem.message == "this Python cannot be compiled: invalid syntax"
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"), [("return 1", "set `result = …`"), ("await x()", "put it into `async def main")]
+)
+def test_code_that_belongs_into_a_function_is_told_so(code, hint):
+    (problem,) = problems(tasks(f"- {{ name: a, kind: python, code: '{code}' }}\n"))
+    assert problem.code == "P0618"
+    assert hint in problem.hint
+
+
+@pytest.mark.parametrize("code", ["x = 1", '"x = {{ workload.n }} = ="', "'import re; re.compile(\"\\d\")'"])
+def test_python_that_compiles_or_is_a_template_is_left_alone(code):
+    assert "P0618" not in codes(tasks(f"- {{ name: a, kind: python, code: {code} }}\n"))
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        ("wc -l {{ workload.file }}", 1),
+        ("{% for f in workload.files %}cat {{ f }}{% endfor %} {{ workload.x }}", 2),
+        ("wc -l {{ workload.file | default('x') }}", 1),
+        ("wc -l {{ workload.file | quote }}", 0),
+        ("head -n {{ workload.n | int }} x", 0),
+        ("cat {{ workload.files | map('quote') | join(' ') }}", 0),
+        ("{{ '-v' if workload.loud else '' }} x", 0),
+        ("[wc, '{{ workload.file }}']", 0),
+    ],
+)
+def test_values_in_the_text_of_a_shell_command_are_to_be_quoted(command, found):
+    written = command if command.startswith("[") else f'"{command}"'
+    text = f"- name: a\n  kind: shell\n  command: {written}\n"
+    assert codes(tasks(text)).count("P0619") == found
+
+
+@pytest.mark.parametrize(
+    ("url", "label"),
+    [
+        ("htp://x/y", "did you mean `http`?"),
+        ("ftp://x/y", ""),
+        ("http://x:99999/", ""),
+        ("http://x:0/", ""),
+        ("http:///x", ""),
+    ],
+)
+def test_a_url_that_cannot_work_is_an_error_before_the_run(url, label):
+    found = [
+        problem
+        for problem in problems(tasks(f"- {{ name: a, kind: http, url: '{url}' }}\n"))
+        if problem.code == "P0620"
+    ]
+    assert [(problem.severity, problem.label) for problem in found] == [(Severity.ERROR, label)]
+
+
+@pytest.mark.parametrize("url", ["http://x/y", "HTTPS://x:8443/", "{{ workload.url }}", "http://[::1]:80/"])
+def test_a_url_that_may_work_is_left_alone(url):
+    assert "P0620" not in codes(tasks(f"- {{ name: a, kind: http, url: '{url}' }}\n"))

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from penstock.dialects.problems import Problem
 
 
+ERRORS = frozenset({"error"})
+WITHOUT_NOTES = ERRORS | {"warning"}
+EVERYTHING = WITHOUT_NOTES | {"note"}
+
+
 class _Examined(NamedTuple):
     file: str
     text: str
@@ -42,22 +47,21 @@ class _Asked:
 
 
 def validate(options: Namespace) -> int:
-    return _check(options, everything=False)
+    return _check(options, shown=WITHOUT_NOTES if not options.quiet else ERRORS)
 
 
 def lint(options: Namespace) -> int:
-    return _check(options, everything=True)
+    return _check(options, shown=EVERYTHING)
 
 
-def _check(options: Namespace, *, everything: bool) -> int:
-    from penstock.cli.failures import PRESSING
+def _check(options: Namespace, *, shown: frozenset[str]) -> int:
     from penstock.dialects.problems import Severity
     from penstock.dialects.report import as_json, render, summary
     from penstock.library import Library, sources_of
 
     url = server_of(options)
     examined = Library(strict=options.strict).compiled if url is None else _Asked(url, strict=options.strict).examined
-    shown: list[Problem] = []
+    reported: list[Problem] = []
     left_out: list[Problem] = []
     sources: dict[str, str] = {}
     files = []
@@ -67,16 +71,15 @@ def _check(options: Namespace, *, everything: bool) -> int:
         errors = sum(problem.severity is Severity.ERROR for problem in compiled.problems)
         files.append({"file": file, "status": "invalid" if errors else "valid", "errors": errors})
         for problem in compiled.problems:
-            is_shown = everything or problem.severity is Severity.ERROR or problem.code in PRESSING
-            (shown if is_shown else left_out).append(problem)
+            (reported if problem.severity.value in shown else left_out).append(problem)
     is_invalid = any(one["errors"] for one in files)
     code = 2 if is_invalid else 0
     if options.json:
         status = "invalid" if is_invalid else "valid"
-        put_json({"status": status, "exit_code": code, "files": files, "problems": as_json(shown)})
+        put_json({"status": status, "exit_code": code, "files": files, "problems": as_json(reported)})
         return code
-    if shown:
-        say(render(shown, sources, color=has_colour(sys.stderr)).rstrip("\n"))
+    if reported:
+        say(render(reported, sources, color=has_colour(sys.stderr)).rstrip("\n"))
     for one in files:
         if not one["errors"]:
             say(f"{one['file']}: valid")

@@ -15,7 +15,7 @@ from typing import Any
 
 from penstock.components.base import ComponentFailure
 from penstock.components.files.remote import RemoteFile, Server, joined
-from penstock.tools.network import causes, tls_reason
+from penstock.tools.network import causes, connect_words, tls_reason
 
 CHUNK = 64 * 1024
 _ABSENT = ("500", "501", "502", "504")
@@ -259,6 +259,5 @@ def _failure(error: Exception, path: str, server: Server) -> ComponentFailure:
         )
     if isinstance(error, ValueError):
         return ComponentFailure("parameters", f"`{path}` cannot be said to an FTP server: {said}")
-    return ComponentFailure(
-        "connection", f"the connection to {server.place} failed: {said or 'closed'}", retryable=True
-    )
+    words = connect_words(error, server.host, server.port) if said else "closed"
+    return ComponentFailure("connection", f"the connection to {server.place} failed: {words}", retryable=True)

@@ -21,6 +21,7 @@ from typing import Any
 
 from penstock.components.base import ComponentFailure
 from penstock.components.files.remote import RemoteFile, Server, joined
+from penstock.tools.network import connect_words
 
 CHUNK = 256 * 1024
 
@@ -190,7 +191,7 @@ class Sftp:
             return ComponentFailure("timeout", f"{server.place} did not answer in time", retryable=True)
         lost = isinstance(error, (ConnectionError, EOFError, paramiko.SSHException)) or "closed" in str(error)
         if lost or path == server.place:
-            said = str(error) or "closed"
+            said = connect_words(error, server.host, server.port) if str(error) else "closed"
             return ComponentFailure("connection", f"the connection to {server.place} failed: {said}", retryable=True)
         return ComponentFailure("sftp", f"{about}: the server answered: {error}")
 

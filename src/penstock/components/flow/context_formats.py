@@ -17,6 +17,7 @@ import msgspec
 
 from penstock.components.base import ComponentFailure
 from penstock.kernel.values import Json, JsonMap
+from penstock.ports.json_text import json_mistake
 
 Format = Literal["yaml", "json", "env", "csv"]
 MAX_BYTES = 10 * 1024 * 1024
@@ -79,7 +80,7 @@ def _from_json(text: str, path: Path) -> Any:
     try:
         return msgspec.json.decode(text) if text.strip() else None
     except (ValueError, RecursionError) as error:
-        raise _unreadable(path, f"it is not JSON: {error}") from None
+        raise _unreadable(path, f"it is not JSON: {json_mistake(text, error, quoted=False)}") from None
 
 
 def _from_env(text: str, path: Path) -> JsonMap:

@@ -5,19 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from penstock.dialects.expressions import declared_secrets, is_plain_true, named_part, warn_constant
+from penstock.dialects.expressions import (
+    QUOTE_HINT,
+    UNQUOTED,
+    blanks_beside,
+    declared_secrets,
+    is_plain_true,
+    named_part,
+    unquoted,
+    warn_constant,
+)
 from penstock.dialects.job.conditions import inspected
 from penstock.dialects.job.drafts import Excerpt
 from penstock.dialects.job.level import SET_GLOBAL, Level, Member
 from penstock.dialects.job.reading import Reading, did_you_mean, is_template
 from penstock.dialects.problems import Place, Severity, closest
 from penstock.dialects.reading import texts_in
+from penstock.dialects.source import SourceNode
 from penstock.expr.check import Inspection, Use, inspect
 from penstock.kernel.net import On
 
 AFTER_VARIABLES = ("NB_LINE", "ERROR_MESSAGE", "DURATION_MS")
 NAMESPACES = ("context", "global", "globals", "iteration", "params", "execution", "execution_id", "keychain")
 WHILE = "iterate_while"
+SHELL = "shell"
 _OTHER_WORDS = {
     "workload": "context", "ctx": "context", "vars": "context", "env": "context", "iter": "iteration", "item": "iteration.item",
     "index": "iteration.index", "secrets": "keychain", "args": "params",
@@ -46,8 +57,40 @@ def check_names(reading: Reading, level: Level, names: Names) -> None:
     own = frozenset(str(entry.get("name")) for entry in level.draft.keychain)
     context = None if names.context is None else names.context | frozenset(level.draft.context)
     known = Names(context, names.keychain | own)
+    for entry in level.draft.keychain_nodes:
+        for node in texts_in(entry):
+            if is_template(node):
+                _check_secret(reading, level, context, Excerpt(node, str(node.value)))
+    for member in level.members.values():
+        if member.draft.type == SHELL and (command := member.draft.params.get("command")) is not None:
+            _check_command(reading, level, command.node)
     for site in sites(level):
         _Check(reading, level, known, site).run()
+
+
+def _check_command(reading: Reading, level: Level, node: SourceNode) -> None:
+    excerpt = Excerpt(node, node.text() or "")
+    for start, end in unquoted(excerpt.text):
+        place = excerpt.place(start, end, level.text)
+        reading.report("UNQUOTED_VALUE", UNQUOTED, place, hint=QUOTE_HINT, severity=Severity.WARNING)
+
+
+def _check_secret(reading: Reading, level: Level, context: frozenset[str] | None, excerpt: Excerpt) -> None:
+    """A keychain entry is resolved before the job runs, so it sees the context and nothing else."""
+    inspection = inspect(excerpt.text)
+    for found in inspection.findings:
+        place = excerpt.place(found.start, found.end, level.text)
+        reading.findings.error(found.code, found.message, place, label=found.label, hint=found.hint)
+    for use in inspection.uses:
+        root, place = use.path[0], excerpt.place(use.start, use.end, level.text)
+        name = use.path[1] if root == "context" and len(use.path) > 1 else root
+        if root != "context" and root in NAMESPACES:
+            hint = "it sees `context`; a secret is named by where it lies: `{env: NAME}`, `{file: path}`"
+            reading.report("UNSEEN_NAME", f"`{root}` cannot be seen from a keychain entry", place, hint=hint)
+        elif context is not None and name != "context" and name not in context and not use.guarded:
+            label = did_you_mean(name, [*context, "context"])
+            hint = "" if label else "give it a default in `context`"
+            reading.report("UNKNOWN_NAME", f"`context` has no `{name}`", place, label=label, hint=hint)
 
 
 def sites(level: Level) -> Iterator[Site]:
@@ -86,6 +129,12 @@ class _Check:
                 self.reading.findings.error(found.code, found.message, place, label=found.label, hint=found.hint)
         for use in inspection.uses:
             self._use(use)
+        if inspection.has_blanks:
+            text = self.site.excerpt.text
+            message, hint = blanks_beside(text)
+            self.reading.report(
+                "BLANKS_BESIDE", message, self._place(0, len(text)), hint=hint, severity=Severity.WARNING
+            )
         if inspection.constant is not None:
             self._constant(inspection.constant)
 
@@ -146,7 +195,8 @@ class _Check:
             hint = (
                 "" if label else "globals are read as `{{ global.name }}`, variables of the context by their bare name"
             )
-            self._unknown(f"nothing defines `{name}`", use, label, hint)
+            severity = Severity.ERROR if label or len(use.path) > 1 else Severity.WARNING
+            self._unknown(f"nothing defines `{name}`", use, label, hint, severity)
 
     def _iteration(self, use: Use) -> None:
         is_inside = self.level.draft.is_joblet or self.level.homes.get(self.site.member.name, "")
@@ -170,9 +220,8 @@ class _Check:
                     "UNKNOWN_SECRET", message, self._span(use), label=label, hint=declared_secrets(names)
                 )
 
-    def _unknown(self, message: str, use: Use, label: str, hint: str) -> None:
-        place = self._span(use)
-        self.reading.report("UNKNOWN_NAME", message, place, label=label, hint=hint, severity=Severity.WARNING)
+    def _unknown(self, message: str, use: Use, label: str, hint: str, severity: Severity = Severity.WARNING) -> None:
+        self.reading.report("UNKNOWN_NAME", message, self._span(use), label=label, hint=hint, severity=severity)
 
     def _unseen(self, message: str, use: Use, hint: str) -> None:
         self.reading.report("UNSEEN_NAME", message, self._span(use), hint=hint)

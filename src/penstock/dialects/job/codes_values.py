@@ -158,6 +158,19 @@ NAMES_AND_SECRETS = {
         _say("{{ global.total }}"),
         _say("{{ global.total | default(0) }}"),
     ),
+    "J0720": CodeDoc(
+        "blanks beside an expression",
+        "A value is the expression's own, with its type, only when nothing stands beside `{{ … }}`. With blanks it is text.",
+        "Leave the blanks out; after `|` or `>` write a dash, which leaves the last line break out.",
+        _say("{{ name }} ", "context: { name: x }\n"),
+        _say("{{ name }}", "context: { name: x }\n"),
+    ),
+    "J0721": CodeDoc(
+        "a shell command with a value that is not quoted",
+        "Text for a shell is a program, and a value that is inserted as it is becomes part of it: a file called `a; rm -rf .` "
+        "would be run.",
+        "Write `{{ name | quote }}`, or give the command as a list of arguments, which no shell reads.",
+    ),
 }
 
 LINT = {

@@ -22,6 +22,7 @@ from penstock.dialects.job.lint import lint
 from penstock.dialects.job.lower import lowered, source_map
 from penstock.dialects.job.reading import Reading
 from penstock.dialects.job.render import Context, effective
+from penstock.dialects.literal_secrets import warn_literals
 from penstock.dialects.problems import Findings, Problem
 from penstock.dialects.source import Loaded, lines_of, load_file, load_text
 from penstock.dialects.source_map import SourceMap
@@ -102,6 +103,9 @@ def _compiled(
         draft = read_document(reading, loaded.root, loaded.file, loaded.text)
         if draft is not None:
             found = _put_together(reading, draft, loaded, joblets, context, whole)
+        for each in joblets.loaded.values():
+            if each.root is not None:
+                warn_literals(findings, each.root)
     if strict:
         findings = findings.strict()
     problems = tuple(_with_path(problem, joblets) for problem in findings)

@@ -39,7 +39,8 @@ def read_document(
     draft = JobDraft(PurePath(file).stem or "job", file, root.place, is_joblet)
     _read_metadata(reading, root, draft)
     _read_context(reading, root.get("context"), draft)
-    draft.keychain = [_map(entry) for entry in read_keychain(reading, root.get("keychain"))]
+    draft.keychain_nodes = read_keychain(reading, root.get("keychain"))
+    draft.keychain = [_map(entry) for entry in draft.keychain_nodes]
     if is_joblet:
         _read_joblet(reading, root, draft, text)
     else:

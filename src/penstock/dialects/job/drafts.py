@@ -130,6 +130,7 @@ class JobDraft:
     contexts: dict[str, JsonMap] = field(default_factory=dict)
     state: JsonMap | None = None
     keychain: list[JsonMap] = field(default_factory=list)
+    keychain_nodes: list[SourceNode] = field(default_factory=list)
     config: Config = field(default_factory=Config)
     components: dict[str, ComponentDraft] = field(default_factory=dict)
     links: list[LinkDraft] = field(default_factory=list)

@@ -16,6 +16,7 @@ from penstock.dialects.job.expand import Expanded, Unit
 from penstock.dialects.job.fuse import fused
 from penstock.dialects.job.level import ITEM, POST_JOB, PRE_JOB, Wire
 from penstock.dialects.job.triggers import early_starts
+from penstock.dialects.literal_secrets import masked_tree
 from penstock.dialects.source import to_json
 from penstock.dialects.source_map import SourceMap
 from penstock.kernel.net import Container, Gate, Iteration, Link, Net, Node, On, Part, Region, Task
@@ -48,7 +49,8 @@ def with_digest(net: Net) -> Net:
     for node in kept["nodes"].values():
         if node["iterates"] is not None and not node["iterates"]["fails"]:
             del node["iterates"]["fails"]
-    return replace(net, digest=hashlib.sha256(msgspec.json.encode(kept, order="sorted")).hexdigest())
+    told = masked_tree(msgspec.json.decode(msgspec.json.encode(kept)))
+    return replace(net, digest=hashlib.sha256(msgspec.json.encode(told, order="sorted")).hexdigest())
 
 
 def _by_target(wires: Iterable[Wire]) -> dict[str, list[Wire]]:

@@ -10,6 +10,7 @@ from penstock.dialects.digest import as_json
 from penstock.dialects.job.compile import CompiledJob
 from penstock.dialects.job.level import ITEM
 from penstock.dialects.job.proxies import link_text, shown_ends
+from penstock.dialects.literal_secrets import masked_tree
 from penstock.kernel.errors import Bug
 from penstock.kernel.net import Container, Gate, Link, Net, Node, On, Opening, Part, Region
 from penstock.kernel.values import Json, JsonMap
@@ -72,7 +73,7 @@ def _subjob(container: Container, region: Region) -> JsonMap:
 
 def _component(compiled: CompiledJob, node: Node, leaving: list[Link], inputs: JsonMap) -> JsonMap:
     part, task = _part(node), node.tasks[0]
-    found: JsonMap = {"name": node.name, "type": task.kind, "params": dict(task.params)}
+    found: JsonMap = {"name": node.name, "type": task.kind, "params": masked_tree(task.params, "params")}
     flags: dict[str, Json] = {
         "startable": part.startable,
         "joins": list[Json](node.joins) if node.gate is Gate.BARRIER else None,

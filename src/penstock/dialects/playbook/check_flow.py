@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.dialects.playbook.drafts import StepDraft
-from penstock.dialects.playbook.guards import BOUNDARIES, DONE, FAILED, LOOP_DONE, event_names, fires
+from penstock.dialects.playbook.guards import (
+    BOUNDARIES,
+    DONE,
+    FAILED,
+    LOOP_DONE,
+    OUTCOME_ROOTS,
+    bare,
+    event_names,
+    failure_asked_for,
+    fires,
+    paths_read,
+)
 from penstock.dialects.playbook.reading import Reading, did_you_mean, listed
 from penstock.dialects.problems import Place
 from penstock.kernel.net import Edge
@@ -104,6 +115,8 @@ def _check_arcs(reading: Reading, flow: Flow, step: StepDraft) -> None:
     for edge, places in zip(step.edges, step.arc_places, strict=True):
         if edge.guard is not None:
             _check_event_names(reading, step, edge, places.guard)
+            if _warn_missed_failure(reading, edge, edge.guard, places.guard):
+                continue
         possible = [end for end in ends if fires(edge, end) is not False]
         if not possible:
             if edge.guard is not None and not any(
@@ -116,6 +129,23 @@ def _check_arcs(reading: Reading, flow: Flow, step: StepDraft) -> None:
             line = step.arc_places[above[0].index].target.line if above[0] else 0
             hint = f"the router is exclusive, and the arc on line {line} fires first; `mode: inclusive` would take both"
             reading.findings.warning("P0802", "this arc never fires: one above it always does", places.guard, hint=hint)
+
+
+def _warn_missed_failure(reading: Reading, edge: Edge, guard: str, place: Place) -> bool:
+    """A guard that looks for an error by other means than `event` is not asked when the step failed (D57)."""
+    asked = None if edge.reads_event else failure_asked_for(guard)
+    if asked is None:
+        return False
+    message = f"this arc is not considered when the step failed: it reads `{asked}`, not `event`"
+    hint = "what a task's policy let pass is all that it would see; say that the step failed"
+    expression = bare(guard)
+    tested = "event.name == 'step.failed'"
+    is_alone = asked in (f"{root}.status" for root in OUTCOME_ROOTS) and paths_read(guard) == [tuple(asked.split("."))]
+    both = (
+        tested if is_alone else f"{tested} and ({expression})" if " or " in expression else f"{tested} and {expression}"
+    )
+    reading.findings.warning("P0810", message, place, hint=hint, rewrite=f'when: "{{{{ {both} }}}}"')
+    return True
 
 
 def _check_event_names(reading: Reading, step: StepDraft, edge: Edge, place: Place) -> None:
@@ -268,5 +298,5 @@ def _always_returns(flow: Flow, name: str, circle: list[str]) -> bool:
 def _report_circle(reading: Reading, flow: Flow, circle: list[str]) -> None:
     first = min((flow.steps[name] for name in circle), key=lambda step: step.place.line)
     names = listed(name for name in flow.steps if name in circle)
-    hint = "guard an arc, so that the token can leave; `max_step_visits` ends the run otherwise"
-    reading.findings.warning("P0804", f"a token never leaves the circle of {names}", first.place, hint=hint)
+    hint = 'guard an arc, so that the token can leave: `when: "{{ ctx.rounds < 10 }}"`'
+    reading.findings.error("P0804", f"a token never leaves the circle of {names}", first.place, hint=hint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
-from penstock.dialects.expressions import declared_secrets, is_plain_true, named_part, warn_constant
+from penstock.dialects.expressions import blanks_beside, declared_secrets, is_plain_true, named_part, warn_constant
 from penstock.dialects.playbook.drafts import PlaybookDraft, Site, TaskDraft, Where
 from penstock.dialects.playbook.known_names import NAMESPACES, SEEN, Definitions, Known
 from penstock.dialects.playbook.lower import entry_of
@@ -17,6 +17,11 @@ from penstock.expr.parse import parse_condition
 from penstock.expr.rules import read_expression
 
 _OUTCOME_WORDS = ("status", "result", "error", "meta", "data")
+# What jobs and other engines call the namespaces.
+_OTHER_WORDS = {
+    "context": "ctx", "vars": "workload", "inputs": "workload", "params": "args", "global": "ctx", "globals": "ctx",
+    "iteration": "iter", "secrets": "keychain", "result": "output", "env": "workload",
+}  # fmt: skip
 _EVENT_WORDS = ("name", "result", "error", "step")
 
 
@@ -61,6 +66,9 @@ class _Check:
             uses = tuple(read_expression(parse_condition(source), guarded=False)[1])
         for use in uses:
             self._use(use, place_in_text(node, *named_part(source, use, NAMESPACES), self.text))
+        if inspection.has_blanks:
+            message, hint = blanks_beside(source)
+            self.findings.warning("P0707", message, node.place, hint=hint)
         if inspection.constant is not None:
             self._constant(node, source, inspection.constant)
 
@@ -84,7 +92,7 @@ class _Check:
             hint = f"write `workload.{root}` if that is meant; otherwise give the {hidden} another name"
             self.findings.warning("P0706", message, place, hint=hint)
         elif not use.guarded and not self.known.has(root, self.where):
-            self._unknown(root, place)
+            self._unknown(root, place, is_dotted=len(use.path) > 1)
 
     def _secret(self, use: Use, place: Place) -> None:
         if self.where is Where.KEYCHAIN:
@@ -110,16 +118,26 @@ class _Check:
             hint = "this condition has no outcome of its own: use `_prev`, or the name of the task"
         elif self.where in (Where.ADMIT, Where.ARC):
             hint += "; pass what is needed through ctx or through the arc's `args`"
-        self.findings.warning("P0703", f"`{root}` cannot be seen from {self.where.value}", place, hint=hint)
+        is_written = not self.site.is_condition and self.where is Where.ARC
+        message = f"`{root}` cannot be seen from {self.where.value}{': it is null there' if is_written else ''}"
+        self.findings.warning("P0703", message, place, hint=hint)
 
-    def _unknown(self, name: str, place: Place) -> None:
+    def _unknown(self, name: str, place: Place, *, is_dotted: bool) -> None:
         if name in self.known.tasks and self.where is Where.ARC:
             hint = "results of tasks are seen within their pipeline; use the step's name, or write to ctx"
             self.findings.warning("P0703", f"the task `{name}` cannot be seen from an arc", place, hint=hint)
             return
         label = did_you_mean(name, [*chain(*self.known.layers(self.where)), *sorted(SEEN[self.where])])
-        hint = "" if label else "a payload may bring it; otherwise give it a default in `workload`"
-        self.findings.warning("P0701", f"nothing in this document defines `{name}`", place, label=label, hint=hint)
+        meant = None if label else _OTHER_WORDS.get(name) or _OTHER_WORDS.get(closest(name, _OTHER_WORDS) or "")
+        if meant:
+            label = f"did you mean `{meant}`?"
+        hint = "" if label else "give it a default in `workload`, or write `| default(…)`"
+        message = f"nothing in this document defines `{name}`"
+        # A bare name that is like no other may come with a payload; one that is looked into, or nearly another, is a slip.
+        if (is_dotted or label) and not self.known.is_open:
+            self.findings.error("P0701", message, place, label=label, hint=hint)
+        else:
+            self.findings.warning("P0701", message, place, label=label, hint=hint)
 
     def _key(self, use: Use, place: Place) -> None:
         if len(use.path) < 2 or use.guarded:
@@ -145,4 +163,6 @@ class _Check:
         hint = "" if label else f"it has {listed(sorted(keys))}" if keys else ""
         if root == "workload" and not label:
             hint = "a payload may bring it; otherwise give it a default in `workload`"
-        self.findings.warning("P0702", f"nothing in this document {verb} `{root}.{key}`", place, label=label, hint=hint)
+        # A keychain entry is resolved before the run; one that reads nothing names no secret.
+        report = self.findings.error if self.where is Where.KEYCHAIN else self.findings.warning
+        report("P0702", f"nothing in this document {verb} `{root}.{key}`", place, label=label, hint=hint)

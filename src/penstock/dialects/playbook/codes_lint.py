@@ -22,7 +22,8 @@ NAMES = {
     "P0701": CodeDoc(
         "a name that nothing defines",
         "A bare name is looked up in args, ctx, iter, workload, and among tasks and steps. In none of them this document has it, "
-        "so it is undefined unless the payload brings it.",
+        "so it is undefined unless the payload brings it. It is an error when it is looked into (`contxt.x`) or "
+        "nearly another name.",
         "Correct the spelling, add a default to `workload`, or write `| default(…)`.",
         '- name: tell\n  kind: log\n  message: "{{ mesage_text }}"\n',
         "- name: tell\n  kind: log\n  message: \"{{ message_text | default('') }}\"\n",
@@ -64,6 +65,22 @@ NAMES = {
         '- { name: city, kind: noop, value: Bergen }\n- { name: b, kind: noop, value: "{{ city }}" }\n',
         '- { name: town, kind: noop, value: Bergen }\n- { name: b, kind: noop, value: "{{ town }}" }\n',
     ),
+    "P0708": CodeDoc(
+        "a credential that is not declared",
+        "`auth` names an entry of the keychain. One that the document does not declare is looked up, before the run, in the "
+        "keychain store and then in the environment.",
+        "Declare it in `keychain`, so that the document says what it needs.",
+        _SECRET.replace('headers: { Authorization: "Bearer {{ keychain.token }}" }', "auth: tokn"),
+        _SECRET.replace('headers: { Authorization: "Bearer {{ keychain.token }}" }', "auth: token"),
+    ),
+    "P0707": CodeDoc(
+        "blanks beside an expression",
+        "A value is the expression's own, with its type, only when nothing stands beside `{{ … }}`. With blanks it is text. "
+        "A block that begins with `|` or `>` ends with a line break.",
+        "Leave the blanks out; after `|` or `>` write a dash, which leaves the last line break out.",
+        "- name: a\n  kind: noop\n  value: |\n    {{ [1, 2] | length }}\n",
+        "- name: a\n  kind: noop\n  value: |-\n    {{ [1, 2] | length }}\n",
+    ),
 }
 
 LINT = {
@@ -90,7 +107,7 @@ LINT = {
     ),
     "P0804": CodeDoc(
         "a circle of steps that a token never leaves",
-        "Every arc that always fires leads back into the circle; only the limit on visits would end the run.",
+        "Every arc that always fires leads back into the circle, so the run could only end by the limit on visits.",
         "Guard an arc, so that the token can leave.",
         "- step: start\n  next: { arcs: [{ step: again }] }\n- step: again\n  next: { arcs: [{ step: start }] }\n",
         "- step: start\n  next: { arcs: [{ step: again }] }\n- step: again\n"
@@ -138,5 +155,13 @@ LINT = {
         "Compare `event.name` with an end that this step has.",
         "- step: start\n  next: { arcs: [{ step: end, when: \"{{ event.name == 'loop.done' }}\" }] }\n- step: end\n",
         "- step: start\n  next: { arcs: [{ step: end, when: \"{{ event.name == 'step.done' }}\" }] }\n- step: end\n",
+    ),
+    "P0810": CodeDoc(
+        "an arc for a failure that does not read `event`",
+        "An arc whose guard does not read `event` is considered when the step is done, never when it failed: going on after a "
+        "failure has to be written down. So a guard that looks for an error in `output` is not asked when there is one.",
+        "Compare `event.name` with `step.failed`.",
+        "- step: start\n  next: { arcs: [{ step: end, when: \"{{ output.status == 'error' }}\" }] }\n- step: end\n",
+        "- step: start\n  next: { arcs: [{ step: end, when: \"{{ event.name == 'step.failed' }}\" }] }\n- step: end\n",
     ),
 }

@@ -138,4 +138,23 @@ TASKS = {
         _BOOK.replace("CALL", "greet").replace("kind: noop", "kind: noop, assert: { returns: [x] }"),
         _BOOK.replace("CALL", "greet"),
     ),
+    "P0618": CodeDoc(
+        "Python that cannot be compiled",
+        "The code of a `python` task is compiled before anything runs, so that a slip in the last step does not come out after "
+        "the work of all others.",
+        "Correct the code; the place is the one in this file.",
+        "- name: a\n  kind: python\n  code: |\n    x = = 1\n",
+        "- name: a\n  kind: python\n  code: |\n    x = 1\n",
+    ),
+    "P0619": CodeDoc(
+        "a shell command with a value that is not quoted",
+        "Text for a shell is a program. A value that is inserted as it is becomes part of that program: a file called "
+        "`a; rm -rf .` would be run.",
+        "Write `{{ name | quote }}`, or give the command as a list of arguments, which no shell reads.",
+    ),
+    "P0620": CodeDoc(
+        "a URL that cannot work",
+        "Its scheme is none that the tool speaks, its port is out of range, or it names no host.",
+        "Correct the URL.",
+    ),
 }

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from penstock.dialects.literal_secrets import warn_literals
 from penstock.dialects.playbook import codes
+from penstock.dialects.playbook.check_code import check_code
 from penstock.dialects.playbook.check_flow import Flow, check_flow, check_targets
 from penstock.dialects.playbook.check_names import check_names
 from penstock.dialects.playbook.check_pipeline import check_pipeline
@@ -17,6 +19,7 @@ from penstock.dialects.playbook.lower import Pipelines, entry_of, lowered, sourc
 from penstock.dialects.playbook.reading import Reading, did_you_mean
 from penstock.dialects.playbook.shared import check_shared
 from penstock.dialects.playbook.sugar import expand
+from penstock.dialects.playbook.undeclared import declare_auth
 from penstock.dialects.playbook.workbook import Workbook, inlined, report_uncalled
 from penstock.dialects.problems import Findings, Problem
 from penstock.dialects.source import Loaded, load_file, load_text
@@ -54,6 +57,7 @@ def _compiled(loaded: Loaded, catalog: ToolCatalog, folder: Path | None, strict:
     net: Net | None = None
     places = SourceMap(loaded.file)
     if loaded.root is not None:
+        warn_literals(findings, loaded.root)
         net, places = _read(loaded, Reading(findings, catalog), folder)
     if strict:
         findings = findings.strict()
@@ -74,7 +78,7 @@ def _read(loaded: Loaded, reading: Reading, folder: Path | None) -> tuple[Net | 
     pipelines = _expanded(reading, draft, book)
     check_names(reading, draft, pipelines, loaded.text)
     if draft.steps:
-        _check_steps(reading, draft, pipelines, folder)
+        _check_steps(reading, draft, pipelines, folder, loaded.text)
     places = source_map(draft, pipelines, loaded.file)
     if reading.findings.has_errors:
         return None, places
@@ -89,7 +93,7 @@ def _expanded(reading: Reading, draft: PlaybookDraft, book: Workbook) -> Pipelin
     return pipelines
 
 
-def _check_steps(reading: Reading, draft: PlaybookDraft, pipelines: Pipelines, folder: Path | None) -> None:
+def _check_steps(reading: Reading, draft: PlaybookDraft, pipelines: Pipelines, folder: Path | None, text: str) -> None:
     entry = draft.executor.entry
     names = [step.name for step in draft.steps]
     if entry is not None and entry[0] not in names:
@@ -100,8 +104,10 @@ def _check_steps(reading: Reading, draft: PlaybookDraft, pipelines: Pipelines, f
     check_flow(reading, Flow(draft.steps, entry_of(draft)))
     for step in draft.steps:
         tasks = pipelines[step.name]
+        declare_auth(reading, draft, tasks)
         check_pipeline(reading, step, tasks)
         check_shared(reading, step, tasks, draft.executor)
         check_fanout(reading, step, tasks, draft.executor)
         for task in tasks:
             check_tool(reading, task, folder)
+            check_code(reading, task, text)

@@ -131,6 +131,7 @@ def _read_executor(reading: Reading, node: SourceNode | None) -> ExecutorDraft:
     entry_name = reading.text(entry, "`entry_step`")
     if entry is not None and entry_name is not None:
         draft.entry = entry_name, entry.place
+    draft.strict = reading.flag(spec.get("strict"), "`strict`", default=False)
     durability = spec.get("durability")
     policy = reading.mapping(spec.get("policy"), "`policy`")
     draft.fanout = read_fanout(reading, spec, policy)

@@ -162,6 +162,7 @@ class ExecutorDraft:
     loop_failure: FailureMode | None = None
     """The same as it was written, which is what the loops inside inherit: None when nothing was."""
     durability: Durability = Durability.GROUPED
+    strict: bool = False
     fanout: FanoutDraft = field(default_factory=FanoutDraft)
     entry: tuple[str, Place] | None = None
     open_inputs: bool = False

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TypeAlias
 
 from penstock.expr import nodes
 from penstock.expr.errors import ExpressionError
 from penstock.expr.parse import parse_condition
+from penstock.expr.rules import read_expression
 from penstock.kernel.net import Edge
 from penstock.kernel.values import Condition
 
@@ -20,6 +22,12 @@ LOOP_DONE = "loop.done"
 BOUNDARIES = (DONE, FAILED, LOOP_DONE)
 
 _EVENT_NAME = ("event", ("name",))
+OUTCOME_ROOTS = ("output", "outcome")
+# A status, and what it can be when the step did not fail.
+_STATUS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("output", "status"): ("ok",), ("outcome", "status"): ("ok",), ("fanin", "status"): ("complete", "partial"),
+}  # fmt: skip
+Known: TypeAlias = "dict[tuple[str, tuple[str | int, ...]], str]"
 
 
 def constant(condition: Condition | None) -> bool | None:
@@ -33,12 +41,45 @@ def verdict(condition: Condition, event: str | None) -> bool | None:
         tree = parse_condition(condition)
     except ExpressionError:
         return None
-    return _truth(tree, event)
+    return _truth(tree, {} if event is None else {_EVENT_NAME: event})
 
 
 def fires(edge: Edge, event: str) -> bool | None:
-    """Does the arc fire when the step ends like this? Without a guard, on every end but a failure (D49)."""
-    return event != FAILED if edge.guard is None else verdict(edge.guard, event)
+    """Does the arc fire when the step ends like this? It leaves a failure alone unless its guard reads `event` (D49, D57)."""
+    if event == FAILED and not edge.reads_event:
+        return False
+    return True if edge.guard is None else verdict(edge.guard, event)
+
+
+def reads_event(condition: Condition) -> bool:
+    return any(path[0] == "event" for path in paths_read(condition))
+
+
+def paths_read(condition: Condition) -> list[tuple[str, ...]]:
+    """Every variable that a condition reads; none when it cannot be read itself."""
+    try:
+        return [use.path for use in read_expression(parse_condition(condition), guarded=True)[1]]
+    except ExpressionError:
+        return []
+
+
+def failure_asked_for(condition: Condition) -> str | None:
+    """The variable by which a condition looks for a failure: an outcome's error, or a status that is not the good one."""
+    for path in paths_read(condition):
+        if path[0] in OUTCOME_ROOTS and path[1:2] == ("error",):
+            return ".".join(path[:2])
+    for (root, key), good in _STATUS.items():
+        if (root, key) in paths_read(condition):
+            tree = parse_condition(condition)
+            if all(_truth(tree, {(root, (key,)): status}) is False for status in good):
+                return f"{root}.{key}"
+    return None
+
+
+def bare(condition: Condition) -> str:
+    """The expression of a condition, without its braces."""
+    tree = parse_condition(condition)
+    return " ".join(condition[tree.start : tree.end].split())
 
 
 def event_names(condition: Condition) -> Iterator[tuple[str, int, int]]:
@@ -65,20 +106,20 @@ def _texts(node: nodes.Expr) -> Iterator[tuple[str, int, int]]:
             yield from _texts(item)
 
 
-def _truth(node: nodes.Expr, event: str | None) -> bool | None:
+def _truth(node: nodes.Expr, known: Known) -> bool | None:
     match node:
         case nodes.Const():
             return bool(node.value)
         case nodes.Unary(operator="not"):
-            inner = _truth(node.operand, event)
+            inner = _truth(node.operand, known)
             return None if inner is None else not inner
         case nodes.Chain(operator="and"):
-            return _all([_truth(operand, event) for operand in node.operands])
+            return _all([_truth(operand, known) for operand in node.operands])
         case nodes.Chain(operator="or"):
-            inverse = _all([_negated(_truth(operand, event)) for operand in node.operands])
+            inverse = _all([_negated(_truth(operand, known)) for operand in node.operands])
             return _negated(inverse)
         case nodes.Compare(rest=((operator, right),)):
-            return _compared(_known(node.first, event), operator, _known(right, event))
+            return _compared(_known(node.first, known), operator, _known(right, known))
     return None
 
 
@@ -99,13 +140,14 @@ class _Unknown:
 _UNKNOWN = _Unknown()
 
 
-def _known(node: nodes.Expr, event: str | None) -> object:
+def _known(node: nodes.Expr, known: Known) -> object:
     if isinstance(node, nodes.Const):
         return node.value
-    if event is not None and nodes.path_of(node) == _EVENT_NAME:
-        return event
+    path = nodes.path_of(node)
+    if path is not None and path in known:
+        return known[path]
     if isinstance(node, nodes.ListOf):
-        items = [_known(item, event) for item in node.items]
+        items = [_known(item, known) for item in node.items]
         return _UNKNOWN if any(item is _UNKNOWN for item in items) else items
     return _UNKNOWN
 

@@ -30,7 +30,7 @@ SEEN: dict[Where, frozenset[str]] = {
     Where.CHECK: frozenset(_PIPELINE),
     Where.ON_OK: frozenset((*_PIPELINE, *_OUTCOME)),
     Where.ON_DONE: frozenset((*_PIPELINE, *_OUTCOME)),
-    Where.ARC: frozenset((*_SERVER, "fanin")),
+    Where.ARC: frozenset((*_SERVER, "fanin", "output")),
 }
 NAMESPACES = frozenset(name for names in SEEN.values() for name in names)
 _INSIDE_PIPELINE = (Where.PARAM, Where.POLICY, Where.CHECK, Where.ON_OK, Where.ON_DONE)
@@ -51,6 +51,8 @@ class Known:
     steps: frozenset[str] = frozenset()
     keychain: frozenset[str] = frozenset()
     is_loop: bool = False
+    is_open: bool = False
+    """The task's args are one template, which may bring any name."""
 
     def layers(self, where: Where) -> list[Collection[str]]:
         """What a bare name falls through, seen from there."""
@@ -144,7 +146,7 @@ class Definitions:
         if args is None:
             return known
         if args.node.kind != "mapping":
-            return replace(known, args=None)
+            return replace(known, args=None, is_open=True)
         return replace(known, own_args=frozenset(args.node.entries))
 
     def _iter(self, step: StepDraft, tasks: list[TaskDraft]) -> Iterator[str]:

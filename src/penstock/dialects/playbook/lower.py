@@ -34,6 +34,7 @@ def lowered(draft: PlaybookDraft, pipelines: Pipelines, entry: str, describe: De
             limits=executor.limits,
             failure=executor.failure,
             durability=executor.durability,
+            strict=executor.strict,
             executor=executor.document,
             metadata=draft.metadata,
             open_inputs=executor.open_inputs,

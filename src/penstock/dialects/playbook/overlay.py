@@ -26,7 +26,7 @@ def effective(*layers: JsonMap) -> JsonMap:
 
 
 # Words of a spec that are the engine's and say nothing to a tool.
-_ENGINE_WORDS = ("loop_mode", "fanout", "reducers", "shared", "concurrency", "inputs")
+_ENGINE_WORDS = ("strict", "loop_mode", "fanout", "reducers", "shared", "concurrency", "inputs")
 
 
 def without_engine_words(spec: JsonMap) -> JsonMap:

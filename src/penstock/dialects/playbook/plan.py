@@ -5,6 +5,7 @@ Tasks are in the canonical form with their effective spec, labels made by sugar 
 
 from __future__ import annotations
 
+from penstock.dialects.literal_secrets import masked_tree
 from penstock.kernel.net import (
     AdmitRule,
     Backoff,
@@ -31,11 +32,12 @@ def plan(net: Net) -> JsonMap:
         "entry": net.entry,
         "failure": net.failure.value,
         "durability": net.durability.value,
+        "strict": net.strict,
         "limits": _limits(net.limits),
         "workload": net.workload,
         # A static entry holds the secret itself, so nothing but name and kind is shown.
         "keychain": [{"name": entry.get("name"), "kind": entry.get("kind")} for entry in net.keychain],
-        "steps": [_step(node) for node in net.nodes.values()],
+        "steps": masked_tree([_step(node) for node in net.nodes.values()]),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.dialects.playbook.drafts import ArcPlaces, Site, StepDraft, Where
+from penstock.dialects.playbook.guards import reads_event
 from penstock.dialects.playbook.overlay import merged
 from penstock.dialects.playbook.policy import refuse_control
 from penstock.dialects.playbook.reading import Reading
@@ -64,5 +65,6 @@ def _read_arc(reading: Reading, node: SourceNode, step: StepDraft) -> None:
     writes, more = read_arc_set(reading, node.get("set"), step.sites)
     if name is None or target is None:
         return
-    step.edges.append(Edge(len(step.edges), name, guard, merged(args, more), writes))
+    takes_failure = guard is not None and reads_event(guard)
+    step.edges.append(Edge(len(step.edges), name, guard, merged(args, more), writes, takes_failure))
     step.arc_places.append(ArcPlaces(target.place, guard_node.place if guard_node is not None else node.place))

@@ -81,6 +81,10 @@ EXECUTOR = {
             ),
             "reducers": Word("The same as `fanout.reducers`.", REDUCERS),
             "shared": Word("The same as `fanout.shared`.", BOOLEAN),
+            "strict": Word(
+                "An undefined value written by `set`, `set_ctx`, `set_iter` or an arc's `args` is an error instead of null.",
+                {**BOOLEAN, "default": False},
+            ),
             "pool": Word("The worker pool that the playbook's work goes to.", POOL),
             "inputs": Word(
                 "Whether a run may be given inputs that the playbook neither declares nor reads.",

@@ -128,10 +128,10 @@ STEP = {
     ),
     "arc": Scope(
         "arc",
-        "One way on. Without `when` it fires on every end but a failure.",
+        "One way on. It is considered when the step is done; when the step failed, only if its `when` reads `event`.",
         {
             "step": Word("The step the token goes to.", TEXT, required=True),
-            "when": Word("Sees event, ctx, workload, args and steps by name.", CONDITION),
+            "when": Word("Sees event, output, ctx, workload, args and steps by name.", CONDITION),
             "args": Word("What the token carries; the next step reads it as `args`.", MAPPING),
             "set": Word("`ctx.x: value` writes ctx; other keys are args.", WRITES),
             "desc": Word("What the arc is for.", TEXT),

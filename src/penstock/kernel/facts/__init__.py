@@ -23,7 +23,7 @@ from penstock.kernel.facts.components import (
     SubjobStarted,
 )
 from penstock.kernel.facts.executions import (
-    JOB_RULES,
+    RULES,
     CancelAsked,
     ExecutionEnded,
     ExecutionInterrupted,
@@ -60,7 +60,7 @@ from penstock.kernel.places import LogicalClock
 __all__ = [
     "CLASSES",
     "FIXED_TYPES",
-    "JOB_RULES",
+    "RULES",
     "WORKER_TYPES",
     "ArcEnqueued",
     "ArcsSelected",

@@ -8,8 +8,10 @@ from typing import Literal
 from penstock.kernel.frozen import frozen
 from penstock.kernel.values import Json
 
-JOB_RULES = 1
-"""1: what handles a failed iteration leaves its globals behind (D60); a joblet's subjob_error does not mend the joblet (D64)."""
+RULES = 2
+"""Of runs that begin now. Logs of release 0.1.0 do not say theirs, and are resumed and replayed by revision 1, in which a guard
+over data alone took a failure as well (D57), the globals of what handles a failed iteration were lost (D60), and a joblet's
+subjob_error mended the joblet (D64)."""
 
 
 @frozen
@@ -26,13 +28,13 @@ class ExecutionStarted:
     resumed: bool = False
     """A job goes on after a stop: a new start, which keeps the sub-jobs in `kept` as they are (D30)."""
     kept: list[str] = field(default_factory=list)
+    """Also of a job that `continues` another, in which they ended: by the names they have here."""
     lost: str | None = None
     """Only this sub-job starts over: whoever held it was lost. Nobody stopped the job."""
-    """Also of a job that `continues` another, in which they ended: by the names they have here."""
     kept_components: list[str] = field(default_factory=list)
     """Of sub-jobs that start over only because iterations in them failed: the components that stay as they are (D60)."""
-    rules: int = 0
-    """The release of the rules that a job is decided by, so that an older log is resumed and replayed as it began."""
+    rules: int = 1
+    """The revision of the language's rules that the run is decided by, from its first event to its last; see `RULES`."""
     state: Json = None
     """What the document had kept from earlier runs; None when it keeps nothing."""
 

@@ -32,7 +32,7 @@ from penstock.kernel.places import Place
 __all__ = ["FlowIndex", "continue_in", "evolve", "open_root", "restart"]
 
 
-def open_root(index: FlowIndex, place: Place, rules: int = 0) -> ContainerState:
+def open_root(index: FlowIndex, place: Place, rules: int = 1) -> ContainerState:
     container = ContainerState(place.id, place.id, place, rules=rules)
     index.containers[place.id] = container
     return container

@@ -125,7 +125,7 @@ def close_iteration(index: FlowIndex, container: ContainerState) -> None:
             iterator.mishandled[container.index] = container
         if iterator.first_failed is None or container.index < iterator.first_failed:
             iterator.first_failed, iterator.first_error = container.index, container.error
-        is_told = container.body == ERROR and rules_of(container) >= 1
+        is_told = container.body == ERROR and rules_of(container) >= 2
         gather(iterator, container.index, writes_of_handlers(container) if is_told else {})
     forget(index, container, is_over=container.status == OK)
 

@@ -250,7 +250,7 @@ def with_component(component: ComponentState) -> JsonMap:
 def failures(scene: Scene) -> list[RegionState]:
     """The sub-jobs of a scope that ended in ERROR and whose subjob_error led to no handler that ended OK (D37). In a joblet that
     link is confined to its inside, and does not keep the call from failing (D64)."""
-    is_confined = _is_joblet(scene) and rules_of(scene.state) >= 1
+    is_confined = _is_joblet(scene) and rules_of(scene.state) >= 2
     return [
         state
         for region in scene.spec.regions

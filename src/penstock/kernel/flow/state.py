@@ -107,8 +107,8 @@ class ContainerState:
     fired: set[int] = field(default_factory=set)
     """In an iteration: the links that its end has fired, by index."""
     error: Json = None
-    rules: int = 0
-    """Of a job: the release of the rules that it is decided by (`rules_of`)."""
+    rules: int = 1
+    """Of a job: the revision of the rules that it is decided by (`rules_of`)."""
     kept_iterators: dict[str, IteratorState] = field(default_factory=dict)
     """Scope id of an iterator -> what a resume keeps of its earlier run."""
     kept_insides: dict[str, ContainerState] = field(default_factory=dict)
@@ -174,7 +174,7 @@ KEPT_WRITES = 100_000
 
 
 def rules_of(container: ContainerState) -> int:
-    """The release of the rules that the job around a scope is decided by."""
+    """The revision of the rules that the job around a scope is decided by."""
     while container.opener is not None:
         container = container.opener.region.container
     return container.rules

@@ -36,6 +36,8 @@ def verdict(edge: Edge, node: Node, run: StepRun, saw: Saw) -> str:
         return f"not looked at: arc {min(selected.arcs) + 1} fired first, and the arcs are exclusive"
     if edge.guard is None:
         return "an arc without `when` does not take a failure"
+    if run.status == "failed" and not edge.reads_event:
+        return f"not considered: the step failed, and {condition(edge.guard)} does not read `event`"
     return f"{condition(edge.guard)} was false{because(saw, (run.id, 'arc', edge.index))}"
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from penstock.expr.check import inspect
 from penstock.expr.scope import MISSING, Missing
-from penstock.expr.visible import Visible
+from penstock.expr.visible import OutcomeView, Visible
 from penstock.kernel.evolve import Execution, evolve
 from penstock.kernel.facts import RunEnded, boundary
 from penstock.kernel.fanin import seen_by_arcs
 from penstock.kernel.net import Node
 from penstock.kernel.places import run_place
-from penstock.kernel.state import ExecutionState, RunState
+from penstock.kernel.state import ExecutionState, RunState, last_outcome
 from penstock.kernel.values import JsonMap
 from penstock.ports.log import Entry
 from penstock.ports.results import Load
@@ -60,6 +60,7 @@ def _note(saw: Saw, state: ExecutionState, run: StepRun, node: Node) -> None:
     ended = state.ending.get(run.id)
     if ended is not None and ended.ended is not None:
         scope = _visible(state, _event(ended, ended.ended), ended.args)
+        scope.fixed["output"] = OutcomeView(ended.outcome or last_outcome(ended, ended.ended))
         if node.fan is not None:
             scope.fixed["fanin"] = seen_by_arcs(ended, ended.ended, "")
         for edge in node.edges:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from penstock.kernel.values import JsonMap
 from penstock.tools.addresses import OPEN, Addresses
 from penstock.tools.base import Call, ToolFailure
-from penstock.tools.network import address_refused, allowed_addresses
+from penstock.tools.network import address_refused, allowed_addresses, connect_words
 from penstock.tools.sql.connection import Address, connect_timeout
 from penstock.tools.sql.failures import Place, failure, scrubbed
 
@@ -94,6 +94,8 @@ def connect(login: Login) -> Connection[Any]:
         return connection
     except (pymysql.MySQLError, OSError) as error:
         number, words = _said(error)
+        if "refused" in words:
+            words = connect_words(error, str(login.arguments.get("host")), login.arguments.get("port"))
         words = scrubbed(words, [login.arguments.get("password")])
         kind, retryable = _KINDS.get(number, ("connect", True))
         helpers = {"mysql": _helper(number)}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from typing import TYPE_CHECKING
 
 from penstock.kernel.values import JsonMap
 from penstock.tools.base import ToolFailure
+from penstock.tools.network import connect_words
 from penstock.tools.sql.failures import Place, failure, scrubbed
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ def failure_of(error: psycopg.Error, place: Place | None, *, connection_lost: bo
 
 # Of a connection text that it cannot read, libpq quotes the part it stumbled over: perhaps a piece of the password.
 _UNREADABLE = re.compile(r"invalid (integer|port|percent|URI|connection|sslmode)|connection option|missing \"=\"")
+_REFUSED = re.compile(r'server at "(?P<host>[^"]+)"(?: \([^)]*\))?, port (?P<port>\d+) failed: Connection refused')
 NOT_UNDERSTOOD = (
     "the connection to PostgreSQL is not described in a way it understands; "
     "hint: in a URL, write `@`, `:`, `/` and `%` of a user name or password as `%40`, `%3A`, `%2F`, `%25`"
@@ -96,5 +99,8 @@ def connect_failure(error: psycopg.Error, secrets: list[str | None]) -> ToolFail
     words = scrubbed(" ".join(str(error).split()), secrets)
     state = error.sqlstate or next((state for pattern, state in _CONNECT_WORDS if pattern.search(words)), "08001")
     helpers: dict[str, JsonMap] = {"pg": {"code": state, "sqlstate": state}}
+    # libpq says it of each address that it tried, with a question of its own behind each.
+    if (refused := _REFUSED.search(words)) is not None:
+        words = connect_words(ConnectionRefusedError(errno.ECONNREFUSED, ""), refused["host"], refused["port"])
     message = f"no connection to PostgreSQL: {words}"
     return ToolFailure(kind_of(state), message, retryable=is_retryable(state), helpers=helpers)

@@ -1,0 +1,221 @@
+"""Secrets that an author wrote into the parameters of a tool or a component: a password, a token, a URL that has one in it.
+
+They work, are warned of, and are never stored: `masked_literals` blanks them in the text that is kept, line by line, and
+`restored_text` reads them again from the file the document came from.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from penstock.dialects.problems import Findings
+from penstock.dialects.source import SourceNode, load_text
+from penstock.kernel.values import Json
+
+MASK = "***"
+Path: TypeAlias = "tuple[str | int, ...]"
+
+_KEYS = frozenset({
+    "password", "passwd", "passphrase", "secret", "client_secret", "secret_key", "secret_access_key", "private_key", "token",
+    "access_token", "refresh_token", "auth_token", "bearer_token", "api_key", "apikey", "x_api_key", "x_auth_token",
+    "authorization", "proxy_authorization",
+})  # fmt: skip
+# Where such a key means what it says. Elsewhere, as in a mapping of columns, it may be the name of anything.
+_GROUPS = frozenset({
+    "params", "connection", "auth", "headers", "query", "credentials", "login", "env", "body", "json", "data", "form", "proxy",
+    "source", "target", "from", "to", "server",
+})  # fmt: skip
+_SECTIONS = ("workflow", "workbook", "components")
+_NOT_PARAMETERS = frozenset({"next", "set", "set_ctx", "set_iter", "append_ctx", "set_shared", "policy", "loop"})
+_CONNECTIONS = frozenset({"url", "dsn", "uri", "connection", "conninfo", "connection_string", "database_url"})
+_IN_URL = re.compile(r"(?P<head>[A-Za-z][\w+.-]*://[^\s/@:'\"{}]*:)(?P<secret>[^\s/@'\"{}]+)(?=@)")
+_IN_QUERY = re.compile(
+    r"(?P<head>[?&](?:access_token|auth_token|token|api_?key|password|passwd|secret|client_secret|signature|sig)=)"
+    r"(?P<secret>[^&\s#'\"{}]+)",
+    re.IGNORECASE,
+)
+_IN_DSN = re.compile(r"(?P<head>\b(?:password|pwd)\s*=\s*)(?P<secret>[^\s;'\"{}&]+)", re.IGNORECASE)
+_HINTS = re.compile(r"pass|secret|token|api.?key|private.?key|authorization|://[^\s/]*:[^\s/]*@|pwd|sig", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    path: Path
+    node: SourceNode
+    key: str
+    """The parameter it stands in."""
+    is_whole: bool
+    """The value is nothing but the secret; otherwise the secret is a part of it."""
+    secrets: tuple[str, ...]
+
+
+def literals_in(root: SourceNode) -> Iterator[Literal]:
+    for section in _SECTIONS:
+        node = root.get(section)
+        if node is not None:
+            yield from _within((section,), node, "", is_group=False)
+
+
+def _within(path: Path, node: SourceNode, name: str, *, is_group: bool) -> Iterator[Literal]:
+    if node.kind == "sequence":
+        for index, item in enumerate(node.items):
+            yield from _within((*path, index), item, name, is_group=is_group)
+        return
+    if node.kind == "scalar":
+        yield from _scalar(path, node, name, is_group)
+        return
+    holds = name in _GROUPS or "kind" in node.entries
+    for key, inner in node.entries.items():
+        if key not in _NOT_PARAMETERS:
+            yield from _within((*path, key), inner, key, is_group=holds)
+
+
+def _scalar(path: Path, node: SourceNode, key: str, is_group: bool) -> Iterator[Literal]:
+    value = node.value
+    if is_group and is_secret_key(key) and _is_literal(value):
+        text = str(value)
+        scheme, _, rest = text.partition(" ")
+        told = rest if scheme.casefold() in ("bearer", "basic", "token") and rest else text
+        yield Literal(path, node, key, True, (text, told))
+    elif isinstance(value, str):
+        found = [match for pattern in _patterns(key) for match in pattern.finditer(value) if match["secret"] != MASK]
+        if found:
+            yield Literal(path, node, key, False, tuple(match["secret"] for match in found))
+
+
+def is_secret_key(key: str) -> bool:
+    return key.casefold().replace("-", "_") in _KEYS
+
+
+def _is_literal(value: Json) -> bool:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return False
+    text = str(value)
+    return bool(text.strip()) and "{{" not in text and text != MASK
+
+
+def _patterns(key: str) -> tuple[re.Pattern[str], ...]:
+    return (_IN_URL, _IN_QUERY, _IN_DSN) if key in _CONNECTIONS else (_IN_URL, _IN_QUERY)
+
+
+def masked_value(key: str, value: str) -> str:
+    """The text of a parameter without the secrets inside it."""
+    for pattern in _patterns(key):
+        value = pattern.sub(lambda match: f"{match['head']}{MASK}", value)
+    return value
+
+
+def warn_literals(findings: Findings, root: SourceNode) -> None:
+    for literal in literals_in(root):
+        what = f"`{literal.key}` is written" if literal.is_whole else f"a secret inside `{literal.key}` is written"
+        hint = (
+            "declare it in `keychain` and write `{{ keychain.name }}`; this one is blanked in what is stored and shown"
+        )
+        findings.warning("Y0210", f"{what} in the document itself", literal.node.place, hint=hint)
+
+
+def literal_secrets(text: str) -> list[str]:
+    """The secrets themselves, so that they can be hidden in all that is shown."""
+    root = load_text(text).root if _HINTS.search(text) else None
+    return [secret for literal in literals_in(root) for secret in literal.secrets] if root is not None else []
+
+
+def masked_literals(text: str) -> str:
+    root = load_text(text).root if _HINTS.search(text) else None
+    if root is None:
+        return text
+    lines = text.splitlines(keepends=True)
+    for literal in literals_in(root):
+        if literal.is_whole or not _mask_inside(lines, literal):
+            blank(lines, literal.node)
+    return "".join(lines)
+
+
+def _mask_inside(lines: list[str], literal: Literal) -> bool:
+    """Blank the secret where it stands in its lines; False when it is spelt otherwise there, such as with escapes."""
+    first, last = literal.node.place.line - 1, max(literal.node.end_line, literal.node.place.line) - 1
+    told = [masked_value(literal.key, line) for line in lines[first : last + 1]]
+    if any(secret in line for secret in literal.secrets for line in told) or told == lines[first : last + 1]:
+        return False
+    lines[first : last + 1] = told
+    return True
+
+
+def blank(lines: list[str], node: SourceNode) -> None:
+    """Replace a scalar by the mask; of one that takes several lines the others are emptied, so that no line moves."""
+    first, last = node.place.line - 1, max(node.end_line, node.place.line) - 1
+    line = lines[first]
+    is_short = first == last and not node.style.startswith(("|", ">"))
+    rest = line[node.place.end_column - 1 :] if is_short else "\n"
+    lines[first] = f"{line[: node.place.column - 1]}'{MASK}'{rest}"
+    for number in range(first + 1, min(last + 1, len(lines))):
+        lines[number] = "\n"
+
+
+def masked_tree(value: Json, key: str = "", *, is_group: bool = False) -> Json:
+    """The same for what a document was compiled to: a digest has no part of a secret in it."""
+    if isinstance(value, dict):
+        holds = key in _GROUPS or "kind" in value
+        return {name: masked_tree(inner, name, is_group=holds) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [masked_tree(inner, key, is_group=is_group) for inner in value]
+    if is_group and is_secret_key(key) and _is_literal(value):
+        return MASK
+    return masked_value(key, value) if isinstance(value, str) else value
+
+
+def restored_text(kept: str, written: str | None) -> tuple[str, list[str]]:
+    """The document as it was before it was kept, with what `written`, the file it came from, says in the masked places; and the
+    parameters that the file does not have any more."""
+    if MASK not in kept:
+        return kept, []
+    if written is not None and masked_literals(written) == kept:
+        return written, []
+    root = load_text(kept).root
+    there = load_text(written).root if written is not None else None
+    lines = kept.splitlines(keepends=True)
+    missing: list[str] = []
+    for path, node, key in _masked_nodes((), root, "") if root is not None else ():
+        again = _at(there, path)
+        if again is None or again.kind != "scalar" or MASK in str(again.value):
+            missing.append(key)
+            continue
+        line, text = lines[node.place.line - 1], json.dumps(again.value, ensure_ascii=False)
+        lines[node.place.line - 1] = f"{line[: node.place.column - 1]}{text}{line[node.place.end_column - 1 :]}"
+    return "".join(lines), missing
+
+
+def _masked_nodes(path: Path, node: SourceNode, key: str) -> Iterator[tuple[Path, SourceNode, str]]:
+    for index, item in enumerate(node.items):
+        yield from _masked_nodes((*path, index), item, key)
+    for name, inner in node.entries.items():
+        if path or name in _SECTIONS:
+            yield from _masked_nodes((*path, name), inner, name)
+    if (
+        node.kind == "scalar"
+        and isinstance(node.value, str)
+        and MASK in node.value
+        and node.end_line <= node.place.line
+    ):
+        is_part = masked_value(key, node.value) == node.value and node.value != MASK
+        if node.value == MASK or (is_part and _was_masked(node.value)):
+            yield path, node, key
+
+
+def _was_masked(value: str) -> bool:
+    return (
+        re.search(r"://[^\s/@:]*:\*\*\*@|[?&\s;][\w-]+\s*=\s*\*\*\*|^(?i:password|pwd)\s*=\s*\*\*\*", value) is not None
+    )
+
+
+def _at(root: SourceNode | None, path: Path) -> SourceNode | None:
+    node = root
+    for step in path:
+        if node is None:
+            return None
+        node = node.get(step) if isinstance(step, str) else next(iter(node.items[step : step + 1]), None)
+    return node
