@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.adapters.folders import full_disk
-from penstock.ports.log import Entry, EventLog, Status
+from penstock.ports.log import Entry, EventLog
 
 
 class PassingLog:
@@ -18,8 +18,8 @@ class PassingLog:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._log, name)
 
-    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], status: Status | None = None) -> int:
-        return self._log.append(execution_id, epoch, entries, status)
+    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], *more: Any) -> int:
+        return self._log.append(execution_id, epoch, entries, *more)
 
     async def durable(self, ticket: int) -> None:
         await self._log.durable(ticket)
@@ -34,8 +34,8 @@ class EndingLog(PassingLog):
         self._end = end
         self._reaches: dict[int, int] = {}
 
-    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], status: Status | None = None) -> int:
-        ticket = super().append(execution_id, epoch, entries, status)
+    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], *more: Any) -> int:
+        ticket = super().append(execution_id, epoch, entries, *more)
         if entries:
             self._reaches[ticket] = entries[-1].seq
         return ticket
@@ -54,9 +54,9 @@ class FullLog(PassingLog):
         self._room = room
         self._is_full = False
 
-    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], status: Status | None = None) -> int:
+    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], *more: Any) -> int:
         self._is_full = self._is_full or bool(entries and entries[-1].seq > self._room)
-        return 0 if self._is_full else super().append(execution_id, epoch, entries, status)
+        return 0 if self._is_full else super().append(execution_id, epoch, entries, *more)
 
     async def durable(self, ticket: int) -> None:
         if self._is_full:
@@ -75,10 +75,10 @@ class BoundaryLog(PassingLog):
         super().__init__(log)
         self.boundaries: set[int] = set()
 
-    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], status: Status | None = None) -> int:
+    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], *more: Any) -> int:
         for entry in entries:
             if entry.source == "worker":
                 self.boundaries.add(entry.seq - 1)
         if entries:
             self.boundaries.add(entries[-1].seq)
-        return super().append(execution_id, epoch, entries, status)
+        return super().append(execution_id, epoch, entries, *more)

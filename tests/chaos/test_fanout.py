@@ -73,7 +73,7 @@ class ShardLog(PassingLog):
         self.boundaries: set[int] = set()
         self._before = ""
 
-    def append(self, execution_id: str, epoch: int, entries: Any, status: Any = None) -> int:
+    def append(self, execution_id: str, epoch: int, entries: Any, *more: Any) -> int:
         for entry in entries:
             is_report = entry.type in REPORTS
             is_of_fanin = is_report and b'"at_fanin":true' in entry.payload
@@ -85,7 +85,7 @@ class ShardLog(PassingLog):
             self._before = kind
         if entries:
             self.boundaries.add(entries[-1].seq)
-        return super().append(execution_id, epoch, entries, status)
+        return super().append(execution_id, epoch, entries, *more)
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.app import Embedded
-from penstock.ports.log import Entry, Status
+from penstock.ports.log import Entry
 from penstock.projections.canonical import canonical
 from penstock.server.documents import Documents
 from tests.chaos.engines import RUN, Deed, Told, _driven
@@ -28,14 +28,14 @@ class DecisionLog(PassingLog):
         self.boundaries: set[int] = set()
         self.appended: set[int] = set()
 
-    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], status: Status | None = None) -> int:
+    def append(self, execution_id: str, epoch: int, entries: Sequence[Entry], *more: Any) -> int:
         for entry in entries:
             if entry.type in ("component.ok", "component.error") and entry.scope not in self._openers:
                 self.boundaries.add(entry.seq - 1)
         if entries:
             self.boundaries.add(entries[-1].seq)
             self.appended.add(entries[-1].seq)
-        return super().append(execution_id, epoch, entries, status)
+        return super().append(execution_id, epoch, entries, *more)
 
 
 async def started(

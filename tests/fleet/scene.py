@@ -12,9 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from penstock.cli.documents import Library
-from penstock.cli.sending import Sent
-
 from penstock import fleet
 from penstock.adapters.memory_blobs import MemoryBlobs
 from penstock.adapters.memory_dispatch import MemoryDispatch, MemoryIntake
@@ -22,8 +19,10 @@ from penstock.adapters.memory_dispatch_hall import MemoryHall
 from penstock.adapters.memory_log import MemoryLog, MemoryStore
 from penstock.adapters.memory_partitions import MemoryPartitions, MemoryPartitionStore
 from penstock.kernel.values import JsonMap
+from penstock.library import Library
 from penstock.ports.log import Entry, Header
 from penstock.projections.canonical import canonical
+from penstock.remote.sending import Sent
 from penstock.replaying import replay
 from penstock.server.documents import Pinned
 from penstock.server.hosting import Submission
