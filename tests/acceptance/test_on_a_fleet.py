@@ -47,6 +47,7 @@ CASES = [
     Case("fork-join", "fork-join.yaml"),
     Case("fork-join", "fork-join.yaml", ("visits=nowhere.csv",)),
     Case("hello", "hello.yaml"),
+    Case("incremental", "incremental.yaml"),
     Case("isolation", "isolation.yaml"),
     Case("joblets", "joblets.yaml"),
     Case("join", "join.yaml"),

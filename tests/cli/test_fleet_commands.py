@@ -291,10 +291,11 @@ def test_tasks_of_a_server_reach_what_the_operator_opened(
         assert process("run", file, "--json").json["status"] == "completed"  # Embedded, one's own machine is open.
 
 
-def test_an_address_that_is_none_is_refused_before_anything_starts() -> None:
+def test_an_address_that_is_none_is_refused_before_anything_starts(folder: Path) -> None:
     for words in (["serve"], ["up"], ["worker", "--database", "postgresql:///x"]):
-        said = process(*words, "--store", "home", "--allow-address", "10.0.0.300")
+        said = process(*words, "--store", str(folder / "home"), "--allow-address", "10.0.0.300")
         assert said.code == 2
+        assert not (folder / "home" / "postgres").exists()
         assert "neither a network nor a host" in said.err
 
 

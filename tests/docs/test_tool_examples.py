@@ -28,7 +28,8 @@ def test_the_example_of_a_tool_is_valid_and_uses_it(kind: str) -> None:
     compiled = compile_text(
         in_a_playbook(example.replace("- name: fetch\n", "- name: fetched\n")), "e.yaml", Registry()
     )
-    assert compiled.problems == ()
+    # A snippet of tasks has no place to declare what `auth` names.
+    assert [one for one in compiled.problems if one.code != "P0708"] == []
     assert compiled.net is not None
     assert kind in {task.kind for task in compiled.net.nodes["start"].tasks[1:]}
 

@@ -72,7 +72,7 @@ class Fleet:
         skew_s: float = 0.0,
         point: Point | None = None,
     ) -> Process:
-        options = ["--slots", str(slots), "--pool", pool, "--grace", f"{grace_s:g}"]
+        options = ["--slots", str(slots), "--pool", pool, "--grace", f"{grace_s:g}", "--allow-address", "loopback"]
         self._arguments[name] = ["worker", "--name", name, *options, *self._common(name)]
         self.workers[name] = self._start(name, skew_s, point)
         return self.workers[name]

@@ -184,5 +184,6 @@ def test_a_run_that_was_begun_before_guards_left_failures_alone_is_replayed_as_i
     payload: Any = decode(entries[0].payload)
     assert payload.pop("rules") == 1
     entries[0] = entries[0]._replace(payload=encode(payload))
+    home.store.executions["run-1"].checksums.clear()  # As if it had been written so.
     assert [entry.type for entry in entries][-1] == "playbook.completed"
     assert virtually(home.open, lambda engine: engine.replay("run-1")) is None

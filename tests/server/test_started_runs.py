@@ -12,7 +12,7 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.control import Hook, Schedule
 from penstock.ports.results import decode
 from penstock.server.catalog import CatalogDocuments
-from penstock.server.hooks import key_of, payload_of, sign, verify
+from penstock.server.hooks import Recent, key_of, payload_of, sign, verify
 from penstock.server.hosting import Submission
 from penstock.server.schedules import Scheduler, keep_schedule
 from penstock.server.slots import iso, upcoming
@@ -116,10 +116,11 @@ def test_a_request_that_is_repeated_is_one_run_which_sees_it(tmp_path: Path) -> 
             "Content-Type": "application/json",
             "X-Penstock-Signature": sign("0123456789abcdef", body, scene.clock.now()),
         }
-        made = set()
+        made, recent = set(), Recent()
         for _ in range(3):
             verify(hook, headers, body, scene.clock.now())
-            payload, key = payload_of(hook, headers, body), key_of(hook, headers, body)
+            payload = payload_of(hook, headers, body)
+            key = key_of(hook, headers, body, scene.clock.now(), recent)
             made.add(await starting.submit(hook.path, hook.version, payload, None, key, None))
             await asyncio.sleep(30)
         await starting.stop()

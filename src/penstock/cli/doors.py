@@ -16,17 +16,18 @@ if TYPE_CHECKING:
     from penstock.fleet_stores import Places
 
 
-def door_of(options: Namespace) -> Client:
+def door_of(options: Namespace, *, for_servers: bool = True) -> Client:
+    """`for_servers`: what is kept is of use to a server only."""
     url = server_of(options)
     if url is not None:
         return Client(url)
     from penstock.cli.places import places_of
 
     places = places_of(options)
-    return LocalClient(places if places.database is not None else _in_use(places))
+    return LocalClient(places if places.database is not None else _in_use(places, for_servers))
 
 
-def _in_use(places: Places) -> Places:
+def _in_use(places: Places, for_servers: bool) -> Places:
     """Where the server that runs on this state folder keeps its things. Without one, nobody is told that something was kept where
     no server will look for it."""
     from dataclasses import replace
@@ -46,7 +47,7 @@ def _in_use(places: Places) -> Places:
             f"`{places.home}` belongs to `penstock up`, which has a database of its own, and it is not running",
             "start it again (`penstock up`), or name another place: `--server URL`, `--database URL`",
         )
-    if not (places.home / FILE).exists():
+    if for_servers and not (places.home / FILE).exists():
         say(f"no server runs on `{places.home}`; `penstock serve --store {places.home}` uses what is kept there")
     return places
 

@@ -12,7 +12,7 @@ from penstock.remote.client import at
 
 def main(options: Namespace) -> int:
     asked = {"older_than_s": options.older_than, "keep_failed": options.keep_failed, "dry_run": options.dry_run}
-    done = door_of(options).post(at("prune"), asked)
+    done = door_of(options, for_servers=False).post(at("prune"), asked)
     if options.json:
         put_json({**done, "exit_code": 0})
     elif options.dry_run:

@@ -18,7 +18,7 @@ CATALOG = "catalog:"
 
 def main(options: Namespace) -> int:
     act = {"list": _list, "show": _list, "set": _set, "rm": _remove}[options.action]
-    return act(door_of(options), options)
+    return act(door_of(options, for_servers=False), options)
 
 
 def document_of(text: str) -> str:

@@ -18,6 +18,9 @@ def main(options: Namespace) -> int:
     from penstock.private_postgres import private_postgres
 
     places = places_of(options)
+    # What is wrong with the words is said before anything starts.
+    reached = [f"--allow-address={word}" for word in _reached(options)]
+    served = _served(options)
     with private_postgres(places.home) if places.database is None else nullcontext(places.database) as database:
         if options.verbose:
             say(f"database {database}")
@@ -30,9 +33,8 @@ def main(options: Namespace) -> int:
         }
         environment = {name: value for name, value in said.items() if value is not None}
         common = ["--lease", str(options.lease), "--grace", str(options.grace)]
-        reached = [f"--allow-address={word}" for word in _reached(options)]
         work = [*common, *reached, "--pool", pool_of(options), "--slots", str(slots_of(options))]
-        server = Child("server", ["serve", *common, *_served(options)], environment)
+        server = Child("server", ["serve", *common, *served], environment)
         workers = [
             Child(f"worker-{number}", ["worker", *work], environment) for number in range(1, options.workers + 1)
         ]

@@ -249,7 +249,7 @@ class Flow:
 
     def counter(self, scope: str) -> int:
         known = self.tree.flow.components.get(scope)
-        return max(known.counter if known is not None else 0, self.tree.flow.counters.get(scope, 0))
+        return max(known.counter if known is not None else 0, self.tree.flow.counter(scope))
 
     def _cause(self, scene: Scene, name: str) -> str | None:
         """The fact that a start rests on: the settling of the latest of its links, by place."""
@@ -268,7 +268,7 @@ class Flow:
         state = scene.region(region)
         if state is None or state.status not in (RUNNING, OK, ERROR):
             scope = scene.region_scope(region)
-            counter = state.counter if state is not None else self.tree.flow.counters.get(scope, 0)
+            counter = state.counter if state is not None else self.tree.flow.counter(scope)
             body = facts.SubjobStarted(region.name, region.index, scene.state.id)
             clock = (*scene.state.place.clock, (region.index,), counter)
             self.record(Fact(scope, clock, body))

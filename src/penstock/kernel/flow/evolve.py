@@ -65,7 +65,7 @@ def _region(index: FlowIndex, fact: Fact, body: facts.SubjobStarted | facts.Subj
 def _opened(index: FlowIndex, scope: str, name: str, number: int, around: str) -> RegionState:
     container = _container(index, around)
     place = Place(scope, (*container.place.clock, (number,)))
-    counter = index.counters.pop(scope, 0)
+    counter = index.take_counter(scope)
     region = RegionState(name, number, place, container, counter=counter, handles=bool(container.body))
     container.regions[scope] = index.regions[scope] = region
     return region
@@ -109,7 +109,7 @@ def _component(index: FlowIndex, fact: Fact, subjob: str) -> ComponentState:
     region = index.regions.get(subjob)
     if region is None:
         raise Bug(f"component `{fact.scope}` lies in `{subjob}`, which was never opened")
-    counter = max(component.counter if component is not None else 0, index.counters.pop(fact.scope, 0))
+    counter = max(component.counter if component is not None else 0, index.take_counter(fact.scope))
     if component is None or component.region is not region or component.status in (OK, ERROR, SKIPPED):
         component = ComponentState(fact.scope, Place(fact.scope, fact.clock[:-1]), region, counter=counter)
         region.members[fact.scope] = region.container.components[fact.scope] = component

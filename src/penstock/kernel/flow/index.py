@@ -20,6 +20,25 @@ class FlowIndex:
     components: dict[str, ComponentState] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
     """Where scopes go on counting that are no longer, or not yet, known: an event's name is never given twice."""
+    floors: dict[str, int] = field(default_factory=dict)
+    """Iterator -> where all scopes in its iterations begin to count, when what lies around it starts over: those that had closed
+    are gone, and have left only the highest number that was given in them."""
+
+    def counter(self, scope: str) -> int:
+        """Where a scope that is not known begins to count."""
+        counter = self.counters.get(scope, 0)
+        if self.floors:
+            at = scope.find("[#")
+            while at >= 0:
+                counter = max(counter, self.floors.get(scope[:at], 0))
+                at = scope.find("[#", at + 1)
+        return counter
+
+    def take_counter(self, scope: str) -> int:
+        """The same for one that is known from now on."""
+        counter = self.counter(scope)
+        self.counters.pop(scope, None)
+        return counter
 
 
 def count(owner: ComponentState | RegionState, fact: Fact) -> None:
@@ -33,29 +52,40 @@ def number_after(fact: Fact) -> int:
     return counter + 1
 
 
-def forget(index: FlowIndex, container: ContainerState, *, is_over: bool = True) -> None:
-    """Let go of a scope that has closed. One that may run again goes on counting where it stopped."""
+def forget(index: FlowIndex, container: ContainerState, *, is_over: bool = True) -> int:
+    """Let go of a scope that has closed: one past the highest number that was given in it. One that may run again goes on
+    counting where it stopped."""
+    top = container.counter
     if not is_over and container.index is not None:
         index.counters[container.place.id] = container.counter
     for scope, region in container.regions.items():
-        forget_region(index, scope, region, is_over=is_over)
+        top = max(top, forget_region(index, scope, region, is_over=is_over))
     index.containers.pop(container.id, None)
+    return top
 
 
-def forget_region(index: FlowIndex, scope: str, region: RegionState, *, is_over: bool) -> None:
+def forget_region(index: FlowIndex, scope: str, region: RegionState, *, is_over: bool) -> int:
     """`scope` is what it is called now: of a job that goes on under another name, what was kept is known by the old one."""
+    top = region.counter
     index.regions.pop(region.place.id, None)
     if not is_over:
         index.counters[scope] = max(region.counter, index.counters.get(scope, 0))
     for name, component in region.members.items():
+        top = max(top, component.counter)
         index.components.pop(component.place.id, None)
         if not is_over:
             index.counters[name] = component.counter
         if component.inside is not None:
-            forget(index, component.inside, is_over=is_over)
+            top = max(top, forget(index, component.inside, is_over=is_over))
         if component.iterator is not None:
             for inner in component.iterator.open.values():
-                forget(index, inner, is_over=is_over)
+                top = max(top, forget(index, inner, is_over=is_over))
+            top = max(top, component.iterator.top)
+            if is_over:
+                index.floors.pop(name, None)
+            elif component.iterator.top:
+                index.floors[name] = max(component.iterator.top, index.floors.get(name, 0))
+    return top
 
 
 def remember(index: FlowIndex, container: ContainerState) -> None:

@@ -126,7 +126,7 @@ def _open(flow: Flow, component: ComponentState, index: int) -> None:
     subjobs = sum(not flow.plan.is_handler(region) for region in spec.regions)
     # Where the body has sub-jobs of its own, the first of them begins at (0,).
     at: Path = (0,) if subjobs == 1 else ()
-    clock = (*component.place.clock, iterator.opened_at, index, at, flow.tree.flow.counters.get(scope, 0))
+    clock = (*component.place.clock, iterator.opened_at, index, at, flow.tree.flow.counter(scope))
     item = _shown(iterator.items[index]) if iterator.items is not None else None
     body = facts.ElementStarted(component.name, index, item, subjobs)
     flow.record(Fact(scope, clock, body, event_name(component.place.id, iterator.opened_at)))

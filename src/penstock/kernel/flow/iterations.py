@@ -127,7 +127,7 @@ def close_iteration(index: FlowIndex, container: ContainerState) -> None:
             iterator.first_failed, iterator.first_error = container.index, container.error
         is_told = container.body == ERROR and rules_of(container) >= 2
         gather(iterator, container.index, writes_of_handlers(container) if is_told else {})
-    forget(index, container, is_over=container.status == OK)
+    iterator.top = max(iterator.top, forget(index, container, is_over=container.status == OK))
 
 
 def iterator_completed(index: FlowIndex, fact: Fact, body: facts.IteratorCompleted, ts: float) -> None:

@@ -84,6 +84,7 @@ def _reopened(index: FlowIndex, old: IteratorState) -> IteratorState:
     settled = old.settled.without(old.not_ok)
     again = IteratorState(old.opened_at, old.total, old.items, old.parallel, old.mode, settled=settled)
     again.ok, again.merged_up_to, again.failed_inside = old.ok, old.merged_up_to, old.failed_inside
+    again.top = old.top
     reopen(old, again)
     for number, iteration in sorted({**old.open, **old.mishandled}.items()):
         if not iteration.body:

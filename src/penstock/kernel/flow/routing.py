@@ -263,7 +263,8 @@ def failures(scene: Scene) -> list[RegionState]:
 def _is_joblet(scene: Scene) -> bool:
     """A call, or an iteration whose body is a joblet: there its members are named after the iterator."""
     if scene.spec.opening is Opening.BODY:
-        return any(name.startswith(f"{scene.spec.key}.__") for name in scene.spec.regions[0].members)
+        first = scene.spec.regions[0].members if scene.spec.regions else ()
+        return any(name.startswith(f"{scene.spec.key}.__") for name in first)
     return scene.spec.opening is Opening.JOBLET
 
 

@@ -124,4 +124,4 @@ def _is_new(tree: Execution, fact: facts.Fact) -> bool:
     counter = fact.clock[-1]
     assert isinstance(counter, int)
     known = owner.counter if owner is not None else 0
-    return counter >= max(known, index.counters.get(scope, 0))
+    return counter >= max(known, index.counter(scope))

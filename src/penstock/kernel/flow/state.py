@@ -149,6 +149,8 @@ class IteratorState:
     sets: set[str] = field(default_factory=set)
     """Keys among these whose values stand for sets."""
     merged_up_to: int = 0
+    top: int = 0
+    """One past the highest number that was given to an event in an iteration that has closed."""
     sound: tuple[dict[str, Json], set[str]] | None = None
     """`merged` and `sets` as they were before the first iteration that failed: what a resume goes on from."""
     later: dict[int, dict[str, Written]] = field(default_factory=dict)

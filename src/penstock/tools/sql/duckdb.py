@@ -41,6 +41,9 @@ LOCK_SAY_S = 5.0
 MAKING_S = 600.0
 """So long a transaction waits for another one that makes the same table."""
 _BATCH = 1000
+# Whoever opens a file of this process a moment after another gets the same database, in which DuckDB may not have registered the
+# functions yet that it reads Arrow with.
+_OPENING = threading.Lock()
 # Nothing is loaded unasked; and what is built in reads no remote files.
 OFFLINE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 NO_REMOTE_FILES = "SET GLOBAL disabled_filesystems = 'HTTPFileSystem,S3FileSystem,HuggingFaceFileSystem'"
@@ -85,7 +88,8 @@ def connect(
     next_word = began
     while True:
         try:
-            opened = duckdb.connect(path, read_only=read_only and path != MEMORY, config=config)
+            with _OPENING:
+                opened = duckdb.connect(path, read_only=read_only and path != MEMORY, config=config)
         except duckdb.Error as error:
             locked, now = "lock" in str(error), time.monotonic()
             left = began + LOCK_WAIT_S - now
