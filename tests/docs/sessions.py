@@ -39,7 +39,7 @@ PAGES = [
     ),
 ]
 _UNSTEADY = (
-    (re.compile(r"\b\d\d:\d\d:\d\d\b"), "TIME"),
+    (re.compile(r"(?<!\d)\d\d:\d\d:\d\d\b"), "TIME"),
     (re.compile(r"\b\d{4}-\d\d-\d\d[T ]TIME[\d.]*Z?"), "MOMENT"),
     (re.compile(r"\b[0-9a-f]{12}\b"), "RUN"),
     (re.compile(r"\b[\d.,]+ ?(?:ms|s|min|h)\b"), "TAKEN"),

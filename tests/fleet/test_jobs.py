@@ -138,3 +138,45 @@ def test_whoever_dies_links_between_sub_jobs_are_followed(
     tmp_path: Path, crossing: Path, crossed: list[JsonMap], seed: int
 ) -> None:
     assert on_fleet(tmp_path, lambda scene: with_deaths(scene, crossing, random.Random(seed))) == crossed
+
+
+CALLS = """
+apiVersion: penstock/v1
+kind: Job
+metadata: {name: calls}
+components:
+  - {name: part, type: "@outer"}
+"""
+OUTER = """
+apiVersion: penstock/v1
+kind: Joblet
+metadata: {name: outer}
+components:
+  - {name: first, type: noop}
+  - {name: deeper, type: "@inner"}
+"""
+INNER = """
+apiVersion: penstock/v1
+kind: Joblet
+metadata: {name: inner}
+components:
+  - {name: one, type: noop}
+  - {name: two, type: noop}
+connections: {control: one (ok) two}
+"""
+
+
+def test_a_job_that_begins_inside_of_joblet_calls_ends_on_a_fleet(tmp_path: Path) -> None:
+    for name, text in (("calls", CALLS), ("outer", OUTER), ("inner", INNER)):
+        (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+    job = tmp_path / "calls.yaml"
+
+    async def scenario(scene: Fleet) -> list[JsonMap]:
+        await scene.serve()
+        scene.work("w1")
+        run = await scene.submit(job)
+        assert (await scene.ended(run)).status == "completed"
+        await scene.check_replay(run)
+        return scene.canonical(run)
+
+    assert on_fleet(tmp_path, scenario) == embedded_timeline(job, tmp_path)

@@ -93,10 +93,7 @@ class SubjobHolder:
             spreading.take(self.flow, stretch)
             self._go_on()
             return
-        at_work = sharing.adopt(self.flow, only=region.place.id)
-        for component in at_work:
-            if component.region is region:
-                self.flow.ready.append(component)
+        self.flow.ready.extend(sharing.adopt(self.flow, only=region.place.id))
         self._go_on()
 
     async def over(self) -> None:

@@ -16,6 +16,7 @@ from penstock.kernel.flow.state import SETTLED, ComponentState, RegionState
 
 if TYPE_CHECKING:
     from penstock.kernel.flow.decide import Flow
+    from penstock.kernel.flow.scene import Scene
 
 
 def adopt(
@@ -23,14 +24,29 @@ def adopt(
 ) -> list[ComponentState]:
     """Find one's way into a job that goes on: what has settled is known, and nothing is recorded of it again.
 
-    Gives the components of the job's own sub-jobs that are at work; what lies inside them is their holder's business.
+    Gives the components of the job's own sub-jobs that are at work; what lies inside them is their holder's business. To the
+    holder of the sub-job `only`, those are the components of it that are at work, also inside of joblet calls.
     """
     flow.elsewhere, flow.only = set(elsewhere), only
     flow.scenes.clear()
-    at_work = resuming.settle_so_far(flow, flow.stage(flow.root, flow.net.containers[""]), lost)
+    scene = flow.stage(flow.root, flow.net.containers[""])
+    at_work = resuming.settle_so_far(flow, scene, lost)
+    if only is not None:
+        mine = [component for component in at_work if component.region.place.id == only]
+        at_work = [inner for component in mine for inner in _inside(flow, scene, component)]
     resuming.recall_dying(flow)
     flow.move()
     return at_work
+
+
+def _inside(flow: Flow, scene: Scene, component: ComponentState) -> list[ComponentState]:
+    """Of a joblet call, what is at work inside of it: with the call whoever offered it has started what begins there."""
+    if component.inside is None:
+        return [component]
+    opens = flow.plan.part(scene.names[component.place.id]).opens
+    assert opens is not None
+    inner = flow.stage(component.inside, flow.net.containers[opens])
+    return [one for found in resuming.settle_so_far(flow, inner) for one in _inside(flow, inner, found)]
 
 
 def heard(flow: Flow, component: ComponentState) -> None:
