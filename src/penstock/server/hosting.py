@@ -159,6 +159,10 @@ class Hosting:
                 self._host(execution_id)
         cancels = {request.execution_id for request in requests if request.what == "cancel"}
         await self._host_suspects([one for one in unfinished if one in notes and one not in cancels], notes)
+        for execution_id in notes.keys() - set(unfinished) - self.hosted.keys():
+            # It has ended, or was set aside, and whoever did that did not live to clear up. After a resume it is counted anew.
+            if partition_of(execution_id) in owned:
+                await self._outlived(execution_id)
         for request in requests:
             if request.what == NOTE:
                 continue
