@@ -14,10 +14,11 @@ JOB = """
 apiVersion: penstock/v1
 kind: Job
 metadata: { name: litres }
+context: { file: readings.csv }
 components:
   - name: readings
     type: read_csv
-    params: { path: readings.csv }
+    params: { path: "{{ file }}" }
   - name: per_pump
     type: aggregate
     params: { by: [pump], measures: { litres: sum(litres) } }
