@@ -278,3 +278,26 @@ def test_an_auth_that_a_caller_gives_to_a_joblet_is_the_callers(tmp_path: Path) 
     )
     found = job(tmp_path, ["{name: p, type: '@part', params: {db: mart}}"])
     assert [(one.code, Path(one.place.file).name, one.place.line) for one in found] == [("J0706", "test.yaml", 2)]
+
+
+# ---- collections of loops
+
+
+@pytest.mark.parametrize(
+    ("collection", "codes"),
+    [
+        ("{lines: nowhere.txt}", [("P0621", "warning")]),
+        ("{row_groups: {path: '*.parquet'}}", [("P0621", "warning")]),
+        ("{files: 'inbox/*.csv'}", []),
+        ("{objects: 's4://bucket/x'}", [("P0620", "error")]),
+        ("{objects: {url: 's3://bucket/x', auth: lake}}", [("P0708", "warning")]),
+        ("{http: {url: 'htp://x'}}", [("P0620", "error")]),
+        ("{sql: {kind: sqlite, path: x.db, auth: mart, query: select 1, key: id}}", [("P0708", "warning")]),
+        ("{lines: test.yaml}", []),
+    ],
+)
+def test_what_a_loop_runs_over_is_looked_at_too(tmp_path: Path, collection: str, codes: list[tuple[str, str]]) -> None:
+    found = playbook(
+        tmp_path, f"- step: start\n  loop: {{in: {collection}, iterator: n}}\n  tool: [{{name: a, kind: noop}}]"
+    )
+    assert told(found) == codes

@@ -50,6 +50,7 @@ def url(*schemes: str) -> dict[str, Any]:
 
 
 WEB = url("http", "https")
+OBJECT_STORES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl", "file", "memory")
 
 
 def only_when(meaning: Schema, **values: list[str]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from penstock.dialects.literal_secrets import warn_literals
 from penstock.dialects.problems import Findings, Place, Problem
 from penstock.dialects.source import Loaded, lines_of, load_file, load_text
 from penstock.dialects.source_map import SourceMap
+from penstock.kernel.kept import STATE
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import ComponentCatalog
@@ -216,8 +217,9 @@ def _names(draft: JobDraft, context: Mapping[str, Any] | None) -> Names:
     if draft.is_joblet:
         return Names(None, keychain)
     groups = (name for group in draft.contexts.values() for name in group)
-    kept = ("state",) if draft.state is not None else ()
-    return Names(frozenset((*draft.context, *groups, *(context or ()), *kept)), keychain)
+    state = None if draft.state is None else frozenset(draft.state)
+    kept = () if state is None else (STATE,)
+    return Names(frozenset((*draft.context, *groups, *(context or ()), *kept)), keychain, state)
 
 
 def _keychain(draft: JobDraft, joblets: Joblets) -> list[JsonMap]:

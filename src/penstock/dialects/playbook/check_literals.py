@@ -10,9 +10,10 @@ from penstock.dialects.calls import PLAYBOOK_CALLS, DocumentCall, call_in
 from penstock.dialects.expressions import QUOTE_HINT, UNQUOTED, unquoted
 from penstock.dialects.literals import Literal, code_flaw, literals, missing_file, url_flaw
 from penstock.dialects.playbook.check_flow import Flow
-from penstock.dialects.playbook.drafts import PlaybookDraft, StepDraft, TaskDraft
+from penstock.dialects.playbook.drafts import PlaybookDraft, StepDraft, TaskDraft, Where
 from penstock.dialects.playbook.guards import constant
 from penstock.dialects.playbook.reading import Reading, did_you_mean, is_template
+from penstock.dialects.playbook.words import SCOPES
 from penstock.dialects.source import SourceNode, place_in_text
 from penstock.ports.meanings import SCRIPT
 
@@ -38,6 +39,10 @@ class Literals:
         """The documents that are called, besides what is reported."""
         self._certain = set(_certain_steps(self.flow))
         for step in self.draft.steps:
+            for literal in collection_literals(step):
+                report_flaw(self.reading, literal, self.text)
+                self._file(step, 0, literal)
+                self._entry(literal)
             for index, task in enumerate(self.pipelines[step.name]):
                 self._task(step, index, task)
         return self.calls
@@ -45,9 +50,8 @@ class Literals:
     def _task(self, step: StepDraft, index: int, task: TaskDraft) -> None:
         check_code(self.reading, task, self.text)
         for literal in task_literals(self.reading, task):
-            self._file(step, index, task, literal)
-            if (name := literal.entry) is not None:
-                self._entry(name, literal)
+            self._file(step, index, literal)
+            self._entry(literal)
         if task.kind in PLAYBOOK_CALLS:
             params = {name: param.node for name, param in task.params.items()}
             made = self._may_be_made(step, index, None)
@@ -56,10 +60,11 @@ class Literals:
 
     # ---- secrets
 
-    def _entry(self, name: str, literal: Literal) -> None:
+    def _entry(self, literal: Literal) -> None:
         """A name that `keychain` does not declare is declared by its use, so that it is looked up before anything runs."""
+        name = literal.entry
         known = {str(entry.get("name")) for entry in self.draft.keychain}
-        if name in known:
+        if name is None or name in known:
             return
         message = f"`{literal.parameter}` names `{name}`, which `keychain` does not declare"
         self.reading.findings.warning(
@@ -70,11 +75,11 @@ class Literals:
 
     # ---- files
 
-    def _file(self, step: StepDraft, index: int, task: TaskDraft, literal: Literal) -> None:
+    def _file(self, step: StepDraft, index: int, literal: Literal) -> None:
         looked_for = None if self.folder is None else missing_file(literal, self.folder)
         if looked_for is None:
             return
-        message = f"there is no file `{literal.text}` for `{literal.parameter}` of `{task.kind}`"
+        message = f"there is no file `{literal.text}` for `{literal.parameter}` of `{literal.owner}`"
         hint = f"looked for `{looked_for}`"
         so_far = self.pipelines[step.name][: index + 1]
         is_straight = all(one.rules is None and not one.is_generated for one in so_far)
@@ -94,7 +99,7 @@ class Literals:
         own = self.pipelines[step.name]
         tasks = [*(own if step.name in before or step.loop is not None else own[:index])]
         tasks += [task for name in before for task in self.pipelines.get(name, ())]
-        return any(self._makes(task, wanted) for task in tasks if task is not own[index])
+        return any(self._makes(task, wanted) for task in tasks if not own or task is not own[index])
 
     def _makes(self, task: TaskDraft, wanted: Literal | None) -> bool:
         if task.is_generated or task.kind_place is None:
@@ -120,6 +125,19 @@ def task_literals(reading: Reading, task: TaskDraft) -> Iterator[Literal]:
     if description is not None:
         params = {name: param.node for name, param in task.params.items()}
         yield from literals(params, description.schema, task.kind)
+
+
+def collection_literals(step: StepDraft) -> Iterator[Literal]:
+    """Of a loop that runs over what is described: `{lines: orders.csv}` or `{lines: {path: orders.csv}}`."""
+    nodes = [site.node for site in step.sites if site.where is Where.COLLECTION]
+    for kind, node in [entry for one in nodes for entry in one.entries.items()]:
+        scope = SCOPES.get(f"collection_{kind}")
+        if scope is None:
+            continue
+        required = next(name for name, word in scope.words.items() if word.required)
+        params = node.entries if node.kind == "mapping" else {required: node}
+        schema = {"properties": {name: word.schema for name, word in scope.words.items()}}
+        yield from literals(params, schema, str(getattr(node.get("kind"), "value", kind)))
 
 
 def check_code(reading: Reading, task: TaskDraft, source: str) -> None:

@@ -79,8 +79,9 @@ def _read(
         return None, SourceMap(loaded.file)
     draft, book = read
     pipelines = _expanded(reading, draft, book)
-    check_uncalled(reading, [task for name, task in book.tasks.items() if name not in book.called], loaded.text)
-    check_names(reading, draft, pipelines, loaded.text)
+    uncalled = [task for name, task in book.tasks.items() if name not in book.called]
+    check_uncalled(reading, uncalled, loaded.text)
+    check_names(reading, draft, pipelines, loaded.text, uncalled)
     if draft.steps:
         flow = _check_steps(reading, draft, pipelines)
         calls += Literals(reading, draft, pipelines, flow, folder, loaded.text).check()
