@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from penstock.kernel.values import JsonMap
     from penstock.keychain import KeychainProblem
     from penstock.server.documents import Documents, Pinned
+
+
+UNDECLARED = frozenset({"P0708", "J0706"})
 
 
 class Examined(NamedTuple):
@@ -107,7 +110,8 @@ class Library:
         found = calls_of(documents, document, compiled, given)
         problems.extend(found.problems)
         look = partial(_missing, home or home_for(path), documents)
-        problems.extend(secret_problems(await missing_secrets(found.called, look)))
+        missing = list(secret_problems(await missing_secrets(found.called, look)))
+        problems = Findings([*_without_told(problems, missing), *missing])
         if self._strict:
             problems = problems.strict()
         return Examined(compiled.file, tuple(problems), {**sources_of(compiled), **found.texts})
@@ -124,6 +128,12 @@ class Library:
         if not isinstance(found, CompiledJob):
             raise Refused(f"`{path}` is a playbook, which has no {what}", "give a job: a file with `components`")
         return found
+
+
+def _without_told(problems: Iterable[Problem], missing: Sequence[Problem]) -> list[Problem]:
+    """That a secret is not declared need not be said where it is said that it is nowhere."""
+    told = {one.place for one in missing}
+    return [one for one in problems if one.code not in UNDECLARED or one.place not in told]
 
 
 def sources_of(compiled: Compiled | CompiledJob) -> dict[str, str]:

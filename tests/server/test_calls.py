@@ -247,3 +247,15 @@ def test_validate_takes_inputs_and_a_context_group_as_a_run_does(tmp_path: Path)
     assert [one.code for one in penstock.validate(file, {"path": "orders.csv"}).errors] == ["J0601"]
     assert [one.code for one in penstock.validate(file, context="prdo").errors] == ["Y0504"]
     assert [one.code for one in penstock.validate(file, {"paht": 1}).errors] == ["Y0502"]
+
+
+def test_a_misspelt_secret_is_one_warning_that_says_what_was_meant(tmp_path: Path) -> None:
+    secret = "keychain: [{name: warehouse, kind: static, value: x}]\n"
+    write(
+        tmp_path,
+        parent=HEAD
+        + secret
+        + "workflow: [{step: s, tool: [{name: a, kind: http, url: 'http://x/', auth: warehose}]}]\n",
+    )
+    found = [one for one in examined(tmp_path) if one.code != "P0903"]
+    assert [(one.code, one.label) for one in found] == [("Y0505", "did you mean `warehouse`?")]

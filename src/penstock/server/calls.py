@@ -118,7 +118,8 @@ def secret_problems(missing: Iterable[tuple[Called, KeychainProblem]]) -> Iterat
     for called, one in missing:
         place = called.places.get(one.entry) or Place.whole(called.document.file)
         message = f"keychain entry `{one.entry}`: {one.message}; a run here would be refused"
-        yield Problem("Y0505", Severity.WARNING, message, place, "", one.hint, calls=called.trail)
+        label = did_you_mean(one.entry, [name for name in called.places if name != one.entry])
+        yield Problem("Y0505", Severity.WARNING, message, place, label, one.hint, calls=called.trail)
 
 
 async def check_calls(
