@@ -126,7 +126,7 @@ def problems(text: str, home: Path, file: str = "job.yaml") -> list[Any]:
     path = home / file
     path.write_text(textwrap.dedent(text), encoding="utf-8")
     try:
-        Documents(Registry(), ComponentRegistry()).open(path)
+        Documents(Registry(), ComponentRegistry()).open(path, is_whole=False)
     except DocumentInvalid as invalid:
         return list(invalid.problems)
     return []

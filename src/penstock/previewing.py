@@ -44,7 +44,7 @@ async def preview(
 ) -> Preview:
     """`wanted` is `COMPONENT[.PORT]`."""
     documents = Documents(engine.tools, engine.components, strict=engine.strict)
-    document = documents.open(path, context, group)
+    document = documents.open(path, context, group, is_whole=False)
     net, compiled = documents.compile(document)
     if net.kind != "job":
         raise Refused(f"`{path}` is a playbook, which has no rows to preview", "give a job: a file with `components`")

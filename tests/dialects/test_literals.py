@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from penstock.components.registry import ComponentRegistry
 from penstock.dialects.job.compile import compile_file as compile_job
 from penstock.dialects.playbook import compile_file as compile_playbook
 from penstock.dialects.problems import Problem
+from penstock.server.documents import DocumentInvalid, Documents
 from penstock.tools.registry import Registry
 
 TOOLS, COMPONENTS = Registry(), ComponentRegistry()
@@ -19,10 +21,15 @@ UNREAD = "J0801"
 
 
 def playbook(folder: Path, text: str) -> list[Problem]:
-    """The problems of a playbook with these steps."""
+    """The problems of a playbook with these steps, and what a run here is refused for."""
     file = folder / "test.yaml"
     file.write_text(HEAD + "workflow:\n" + textwrap.indent(textwrap.dedent(text).strip("\n") + "\n", "  "))
-    return list(compile_playbook(file, TOOLS).problems)
+    return known(compile_playbook(file, TOOLS))
+
+
+def known(compiled: Any) -> list[Problem]:
+    refused = {(one.code, one.place): one for one in compiled.refusals}
+    return [refused.get((one.code, one.place), one) for one in compiled.problems if one.code != UNREAD]
 
 
 def task(folder: Path, text: str) -> list[Problem]:
@@ -33,7 +40,7 @@ def job(folder: Path, components: list[str], links: str = "") -> list[Problem]:
     file = folder / "test.yaml"
     control = f"connections:\n{textwrap.indent(textwrap.dedent(links).strip(), '  ')}\n" if links else ""
     file.write_text("components:\n" + "".join(f"  - {one}\n" for one in components) + control)
-    return [one for one in compile_job(file, COMPONENTS).problems if one.code != UNREAD]
+    return known(compile_job(file, COMPONENTS))
 
 
 def told(problems: list[Problem]) -> list[tuple[str, str]]:
@@ -301,3 +308,16 @@ def test_what_a_loop_runs_over_is_looked_at_too(tmp_path: Path, collection: str,
         tmp_path, f"- step: start\n  loop: {{in: {collection}, iterator: n}}\n  tool: [{{name: a, kind: noop}}]"
     )
     assert told(found) == codes
+
+
+def test_data_that_is_not_there_refuses_a_run_here_and_only_warns_whoever_looks(tmp_path: Path) -> None:
+    file = tmp_path / "test.yaml"
+    file.write_text("components: [{name: a, type: context_load, params: {path: settings.yaml}}]\n")
+    compiled = compile_job(file, COMPONENTS)
+    assert compiled.net is not None
+    assert told(list(compiled.problems)) == [("J0504", "warning")]
+    assert told(list(compiled.refusals)) == [("J0504", "error")]
+    with pytest.raises(DocumentInvalid, match=r"there is no file `settings.yaml`"):
+        Documents(TOOLS, COMPONENTS).open(file)
+    (tmp_path / "settings.yaml").write_text("a: 1\n")
+    Documents(TOOLS, COMPONENTS).open(file)

@@ -10,7 +10,7 @@ import glob
 import os
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -198,6 +198,24 @@ def missing_file(literal: Literal, folder: Path) -> str | None:
     except (OSError, RuntimeError, ValueError):
         return None
     return os.path.abspath(place)
+
+
+def missing_flaw(literal: Literal, looked_for: str, whose: str, *, is_certain: bool) -> Flaw:
+    """A script that is missing is a mistake of the document; data may be there when it runs, or on the machine where it does."""
+    later = "it works only if the file is there by then"
+    if is_certain:
+        later = "" if literal.meaning == SCRIPT else "a run here would be refused"
+    message = f"there is no file `{literal.text}` for `{literal.parameter}` of `{whose}`"
+    return Flaw(message, hint="; ".join(filter(None, (f"looked for `{looked_for}`", later))))
+
+
+def undeclared_flaw(literal: Literal, declared: Iterable[str]) -> Flaw:
+    """Of a keychain entry that is named and not declared."""
+    return Flaw(
+        f"`{literal.parameter}` names `{literal.entry}`, which `keychain` does not declare",
+        did_you_mean(literal.text, declared),
+        "it is looked up in the keychain store (`penstock keychain`), then in the environment; declare it to be sure",
+    )
 
 
 def python_flaw(text: str) -> Flaw | None:

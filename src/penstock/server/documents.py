@@ -325,11 +325,21 @@ class Documents:
         around = Surroundings(str(document.folder), str(Path(found.inner).parent), root, None, None)
         return ProjectFiles(found.root, root, CatalogFolder.made(around, self._nowhere))
 
-    def open(self, path: Path, context: Mapping[str, Any] | None = None, group: str | None = None) -> Pinned:
-        """A file as a person names it: problems carry the path as it was given, the pinned document the whole one."""
+    def open(
+        self,
+        path: Path,
+        context: Mapping[str, Any] | None = None,
+        group: str | None = None,
+        *,
+        is_whole: bool = True,
+    ) -> Pinned:
+        """A file as a person names it: problems carry the path as it was given, the pinned document the whole one. `is_whole`:
+        all of it is to run, so that data must be there that it begins with."""
         compiled = self.read(path, context, group)
         if compiled.net is None:
             raise DocumentInvalid(compiled.file, compiled.problems, compiled.text)
+        if is_whole and compiled.refusals:
+            raise DocumentInvalid(compiled.file, compiled.refusals, compiled.text)
         if getattr(compiled, "is_joblet", False):
             raise Refused(
                 f"`{path}` is a joblet, and runs only inside a job", hint='call it from a job as `type: "@name"`'

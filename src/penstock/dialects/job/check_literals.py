@@ -11,21 +11,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from penstock.dialects.calls import JOB_CALLS, DocumentCall, call_in
+from penstock.dialects.job.codes import NAMES
 from penstock.dialects.job.expand import Expanded, Unit
 from penstock.dialects.job.folders import target_of
-from penstock.dialects.job.reading import Reading, did_you_mean, is_template
-from penstock.dialects.literals import Flaw, Literal, code_flaw, literals, missing_file, url_flaw
-from penstock.dialects.problems import Place, Severity
+from penstock.dialects.job.reading import Reading, is_template
+from penstock.dialects.literals import (
+    Flaw,
+    Literal,
+    code_flaw,
+    literals,
+    missing_file,
+    missing_flaw,
+    undeclared_flaw,
+    url_flaw,
+)
+from penstock.dialects.problems import Place, Problem, Severity
 from penstock.dialects.source import place_in_text
 from penstock.kernel.net import On
 from penstock.kernel.values import JsonMap
+from penstock.ports.meanings import SCRIPT
 
 _MANY_FILES = frozenset({"file_unarchive", "file_transfer"})
 _HANDLES = frozenset({On.ERROR, On.SUBJOB_ERROR})
 _RETURN_HINT = "set `output`, `result` or `reject`; code here returns nothing"
-_UNDECLARED_HINT = (
-    "it is looked up in the keychain store (`penstock keychain`), then in the environment; declare it to be sure"
-)
 
 
 @dataclass(slots=True)
@@ -36,6 +44,8 @@ class Found:
     entries: list[JsonMap] = field(default_factory=list)
     """Secrets that are named and not declared: declared by their use, so that they are looked up before anything runs."""
     places: dict[str, Place] = field(default_factory=dict)
+    refusals: list[Problem] = field(default_factory=list)
+    """What a run on this machine is refused for, though the job is right: data that is not there."""
 
 
 @dataclass(slots=True)
@@ -53,6 +63,7 @@ class Literals:
     is_joblet: bool
     found: Found = field(default_factory=Found)
     _named: set[str] = field(default_factory=set)
+    _targets: dict[str, list[str]] = field(default_factory=dict)
 
     def check(self) -> Found:
         for unit in self.expanded.units.values():
@@ -94,11 +105,9 @@ class Literals:
         if name in self.declared or name in self._named or self.is_joblet:
             return
         self._named.add(name)
-        message = f"`{literal.parameter}` names `{name}`, which `keychain` does not declare"
-        label = did_you_mean(name, self.declared)
-        place = literal.node.place
+        flaw, place = undeclared_flaw(literal, self.declared), literal.node.place
         self.reading.report(
-            "UNDECLARED_SECRET", message, place, label=label, hint=_UNDECLARED_HINT, severity=Severity.WARNING
+            "UNDECLARED_SECRET", flaw.message, place, label=flaw.label, hint=flaw.hint, severity=Severity.WARNING
         )
         self.found.entries.append({"name": name, "kind": "secret_manager"})
         self.found.places[name] = place
@@ -110,14 +119,16 @@ class Literals:
         looked_for = missing_file(literal, folder) if self.looks and folder is not None else None
         if looked_for is None or os.path.abspath(looked_for) in self.written:
             return
-        message = f"there is no file `{literal.text}` for `{literal.parameter}` of `{unit.name}`"
-        hint = f"looked for `{looked_for}`"
         is_certain = self._runs_at_once(unit) and not any(self._makes(other, literal) for other in self._others(unit))
-        if is_certain:
-            self.reading.report("MISSING_FILE", message, literal.node.place, hint=hint)
-        else:
-            hint += "; it works only if the file is there by then"
-            self.reading.report("MISSING_FILE", message, literal.node.place, hint=hint, severity=Severity.WARNING)
+        flaw = missing_flaw(literal, looked_for, unit.name, is_certain=is_certain)
+        is_mistake = is_certain and literal.meaning == SCRIPT
+        severity = Severity.ERROR if is_mistake else Severity.WARNING
+        place = literal.node.place
+        self.reading.report("MISSING_FILE", flaw.message, place, hint=flaw.hint, severity=severity)
+        if is_certain and not is_mistake:
+            code, message = NAMES["MISSING_FILE"], f"MISSING_FILE: {flaw.message}"
+            hint = f"looked for `{looked_for}`"
+            self.found.refusals.append(Problem(code, Severity.ERROR, message, place, hint=hint))
 
     def _runs_at_once(self, unit: Unit) -> bool:
         """It starts with the job, whatever else happens, and nothing in the job answers its failure."""
@@ -135,14 +146,16 @@ class Literals:
 
     def _others(self, unit: Unit) -> Iterator[Unit]:
         """Components that could run before it: all but those that it leads to."""
+        if not self._targets:
+            for wire in self.expanded.wires:
+                self._targets.setdefault(wire.source, []).append(wire.target)
         after: set[str] = {unit.name}
         waiting = [unit.name]
         while waiting:
-            here = waiting.pop()
-            for wire in self.expanded.wires:
-                if wire.source == here and wire.target not in after:
-                    after.add(wire.target)
-                    waiting.append(wire.target)
+            for target in self._targets.get(waiting.pop(), ()):
+                if target not in after:
+                    after.add(target)
+                    waiting.append(target)
         return (other for name, other in self.expanded.units.items() if name not in after)
 
     def _makes(self, unit: Unit, wanted: Literal | None) -> bool:

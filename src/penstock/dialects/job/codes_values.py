@@ -76,8 +76,8 @@ PARAMS = {
     ),
     "J0504": CodeDoc(
         "a file that is not there",
-        "The component fails without it. It is an error where the component starts with the job and nothing could make the file "
-        "before; otherwise a warning, as the file may be there by then.",
+        "The component fails without it. Where it starts with the job, and nothing could make the file before, a script is an "
+        "error, and for data a run is refused; otherwise it is a warning, as the file may be there by then.",
         "Correct the path. Relative ones begin at the folder of the document they are written in.",
     ),
     "J0505": CodeDoc(

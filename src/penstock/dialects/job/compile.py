@@ -62,6 +62,8 @@ class CompiledJob:
     """Joblet call -> its output -> the (component, output port) inside it; those that nobody reads, too."""
     calls: tuple[DocumentCall, ...] = ()
     """The documents that it calls by paths that are written out."""
+    refusals: tuple[Problem, ...] = ()
+    """What a run on this machine is refused for, though the job is right: data that is not there."""
 
 
 def compile_text(
@@ -130,7 +132,8 @@ def _compiled(
         is_joblet=found.is_joblet,
         bases=found.bases,
         gives_out=found.gives_out,
-        calls=tuple(found.calls),
+        calls=tuple(found.literals.calls),
+        refusals=tuple(_with_path(problem, joblets) for problem in found.literals.refusals),
     )
 
 
@@ -142,7 +145,7 @@ class _Found:
     is_joblet: bool = False
     bases: dict[str, Base] = field(default_factory=dict)
     gives_out: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
-    calls: list[DocumentCall] = field(default_factory=list)
+    literals: Found = field(default_factory=Found)
 
 
 def _put_together(
@@ -174,7 +177,7 @@ def _put_together(
     folders = Folders(Path(loaded.file).parent, found.bases)
     keychain = _keychain(draft, joblets)
     named = _check_literals(reading, draft, expanded, seen, folders, texts, keychain, looks)
-    found.calls = named.calls
+    found.literals = named
     secrets = {**_keychain_places(draft, joblets), **named.places}
     if not _is_whole(expanded):
         return found

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from penstock.dialects.calls import PLAYBOOK_CALLS, DocumentCall, call_in
 from penstock.dialects.expressions import QUOTE_HINT, UNQUOTED, unquoted
-from penstock.dialects.literals import Literal, code_flaw, literals, missing_file, url_flaw
+from penstock.dialects.literals import (
+    Literal,
+    code_flaw,
+    literals,
+    missing_file,
+    missing_flaw,
+    undeclared_flaw,
+    url_flaw,
+)
 from penstock.dialects.playbook.check_flow import Flow
 from penstock.dialects.playbook.drafts import PlaybookDraft, StepDraft, TaskDraft, Where
 from penstock.dialects.playbook.guards import constant
-from penstock.dialects.playbook.reading import Reading, did_you_mean, is_template
+from penstock.dialects.playbook.reading import Reading, is_template
 from penstock.dialects.playbook.words import SCOPES
+from penstock.dialects.problems import Problem, Severity
 from penstock.dialects.source import SourceNode, place_in_text
 from penstock.ports.meanings import SCRIPT
 
@@ -33,11 +42,18 @@ class Literals:
     folder: Path | None
     text: str
     calls: list[DocumentCall] = field(default_factory=list)
+    refusals: list[Problem] = field(default_factory=list)
+    """What a run on this machine is refused for, though the document is right: data that is not there."""
     _certain: set[str] = field(default_factory=set)
+    _after_makers: set[str] = field(default_factory=set)
+    """Steps that a way leads to from one whose tasks could make files."""
 
-    def check(self) -> list[DocumentCall]:
-        """The documents that are called, besides what is reported."""
+    def check(self) -> Literals:
         self._certain = set(_certain_steps(self.flow))
+        makers = [name for name, tasks in self.pipelines.items() if any(map(self._makes, tasks))]
+        self._after_makers = _reached(
+            makers, {name: [edge.target for edge in edges] for name, edges in self.flow.live.items()}
+        )
         for step in self.draft.steps:
             for literal in collection_literals(step):
                 report_flaw(self.reading, literal, self.text)
@@ -45,7 +61,7 @@ class Literals:
                 self._entry(literal)
             for index, task in enumerate(self.pipelines[step.name]):
                 self._task(step, index, task)
-        return self.calls
+        return self
 
     def _task(self, step: StepDraft, index: int, task: TaskDraft) -> None:
         check_code(self.reading, task, self.text)
@@ -54,7 +70,7 @@ class Literals:
             self._entry(literal)
         if task.kind in PLAYBOOK_CALLS:
             params = {name: param.node for name, param in task.params.items()}
-            made = self._may_be_made(step, index, None)
+            made = step.name in self._after_makers or any(map(self._makes, self.pipelines[step.name][:index]))
             call = call_in(step.name, params, PLAYBOOK_CALLS[task.kind], may_be_made=made)
             self.calls += [call] if call is not None else []
 
@@ -66,12 +82,11 @@ class Literals:
         known = {str(entry.get("name")) for entry in self.draft.keychain}
         if name is None or name in known:
             return
-        message = f"`{literal.parameter}` names `{name}`, which `keychain` does not declare"
-        self.reading.findings.warning(
-            "P0708", message, literal.node.place, label=did_you_mean(name, known), hint=UNDECLARED_HINT
-        )
+        flaw = undeclared_flaw(literal, known)
+        place = literal.node.place
+        self.reading.findings.warning("P0708", flaw.message, place, label=flaw.label, hint=flaw.hint)
         self.draft.keychain.append({"name": name, "kind": _KINDS.get(literal.owner, "secret_manager")})
-        self.draft.keychain_places[name] = literal.node.place
+        self.draft.keychain_places[name] = place
 
     # ---- files
 
@@ -79,29 +94,28 @@ class Literals:
         looked_for = None if self.folder is None else missing_file(literal, self.folder)
         if looked_for is None:
             return
-        message = f"there is no file `{literal.text}` for `{literal.parameter}` of `{literal.owner}`"
-        hint = f"looked for `{looked_for}`"
         so_far = self.pipelines[step.name][: index + 1]
         is_straight = all(one.rules is None and not one.is_generated for one in so_far)
         # What is read later may be delivered by then, by whomever; a script is part of the program.
         is_at_once = step.name in self._certain if literal.meaning == SCRIPT else step.name == self.flow.entry
         is_certain = is_at_once and step.loop is None and is_straight and not _handles(step)
-        if is_certain and not self._may_be_made(step, index, literal):
-            self.reading.findings.error("P0621", message, literal.node.place, hint=hint)
-        else:
-            self.reading.findings.warning(
-                "P0621", message, literal.node.place, hint=f"{hint}; it works only if the file is there by then"
-            )
+        is_certain = is_certain and not self._may_be_made(step, index, literal)
+        flaw = missing_flaw(literal, looked_for, literal.owner, is_certain=is_certain)
+        found = Problem("P0621", Severity.ERROR, flaw.message, literal.node.place, hint=flaw.hint)
+        if is_certain and literal.meaning != SCRIPT:
+            self.refusals.append(replace(found, hint=f"looked for `{looked_for}`"))
+        is_mistake = is_certain and literal.meaning == SCRIPT
+        self.reading.findings.add(found if is_mistake else replace(found, severity=Severity.WARNING))
 
-    def _may_be_made(self, step: StepDraft, index: int, wanted: Literal | None) -> bool:
-        """Could something that runs before make a file?"""
-        before = _before(self.flow, step.name)
+    def _may_be_made(self, step: StepDraft, index: int, wanted: Literal) -> bool:
+        """Could something that runs before make the file?"""
+        before = _reached([step.name], self.flow.before)
         own = self.pipelines[step.name]
         tasks = [*(own if step.name in before or step.loop is not None else own[:index])]
         tasks += [task for name in before for task in self.pipelines.get(name, ())]
         return any(self._makes(task, wanted) for task in tasks if not own or task is not own[index])
 
-    def _makes(self, task: TaskDraft, wanted: Literal | None) -> bool:
+    def _makes(self, task: TaskDraft, wanted: Literal | None = None) -> bool:
         if task.is_generated or task.kind_place is None:
             return False
         description = self.reading.describe(task.kind, task.kind_place)
@@ -111,11 +125,6 @@ class Literals:
             targets = [task.params[name].node for name in _TARGETS if name in task.params]
             return any(is_template(node) or node.text() == wanted.text for node in targets)
         return True
-
-
-UNDECLARED_HINT = (
-    "it is looked up in the keychain store (`penstock keychain`), then in the environment; declare it to be sure"
-)
 
 
 def task_literals(reading: Reading, task: TaskDraft) -> Iterator[Literal]:
@@ -187,15 +196,15 @@ def _handles(step: StepDraft) -> bool:
     return any(edge.reads_event for edge in step.edges)
 
 
-def _before(flow: Flow, name: str) -> set[str]:
-    """The steps from which an arc, or a way of arcs, leads to this one; itself, if one leads back."""
+def _reached(start: Iterable[str], ways: Mapping[str, Iterable[str]]) -> set[str]:
+    """The steps that a way leads to from these; one of these itself, if a way leads back."""
     found: set[str] = set()
-    waiting: list[str] = [name]
+    waiting = list(start)
     while waiting:
-        for earlier in flow.before.get(waiting.pop(), ()):
-            if earlier not in found:
-                found.add(earlier)
-                waiting.append(earlier)
+        for name in ways.get(waiting.pop(), ()):
+            if name not in found:
+                found.add(name)
+                waiting.append(name)
     return found
 
 

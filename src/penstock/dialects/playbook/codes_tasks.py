@@ -155,8 +155,8 @@ TASKS = {
     ),
     "P0621": CodeDoc(
         "a file that is not there",
-        "The task fails without it. It is an error where the run begins with the task and nothing could make the file before, "
-        "and for scripts wherever every run comes to; otherwise a warning, as the file may be there by then.",
+        "The task fails without it. A script that every run comes to is an error. A run that begins with reading the file, when "
+        "nothing could make it before, is refused; otherwise it is a warning, as the file may be there by then.",
         "Correct the path; relative ones begin at the folder of the document.",
     ),
 }

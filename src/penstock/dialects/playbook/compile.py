@@ -40,6 +40,8 @@ class Compiled:
     file: str = ""
     calls: tuple[DocumentCall, ...] = ()
     """The documents that it calls by paths that are written out."""
+    refusals: tuple[Problem, ...] = ()
+    """What a run on this machine is refused for, though the document is right: data that is not there."""
 
 
 def compile_text(text: str, file: str, catalog: ToolCatalog, *, strict: bool = False) -> Compiled:
@@ -56,39 +58,46 @@ def _compiled(loaded: Loaded, catalog: ToolCatalog, folder: Path | None, strict:
     findings = Findings(loaded.problems)
     net: Net | None = None
     places = SourceMap(loaded.file)
-    calls: list[DocumentCall] = []
+    literals: Literals | None = None
     if loaded.root is not None:
         warn_literals(findings, loaded.root)
-        net, places = _read(loaded, Reading(findings, catalog), folder, calls)
+        net, places, literals = _read(loaded, Reading(findings, catalog), folder)
     if strict:
         findings = findings.strict()
     problems = tuple(_with_path(problem, loaded) for problem in findings)
-    return Compiled(None if findings.has_errors else net, problems, places, loaded.text, loaded.file, tuple(calls))
+    return Compiled(
+        None if findings.has_errors else net,
+        problems,
+        places,
+        loaded.text,
+        loaded.file,
+        () if literals is None else tuple(literals.calls),
+        () if literals is None else tuple(_with_path(problem, loaded) for problem in literals.refusals),
+    )
 
 
 def _with_path(problem: Problem, loaded: Loaded) -> Problem:
     return problem if problem.path else replace(problem, path=loaded.path_at(problem.place))
 
 
-def _read(
-    loaded: Loaded, reading: Reading, folder: Path | None, calls: list[DocumentCall]
-) -> tuple[Net | None, SourceMap]:
+def _read(loaded: Loaded, reading: Reading, folder: Path | None) -> tuple[Net | None, SourceMap, Literals | None]:
     assert loaded.root is not None
     read = read_document(reading, loaded.root, loaded.file)
     if read is None:
-        return None, SourceMap(loaded.file)
+        return None, SourceMap(loaded.file), None
     draft, book = read
+    literals: Literals | None = None
     pipelines = _expanded(reading, draft, book)
     uncalled = [task for name, task in book.tasks.items() if name not in book.called]
     check_uncalled(reading, uncalled, loaded.text)
     check_names(reading, draft, pipelines, loaded.text, uncalled)
     if draft.steps:
         flow = _check_steps(reading, draft, pipelines)
-        calls += Literals(reading, draft, pipelines, flow, folder, loaded.text).check()
+        literals = Literals(reading, draft, pipelines, flow, folder, loaded.text).check()
     places = source_map(draft, pipelines, loaded.file)
     if reading.findings.has_errors:
-        return None, places
-    return lowered(draft, pipelines, entry_of(draft), reading.describe), places
+        return None, places, literals
+    return lowered(draft, pipelines, entry_of(draft), reading.describe), places, literals
 
 
 def _expanded(reading: Reading, draft: PlaybookDraft, book: Workbook) -> Pipelines:
