@@ -139,9 +139,7 @@ def test_every_kind_of_input_file_of_a_job_is_looked_for(tmp_path: Path, compone
         (["{name: m, type: python, params: {code: pass}}"], "control: m (ok) a"),
         (["{name: m, type: file_unarchive, params: {path: test.yaml, to: .}}"], ""),
         (["{name: m, type: file_move, params: {path: test.yaml, to: '{{ context.x | default(1) }}'}}"], ""),
-        # It may not run at all, or its failure is answered.
-        (["{name: m, type: file_exists, params: {path: x.csv}}"], 'control: "m (if: global.m.EXISTS) a"'),
-        (["{name: m, type: warn, params: {message: x}}"], "control: a (error) m"),
+        # It may not run at all.
         (["{name: m, type: iterate_list, params: {items: [1]}}"], "control: m (iterate) a"),
     ],
 )
@@ -150,6 +148,20 @@ def test_a_file_that_may_come_or_may_not_be_needed_is_a_warning(
 ) -> None:
     found = job(tmp_path, ["{name: a, type: read_csv, params: {path: x.csv}}", *components], links)
     assert told([one for one in found if one.code == "J0504"]) == [("J0504", "warning")]
+
+
+@pytest.mark.parametrize(
+    ("component", "link"),
+    [
+        ("{name: m, type: file_exists, params: {path: x.csv}}", '"m (if: global.m.EXISTS) a"'),
+        ("{name: m, type: warn, params: {message: x}}", "a (error) m"),
+        ("{name: m, type: warn, params: {message: x}}", "a (subjob_error) m"),
+    ],
+)
+def test_a_file_that_the_author_knows_may_be_missing_is_only_noted(tmp_path: Path, component: str, link: str) -> None:
+    read = "{name: a, type: read_csv, params: {path: x.csv}}"
+    found = job(tmp_path, [read, component], f"control: {link}")
+    assert told([one for one in found if one.code == "J0504"]) == [("J0504", "note")]
 
 
 def test_a_file_that_the_job_itself_writes_is_not_missed(tmp_path: Path) -> None:
@@ -204,16 +216,26 @@ def test_what_files_only_writes_or_asks_for_need_not_be_there(tmp_path: Path) ->
         "- step: start\n  tool: [{name: m, kind: shell, command: make}, {name: a, kind: python, script: x.py}]",
         "- step: start\n  tool: [{name: m, kind: python, code: pass}]\n  next: {arcs: [{step: b}]}\n"
         "- step: b\n  tool: [{name: a, kind: python, script: x.py}]",
-        # It may not run at all, or its failure is answered.
+        # It may not run at all.
         "- step: start\n  tool: [{name: m, kind: noop}]\n  next: {arcs: [{step: b, when: '{{ start }}'}]}\n"
         "- step: b\n  tool: [{name: a, kind: python, script: x.py}]",
-        "- step: start\n  tool: [{name: a, kind: python, script: x.py}]\n  next: {arcs: [{step: b, when: '{{ event.name == \"step.failed\" }}'}]}\n"
-        "- step: b\n  tool: [{name: m, kind: noop}]",
         "- step: start\n  loop: {in: [1], iterator: n}\n  tool: [{name: a, kind: python, script: x.py}]",
     ],
 )  # fmt: skip
 def test_a_file_that_may_come_or_may_not_be_needed_is_a_warning_of_the_playbook(tmp_path: Path, steps: str) -> None:
     assert told([one for one in playbook(tmp_path, steps) if one.code == "P0621"]) == [("P0621", "warning")]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "}]\n  next: {arcs: [{step: b, when: '{{ event.name == \"step.failed\" }}'}]}\n- step: b\n  tool: [{name: m, kind: noop}]",
+        ", spec: {policy: {rules: [{else: {then: {do: continue}}}]}}}]",
+    ],
+)  # fmt: skip
+def test_a_file_whose_absence_the_playbook_answers_is_only_noted(tmp_path: Path, more: str) -> None:
+    found = playbook(tmp_path, "- step: start\n  tool: [{name: a, kind: files, action: read, path: x" + more)
+    assert told([one for one in found if one.code == "P0621"]) == [("P0621", "note")]
 
 
 # ---- code

@@ -70,8 +70,8 @@ def _sorted_out(error: Exception) -> tuple[str, int, str, str | None]:
     return "bug", 4, f"{type(error).__name__}: {error}", REPORT
 
 
-PRESSING = frozenset({"J0314", "J0504", "P0621"})
-"""Warnings of what changes which data is read, or of data that is missing: shown in full wherever a document is run."""
+PRESSING = frozenset({"J0314"})
+"""Warnings of what changes which data a job reads: they are shown in full wherever a document is looked at or run."""
 
 
 def tell_pressing(problems: Sequence[Problem], sources: Mapping[str, str]) -> None:

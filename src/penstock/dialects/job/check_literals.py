@@ -122,7 +122,7 @@ class Literals:
         is_certain = self._runs_at_once(unit) and not any(self._makes(other, literal) for other in self._others(unit))
         flaw = missing_flaw(literal, looked_for, unit.name, is_certain=is_certain)
         is_mistake = is_certain and literal.meaning == SCRIPT
-        severity = Severity.ERROR if is_mistake else Severity.WARNING
+        severity = Severity.ERROR if is_mistake else Severity.NOTE if self._is_foreseen(unit) else Severity.WARNING
         place = literal.node.place
         self.reading.report("MISSING_FILE", flaw.message, place, hint=flaw.hint, severity=severity)
         if is_certain and not is_mistake:
@@ -133,16 +133,19 @@ class Literals:
     def _runs_at_once(self, unit: Unit) -> bool:
         """It starts with the job, whatever else happens, and nothing in the job answers its failure."""
         around = {unit.name, *_callers(unit.name)}
-        if unit.container and unit.container not in around:
+        if (unit.container and unit.container not in around) or self._is_foreseen(unit):
             return False
+        return not any(wire.target in around and wire.source not in around for wire in self.expanded.wires)
+
+    def _is_foreseen(self, unit: Unit) -> bool:
+        """The author knows that it may fail, or need not run: an error link begins there, or an `if` link ends."""
+        around = {unit.name, *_callers(unit.name)}
         subjobs = [one for scope in self.expanded.scopes.values() for one in scope.subjobs]
         beside = {name for one in subjobs if unit.name in one.members for name in one.members} | around
-        for wire in self.expanded.wires:
-            if wire.target in around and wire.source not in around:
-                return False
-            if wire.on in _HANDLES and wire.source in beside:
-                return False
-        return True
+        return any(
+            (wire.on in _HANDLES and wire.source in beside) or (wire.on is On.IF and wire.target in around)
+            for wire in self.expanded.wires
+        )
 
     def _others(self, unit: Unit) -> Iterator[Unit]:
         """Components that could run before it: all but those that it leads to."""

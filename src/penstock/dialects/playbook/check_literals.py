@@ -98,14 +98,17 @@ class Literals:
         is_straight = all(one.rules is None and not one.is_generated for one in so_far)
         # What is read later may be delivered by then, by whomever; a script is part of the program.
         is_at_once = step.name in self._certain if literal.meaning == SCRIPT else step.name == self.flow.entry
-        is_certain = is_at_once and step.loop is None and is_straight and not _handles(step)
+        # Somebody answers the failure, so it is foreseen.
+        is_foreseen = _handles(step) or any(one.rules is not None for one in so_far[-1:])
+        is_certain = is_at_once and step.loop is None and is_straight and not is_foreseen
         is_certain = is_certain and not self._may_be_made(step, index, literal)
         flaw = missing_flaw(literal, looked_for, literal.owner, is_certain=is_certain)
         found = Problem("P0621", Severity.ERROR, flaw.message, literal.node.place, hint=flaw.hint)
         if is_certain and literal.meaning != SCRIPT:
             self.refusals.append(replace(found, hint=f"looked for `{looked_for}`"))
         is_mistake = is_certain and literal.meaning == SCRIPT
-        self.reading.findings.add(found if is_mistake else replace(found, severity=Severity.WARNING))
+        lesser = Severity.NOTE if is_foreseen else Severity.WARNING
+        self.reading.findings.add(found if is_mistake else replace(found, severity=lesser))
 
     def _may_be_made(self, step: StepDraft, index: int, wanted: Literal) -> bool:
         """Could something that runs before make the file?"""
