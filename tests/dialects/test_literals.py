@@ -267,6 +267,15 @@ def test_python_is_compiled_in_a_job_whose_links_are_wrong_and_in_a_joblet(tmp_p
     assert (problem.code, problem.hint) == ("J0508", "set `output`, `result` or `reject`; code here returns nothing")
 
 
+def test_a_script_that_is_there_must_be_python(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text("a = 1\nb = = 2\n")
+    (found,) = task(tmp_path, "{name: a, kind: python, script: x.py}")
+    assert (found.code, found.place.line) == ("P0618", 7)
+    assert found.message == "`x.py`, line 2: this Python cannot be compiled: invalid syntax"
+    (tmp_path / "x.py").write_text("def main():\n    return 1\n")
+    assert task(tmp_path, "{name: a, kind: python, script: x.py}") == []
+
+
 def test_python_of_a_workbook_task_that_nobody_calls_is_compiled_too(tmp_path: Path) -> None:
     file = tmp_path / "test.yaml"
     book = "workbook:\n  - name: idle\n    kind: python\n    code: |\n      x = = 1\n"

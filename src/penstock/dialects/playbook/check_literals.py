@@ -14,6 +14,7 @@ from penstock.dialects.literals import (
     literals,
     missing_file,
     missing_flaw,
+    python_flaw,
     undeclared_flaw,
     url_flaw,
 )
@@ -93,6 +94,7 @@ class Literals:
     def _file(self, step: StepDraft, index: int, literal: Literal) -> None:
         looked_for = None if self.folder is None else missing_file(literal, self.folder)
         if looked_for is None:
+            self._script(literal)
             return
         so_far = self.pipelines[step.name][: index + 1]
         is_straight = all(one.rules is None and not one.is_generated for one in so_far)
@@ -109,6 +111,20 @@ class Literals:
         is_mistake = is_certain and literal.meaning == SCRIPT
         lesser = Severity.NOTE if is_foreseen else Severity.WARNING
         self.reading.findings.add(found if is_mistake else replace(found, severity=lesser))
+
+    def _script(self, literal: Literal) -> None:
+        """A script that is there must be Python, as code in the document must be."""
+        if self.folder is None or literal.meaning != SCRIPT or literal.owner != "python":
+            return
+        try:
+            text = (self.folder / Path(literal.text).expanduser()).read_text(encoding="utf-8")
+        except (OSError, ValueError, RuntimeError):
+            return  # What is wrong with the file is said when it is run.
+        flaw = python_flaw(text)
+        if flaw is not None:
+            line = 1 if flaw.offset is None else text.count("\n", 0, flaw.offset) + 1
+            message = f"`{literal.text}`, line {line}: {flaw.message}"
+            self.reading.findings.error("P0618", message, literal.node.place, hint=flaw.hint)
 
     def _may_be_made(self, step: StepDraft, index: int, wanted: Literal) -> bool:
         """Could something that runs before make the file?"""
