@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from penstock.dialects.reading import did_you_mean, is_template, listed
 from penstock.dialects.source import SourceNode
-from penstock.ports.meanings import CODE, DATABASE_URL, ENTRY, FILE, MEANING, SCHEMES, SCRIPT, URL, WHEN, Schema
+from penstock.ports.meanings import CODE, DATABASE_URL, ENTRY, FILE, LOCAL, MEANING, SCHEMES, SCRIPT, URL, WHEN, Schema
 from penstock.tools.python_code import syntax_hint
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -136,10 +136,10 @@ def url_flaw(literal: Literal) -> Flaw | None:
     """Of a URL that cannot work, whoever answers there; and of a URL where only a path can work."""
     text = literal.text.strip()
     found = _SCHEME.match(text)
-    if literal.meaning in FILES:
-        if found is None or found[1].lower() == "file":
+    if literal.meaning in (*FILES, LOCAL):
+        if found is None or found[1].lower() in ("file", *literal.schemes):
             return None
-        return Flaw(f"`{found[1]}://` cannot be read here", hint="give a local path, or a `file://` URL")
+        return Flaw(f"`{found[1]}://` is not supported here", hint="give a local path, or a `file://` URL")
     if literal.meaning not in (URL, DATABASE_URL):
         return None
     if found is None:

@@ -21,19 +21,15 @@ SCHEMES: Final = "x-schemes"
 WHEN: Final = "x-when"
 """Parameter -> the values of it for which the meaning holds."""
 
-FILE, SCRIPT, URL, DATABASE_URL, ENTRY, CODE = (
-    "reads-file",
-    "reads-script",
-    "url",
-    "database",
-    "keychain-entry",
-    "python",
-)
+FILE, SCRIPT, LOCAL, URL = "reads-file", "reads-script", "local-path", "url"
+DATABASE_URL, ENTRY, CODE = "database", "keychain-entry", "python"
 
 READS_FILE: dict[str, Any] = {MEANING: FILE}
 """A path, or a pattern such as `in/*.csv`; relative to the document's folder. The call fails when nothing is there."""
 READS_SCRIPT: dict[str, Any] = {MEANING: SCRIPT}
 """The same of a file that is part of the program: nobody delivers it while a run goes."""
+LOCAL_PATH: dict[str, Any] = {MEANING: LOCAL}
+"""A path of a file that is made when it is not there."""
 KEYCHAIN_ENTRY: dict[str, Any] = {MEANING: ENTRY}
 """The name of a keychain entry, where it is a text."""
 PYTHON: dict[str, Any] = {MEANING: CODE}

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE, WEB
+from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, READS_FILE, WEB
 from penstock.tools.http_request import Fields, Scalar
 from penstock.tools.sql.connection import Auth, Database, Host, MysqlUrl, Password, Port, PostgresUrl, SslMode, User
 from penstock.tools.sql.plan import Bindings
@@ -20,7 +20,7 @@ DatabaseFile = Annotated[
     Meta(description="The database file, relative to the document's folder; `:memory:` is the execution's own."),
 ]
 _FILE = "The file, relative to the document's folder."
-Path = Annotated[str, Meta(description=_FILE)]
+Path = Annotated[str, Meta(description=_FILE, extra_json_schema=LOCAL_PATH)]
 SourcePath = Annotated[str, Meta(description=_FILE, extra_json_schema=READS_FILE)]
 Character = Annotated[str, Meta(min_length=1, max_length=1)]
 Delimiter = Annotated[Character, Meta(description="The character between values.")]

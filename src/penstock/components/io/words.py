@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from penstock.ports.meanings import READS_FILE
+from penstock.ports.meanings import LOCAL_PATH, READS_FILE
 
 Character = Annotated[str, Meta(min_length=1, max_length=1)]
 Filled = Annotated[str, Meta(min_length=1)]
@@ -31,6 +31,7 @@ TargetPath = Annotated[
         min_length=1,
         description="The file, relative to the document's folder; folders that are missing are made. It appears whole or not "
         "at all.",
+        extra_json_schema=LOCAL_PATH,
     ),
 ]
 Append = Annotated[
