@@ -19,7 +19,7 @@ from penstock.tools.sql import sqlite as sqlite_tool
 from penstock.tools.sql.blocking import Stop, in_a_thread
 from penstock.tools.sql.connection import Address
 from penstock.tools.sql.lexer import Dialect
-from penstock.tools.sql.names import insert_into, on_conflict, quote, quote_all, quote_table
+from penstock.tools.sql.names import insert_into, on_conflict, quote, quote_all, quote_table, table_options
 from penstock.tools.sql.plan import Upsert
 from penstock.tools.sql.values import as_json_text, from_decimal, from_duration
 from penstock.tools.transfer_params import TableTarget
@@ -63,7 +63,7 @@ def create_table(table: str, shape: Shape, keys: Sequence[str], types: dict[str,
     ]
     if keys:
         columns.append(f"PRIMARY KEY ({quote_all(keys, dialect)})")
-    return f"{GENTLY}{quote_table(table, dialect)} ({', '.join(columns)})"
+    return f"{GENTLY}{quote_table(table, dialect)} ({', '.join(columns)}){table_options(dialect)}"
 
 
 def check_keys(target: TableTarget, columns: Sequence[str]) -> None:
@@ -222,6 +222,8 @@ class MysqlWriter(TableWriter):
         super().__init__(target)
         self.errors = (pymysql.MySQLError, OSError)
         self.connection = mysql_connection.connect(login)
+        # Else a server that is set up so would cut what does not fit, and say nothing.
+        self.execute("SET SESSION sql_mode = concat_ws(',', nullif(@@sql_mode, ''), 'STRICT_ALL_TABLES')")
         number = mysql_connection.thread_of(self.connection)
         self._forget = stop.on_stop(in_a_thread(lambda: mysql_connection.kill_query(login, number)))
 

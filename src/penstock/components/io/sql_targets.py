@@ -15,7 +15,7 @@ from penstock.components.io.words import WriteMode
 from penstock.ports.rows import Schema
 from penstock.tools.base import ToolFailure
 from penstock.tools.sql.lexer import Dialect
-from penstock.tools.sql.names import on_conflict, quote, quote_all, quote_table
+from penstock.tools.sql.names import on_conflict, quote, quote_all, quote_table, table_options
 from penstock.tools.sql.postgres_connection import arguments
 from penstock.tools.transfer_params import TableTarget
 from penstock.tools.transfer_rows import Kind, Shape
@@ -72,7 +72,8 @@ class Change:
         if self.keys:
             parts.append(f"PRIMARY KEY ({quote_all(self.keys, dialect)})")
         gently = "" if self.mode in ("create", "replace") else "IF NOT EXISTS "
-        return f"CREATE TABLE {gently}{quote_table(self.table, dialect)} ({', '.join(parts)})"
+        table = quote_table(self.table, dialect)
+        return f"CREATE TABLE {gently}{table} ({', '.join(parts)}){table_options(dialect)}"
 
     def preparation(self, dialect: Dialect, emptied: str) -> list[str]:
         """The statements that come before the first row."""

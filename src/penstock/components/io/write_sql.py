@@ -127,7 +127,9 @@ class WriteSql(Action[WriteSqlParams]):
     A row that the database refuses (a key that is there already, NULL where none may be, a value that does not fit)
     goes to the port `reject` with `error_code`, the database's own, and `error_message`; the others are written. When
     that port is not connected, such a row ends the component in ERROR and nothing is written. With DuckDB, a
-    connected `reject` port makes each batch a transaction of its own.
+    connected `reject` port makes each batch a transaction of its own. A conflict with another transaction, such as a
+    deadlock of iterations that change the same rows, is no error: the transaction is begun anew. MySQL is asked to be strict:
+    a value that does not fit is refused there too, never cut.
 
     The rows that were written go on through `main`. After-variables: `NB_LINE_INSERTED`, `NB_LINE_UPDATED`,
     `NB_LINE_UPSERTED` or `NB_LINE_DELETED`, and `NB_LINE_REJECTED`. `upsert`, `truncate_insert` and `replace` can be
@@ -225,9 +227,9 @@ def _load(params: WriteSqlParams, rows: Relation, place: Where, files: Files, st
         if isinstance(target, DuckdbTable):
             if not is_open(rows.schema):
                 _stage(params, numbered, target, call)
-            loading.run(_ranges(params, numbered, call))
+            loading.run(lambda: _ranges(params, numbered, call))
         else:
-            loading.run(_values(params, numbered, call))
+            loading.run(lambda: _values(params, numbered, call))
     finally:
         target.close()
     written, bad = rows, None

@@ -55,6 +55,11 @@ class Stop:
         if self._flag.is_set():
             raise Stopped
 
+    def wait(self, seconds: float) -> None:
+        """Sleep, and raise Stopped as soon as the task is told to stop."""
+        if self._flag.wait(seconds):
+            raise Stopped
+
     @property
     def is_set(self) -> bool:
         return self._flag.is_set()

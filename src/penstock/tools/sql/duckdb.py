@@ -172,8 +172,7 @@ def while_made(work: Callable[[], None], undo: Callable[[], None], stop: Stop) -
             if "conflict on create" not in str(error) or time.monotonic() > patient_until:
                 raise
             undo()
-            stop.check()
-            time.sleep(LOCK_POLL_S)
+            stop.wait(LOCK_POLL_S)
         else:
             return
 
