@@ -26,12 +26,14 @@ from penstock.tools.transfer_params import TableTarget
 from penstock.tools.transfer_rows import Row, Shape, sql_type
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from duckdb import DuckDBPyConnection
+    from psycopg import Connection
+    from pymysql.connections import Connection as MysqlConnection
 
 JSON_OIDS = {114, 3802}
 GENTLY = "CREATE TABLE IF NOT EXISTS "
-_MADE_MEANWHILE = ("23505", "42P07", "42710")
-"""How PostgreSQL says that another transaction has made the table since this one looked."""
 _EXISTS = 1050
 
 
@@ -79,6 +81,8 @@ class TableWriter(ABC):
     """What all databases do alike. `emptied` is how a table is emptied inside a transaction."""
 
     dialect: Dialect
+    is_lent = False
+    """The connection and its transaction are somebody else's, who ends both."""
     emptied = "DELETE FROM"
     errors: tuple[type[Exception], ...]
 
@@ -133,12 +137,15 @@ class PostgresWriter(TableWriter):
     dialect = Dialect.POSTGRES
     emptied = "TRUNCATE"
 
-    def __init__(self, target: TableTarget, conninfo: str, address: Address, stop: Stop) -> None:
+    def __init__(
+        self, target: TableTarget, conninfo: str, address: Address, stop: Stop, lent: Connection[Any] | None = None
+    ) -> None:
         import psycopg
 
         super().__init__(target)
         self.errors = (psycopg.Error,)
-        self.connection = postgres_connection.connect_blocking(conninfo, address)
+        self.is_lent = lent is not None
+        self.connection = lent or postgres_connection.connect_blocking(conninfo, address)
         self._as_json: list[bool] = []
         self._forget = stop.on_stop(in_a_thread(lambda: postgres_connection.cancel(self.connection)))
 
@@ -165,7 +172,7 @@ class PostgresWriter(TableWriter):
         try:
             self.execute(text)
         except psycopg.Error as error:
-            if error.sqlstate not in _MADE_MEANWHILE:
+            if error.sqlstate not in postgres_errors.MADE_MEANWHILE:
                 raise
             self.execute("ROLLBACK TO SAVEPOINT penstock_making")
             self.execute(text)  # Looks again: what was in the way may have been something else, or is gone.
@@ -202,26 +209,32 @@ class PostgresWriter(TableWriter):
         return postgres_connection.argument(value, as_json=as_json)
 
     def commit(self) -> None:
-        self.connection.commit()
+        if not self.is_lent:
+            self.connection.commit()
 
     def abort(self) -> None:
-        with suppress(*self.errors):
-            self.connection.rollback()
+        if not self.is_lent:
+            with suppress(*self.errors):
+                self.connection.rollback()
 
     def close(self) -> None:
         self._forget()
-        self.connection.close()
+        if not self.is_lent:
+            self.connection.close()
 
 
 class MysqlWriter(TableWriter):
     dialect = Dialect.MYSQL
 
-    def __init__(self, target: TableTarget, login: mysql_connection.Login, stop: Stop) -> None:
+    def __init__(
+        self, target: TableTarget, login: mysql_connection.Login, stop: Stop, lent: MysqlConnection[Any] | None = None
+    ) -> None:
         import pymysql
 
         super().__init__(target)
         self.errors = (pymysql.MySQLError, OSError)
-        self.connection = mysql_connection.connect(login)
+        self.is_lent = lent is not None
+        self.connection = lent or mysql_connection.connect(login)
         # Else a server that is set up so would cut what does not fit, and say nothing.
         self.execute("SET SESSION sql_mode = concat_ws(',', nullif(@@sql_mode, ''), 'STRICT_ALL_TABLES')")
         number = mysql_connection.thread_of(self.connection)
@@ -231,7 +244,8 @@ class MysqlWriter(TableWriter):
         return mysql_connection.failure_of(error, None)
 
     def begin(self) -> None:
-        self.connection.begin()
+        if not self.is_lent:  # It would commit what has been written in the transaction so far.
+            self.connection.begin()
 
     def execute(self, text: str) -> None:
         with self.connection.cursor() as cursor:
@@ -254,15 +268,17 @@ class MysqlWriter(TableWriter):
         return len(rows)
 
     def commit(self) -> None:
-        self.connection.commit()
+        if not self.is_lent:
+            self.connection.commit()
 
     def abort(self) -> None:
-        with suppress(*self.errors):
-            self.connection.rollback()
+        if not self.is_lent:
+            with suppress(*self.errors):
+                self.connection.rollback()
 
     def close(self) -> None:
         self._forget()
-        if self.connection.open:
+        if self.connection.open and not self.is_lent:
             self.connection.close()
 
 
@@ -284,10 +300,17 @@ class SqliteWriter(TableWriter):
     dialect = Dialect.SQLITE
     errors = sqlite_tool.SqliteSession.errors
 
-    def __init__(self, target: TableTarget, shared: sqlite_tool.SharedSqlite, stop: Stop) -> None:
+    def __init__(
+        self,
+        target: TableTarget,
+        shared: sqlite_tool.SharedSqlite,
+        stop: Stop,
+        lent: sqlite3.Connection | None = None,
+    ) -> None:
         super().__init__(target)
         self.shared = shared
-        self.connection = shared.take()
+        self.is_lent = lent is not None
+        self.connection = lent or shared.take()
         self._forget = stop.on_stop(self.connection.interrupt)
 
     def failure(self, error: Exception) -> ToolFailure:
@@ -308,15 +331,18 @@ class SqliteWriter(TableWriter):
         return max(cursor.rowcount, 0)
 
     def commit(self) -> None:
-        self.connection.commit()
+        if not self.is_lent:
+            self.connection.commit()
 
     def abort(self) -> None:
-        with suppress(*self.errors):
-            self.connection.rollback()
+        if not self.is_lent:
+            with suppress(*self.errors):
+                self.connection.rollback()
 
     def close(self) -> None:
         self._forget()
-        self.shared.give_back(self.connection)
+        if not self.is_lent:
+            self.shared.give_back(self.connection)
 
 
 def for_sqlite(value: Any) -> Any:

@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from penstock.components.io.sql_targets import Change, Target
-from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.base import ToolFailure
-from penstock.tools.sql.failures import prefixed
+from penstock.tools.sql.failures import code_of, prefixed
 
 if TYPE_CHECKING:
     from penstock.components.base import Call
@@ -73,12 +72,6 @@ class Pauses:
         return True
 
 
-def code_of(failure: ToolFailure) -> str:
-    """The database's own code of an error."""
-    helper: JsonMap = next(iter(failure.helpers.values()), {})
-    return str(helper.get("code") or failure.kind)
-
-
 def blames_a_row(failure: ToolFailure) -> bool:
     """Is it a row that the database does not want, rather than all of them?"""
     if failure.kind == "constraint":
@@ -110,6 +103,8 @@ class Loading:
     before: list[Bound] = field(default_factory=list)
     after: list[Bound] = field(default_factory=list)
     """Statements of the author's, before the first row and after the last."""
+    is_alone: bool = True
+    """Is the transaction its own? One that is shared cannot begin anew: others have written in it, too."""
     _waiting: int = field(default=0, init=False)
     _has_committed: bool = field(default=False, init=False)
 
@@ -120,7 +115,7 @@ class Loading:
             try:
                 self._try(batches())
             except ToolFailure as failure:
-                if self._has_committed or not pauses.allow(failure):
+                if not self.is_alone or self._has_committed or not pauses.allow(failure):
                     raise
                 self.written = self._waiting = 0
                 if self.refused is not None:
