@@ -18,6 +18,7 @@ from penstock.tools.sql.sqlite import SqliteTool
 from penstock.tools.transfer import TransferTool
 from tests.servers import mariadb_server, mariadb_url, postgres_server, postgres_url
 from tests.tools.asking import failed
+from tests.tools.databases import KINDS, opened
 from tests.tools.moving import Move, asked, lines, move, rows
 from tests.tools.support import SharedResources, make_call, run, run_async
 
@@ -306,3 +307,25 @@ def test_mysql_is_a_source_and_a_target(move: Move, mariadb_url: str, tmp_path: 
     (tmp_path / "folder.csv").mkdir()
     many = {**mysql, "query": "SELECT seq AS a FROM seq_1_to_1000000"}
     assert failed(move, many, {"kind": "sqlite", "path": "t.db", "table": "no"}, chunk_rows=10).kind == "not_found"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("mode", ["insert", "upsert"])
+def test_transfers_that_run_side_by_side_may_all_make_the_table(
+    kind: str, mode: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Of several that make it at once the others find it made, and no row is lost."""
+    with opened(kind, request, tmp_path) as database:
+        resources = SharedResources()
+        target = {"kind": kind, **database.names, "table": "t", "create": True, "mode": mode, "keys": ["a"]}
+
+        async def moved(number: int) -> Any:
+            call = make_call(tmp_path, resources=resources)
+            return await run_async(TransferTool(), {"source": rows((number, "x")), "target": target}, call)
+
+        async def main() -> None:
+            await asyncio.gather(*map(moved, range(12)))
+            await resources.close()
+
+        asyncio.run(main())
+        assert [row[0] for row in database.do("SELECT a FROM t ORDER BY a")] == list(range(12))

@@ -364,12 +364,12 @@ def for_sqlite(value: Any) -> Any:
 class DuckdbWriter(TableWriter):
     dialect = Dialect.DUCKDB
 
-    def __init__(self, target: TableTarget, open_cursor: Callable[[], DuckDBPyConnection], stop: Stop) -> None:
+    def __init__(self, target: TableTarget, open_cursor: Callable[[Stop], DuckDBPyConnection], stop: Stop) -> None:
         import duckdb
 
         super().__init__(target)
         self.errors = (duckdb.Error,)
-        self.connection = open_cursor()
+        self.connection = open_cursor(stop)
         self._in_transaction = False
         self._stop = stop
         self._forget = stop.on_stop(self.connection.interrupt)
@@ -419,7 +419,7 @@ class ParquetWriter(DuckdbWriter):
         self._path = path
         database = str(Path(self._folder.name) / "rows.duckdb")
         super().__init__(
-            TableTarget(table="rows", create=True, types=types), lambda: duckdb_tool.connect(database), stop
+            TableTarget(table="rows", create=True, types=types), lambda stop: duckdb_tool.connect(database), stop
         )
 
     def finish(self) -> None:

@@ -35,7 +35,7 @@ class DuckdbTable:
     def __init__(
         self,
         change: Change,
-        open_cursor: Callable[[], DuckDBPyConnection],
+        open_cursor: Callable[[Stop], DuckDBPyConnection],
         stop: Stop,
         lent: DuckDBPyConnection | None = None,
     ) -> None:
@@ -44,7 +44,7 @@ class DuckdbTable:
         self.errors: tuple[type[Exception], ...] = (duckdb.Error,)
         self.change = change
         self._is_lent = lent is not None
-        self.connection = lent or open_cursor()
+        self.connection = lent or open_cursor(stop)
         self._in_transaction = self._is_lent
         self._stop = stop
         self._forget = stop.on_stop(self.connection.interrupt)

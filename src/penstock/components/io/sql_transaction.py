@@ -46,7 +46,7 @@ class Opened:
     close: Callable[[], None]
 
 
-def _opened(place: Where, files: Files) -> Opened:
+def _opened(place: Where, files: Files, stop: Stop) -> Opened:
     match place.driver:
         case "postgres":
             from penstock.tools.sql import postgres_connection
@@ -75,7 +75,7 @@ def _opened(place: Where, files: Files) -> Opened:
             from penstock.tools.sql.duckdb import DuckdbSession
 
             assert files.duckdb is not None
-            cursor = files.duckdb()
+            cursor = files.duckdb(stop)
             return Opened(DuckdbSession(cursor, MAX_ROWS), cursor, cursor.interrupt, cursor.close)
 
 
@@ -101,7 +101,7 @@ class SharedTransaction:
         """The connection, inside the transaction; None when an earlier start of the sub-job has committed it."""
         stop.check()
         if self._earlier is None and self._opened is None:
-            opened = _opened(self.place, self.files)
+            opened = _opened(self.place, self.files, stop)
             try:
                 with interrupting(stop, opened.interrupt):
                     self._earlier = claimed(opened.session, self.effect)
