@@ -58,7 +58,10 @@ def debian_program(name: str, package: str) -> Program:
 
 def _cache() -> Path:
     given = os.environ.get(CACHE)
-    release = platform.freedesktop_os_release()
+    try:
+        release = platform.freedesktop_os_release()
+    except OSError:
+        release = {"ID": platform.system()}
     system = f"{release['ID']}-{release.get('VERSION_ID', 'rolling')}-{platform.machine()}"
     return (Path(given) if given else Path.home() / ".cache" / "penstock-tests") / system
 

@@ -54,8 +54,8 @@ class Subjob:
     """The same over a resume, and another in each iteration."""
     commits: bool = False
     """Is there a component at its end that commits what others of it wrote in a shared transaction?"""
-    is_reopened: bool = False
-    """It had ended, and only failed iterations of it run again, with what follows from them."""
+    is_reopened: Callable[[], bool] = bool
+    """Had it ended, and do only failed iterations of it run again, with what follows from them?"""
     failed: Callable[[], Mapping[str, bool]] = dict
     """Its components that are in ERROR so far, and whether an error link has led to a handler."""
 

@@ -19,7 +19,6 @@ from penstock.kernel.flow.state import ERROR, ComponentState
 from penstock.kernel.kept import part
 from penstock.kernel.net import Link, Node
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.components import SHARED_COMMIT
 from penstock.ports.folders import base_of
 from penstock.ports.job_scope import iteration_of, job_names
 from penstock.ports.leases import Caller, JobReports, SubjobLease
@@ -117,10 +116,12 @@ class ComponentRun:
     def _subjob(self) -> Subjob:
         assert self.node.part is not None
         region = self.scene.spec.regions[self.node.part.region]
-        nodes = (self.flow.net.nodes[name] for name in region.members)
-        commits = any(task.kind == SHARED_COMMIT for node in nodes for task in node.tasks)
-        state = self.scene.region(region)
-        is_reopened = state is not None and any(one.kept for one in state.members.values())
+        commits = (self.node.part.container, self.node.part.region) in self.crew.commits
+
+        def is_reopened() -> bool:
+            state = self.scene.region(region)
+            return state is not None and any(one.kept for one in state.members.values())
+
         return Subjob(self.scene.region_scope(region), commits, is_reopened, lambda: failed_in(self.scene, region))
 
     async def _play(

@@ -130,6 +130,18 @@ def test_a_sub_job_that_is_run_again_after_its_commit_changes_nothing_and_gives_
         assert again.component(name)["rows_out"] == first.component(name)["rows_out"]
 
 
+def test_a_job_that_dies_rolls_back_before_its_post_job_writes(shop: Database) -> None:
+    """The row that the transaction had changed is free for it."""
+    more = f"""\
+  stop: {{type: die, params: {{message: enough}}}}
+  finally: {{type: post_job}}
+  told: {{type: run_sql, params: {{connection: "{shop.url}", sql: "UPDATE t SET name = 'told' WHERE id = 1"}}}}"""
+    ran = run_job(job(shop, more=more, links="check (ok) stop\n    finally (ok) told"), shop.folder)
+    assert (ran.status, ran.component("commit_empty")["state"]) == ("failed", "SKIPPED")
+    assert ran.component("told")["state"] == "OK", ran.error
+    assert (shop.rows(), counts(shop)) == ([(1, "told"), (2, "bob")], [0])
+
+
 EACH = """
 job_config: {fail_strategy: continue}
 components:

@@ -32,7 +32,7 @@ class SharedCommit(Action[SharedCommitParams]):
     async def run(self, params: SharedCommitParams, call: Call) -> JsonMap:
         from penstock.components.io.sql_transaction import transactions_of
 
-        open_ones = (await transactions_of(call)).take(call.subjob.name)
+        open_ones = (await transactions_of(call.resources, call.execution_id)).take(call.subjob.name)
         reason = _reason(open_ones, call)
         if reason is not None:
             for shared in open_ones:

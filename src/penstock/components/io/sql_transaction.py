@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.components.base import Call, ComponentFailure
 from penstock.components.io.sql_place import Files, Where, interrupting
 from penstock.kernel.values import JsonMap
-from penstock.tools.base import ToolFailure
+from penstock.tools.base import Resources, ToolFailure
 from penstock.tools.sql.blocking import Claiming, Stop, claimed, in_a_thread, told
 from penstock.tools.sql.effects import COMMITS_BY_ITSELF, TABLE, Effect
 from penstock.tools.sql.failures import Place
@@ -119,7 +119,7 @@ class SharedTransaction:
         """What a member came to in the start that has committed. Raises ToolFailure."""
         assert self._earlier is not None
         component = call.component
-        if call.subjob.is_reopened:
+        if call.subjob.is_reopened():
             raise ToolFailure(
                 "transaction",
                 f"`{component}` is to run again because failed iterations did, and its transaction has been committed; "
@@ -215,11 +215,15 @@ class Transactions:
     def take(self, subjob: str) -> list[SharedTransaction]:
         return list(self._open.pop(subjob, {}).values())
 
-    async def close(self) -> None:
-        """The run is over, or this process gives it up: what no sub-job has committed is rolled back."""
-        for subjob in list(self._open):
+    async def roll_back(self, is_over: Callable[[str], bool]) -> None:
+        """What was not committed in sub-jobs that are over: in a job that dies, what would commit it does not start."""
+        for subjob in [name for name in self._open if is_over(name)]:
             for transaction in self.take(subjob):
-                await asyncio.to_thread(transaction.roll_back, "the run has stopped")
+                await asyncio.to_thread(transaction.roll_back, "the sub-job was stopped")
+
+    async def close(self) -> None:
+        """The run is over, or this process gives it up."""
+        await self.roll_back(lambda subjob: True)
 
 
 def _digest(place: Where) -> str:
@@ -227,12 +231,12 @@ def _digest(place: Where) -> str:
     return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-async def transactions_of(call: Call) -> Transactions:
+async def transactions_of(resources: Resources, execution_id: str) -> Transactions:
     async def make() -> tuple[Transactions, Callable[[], Awaitable[None]]]:
         made = Transactions()
         return made, made.close
 
-    found: Transactions = await call.resources.get(("shared transactions", call.execution_id), make)
+    found: Transactions = await resources.get(("shared transactions", execution_id), make)
     return found
 
 
@@ -248,7 +252,7 @@ async def joined(call: Call, place: Where, files: Files) -> AsyncIterator[Shared
         raise ComponentFailure(
             "parameters", "a database in memory has no transactions to share; hint: `transaction: own`"
         )
-    shared = (await transactions_of(call)).of(call, place, files)
+    shared = (await transactions_of(call.resources, call.execution_id)).of(call, place, files)
     async with shared.turn:
         if shared.ended is not None:
             raise ComponentFailure("transaction", f"the shared transaction has ended: {shared.ended}")
