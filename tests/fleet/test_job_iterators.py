@@ -189,26 +189,38 @@ connections:
     )
 
     async def scenario(scene: Fleet) -> None:
-        await scene.serve("s1")
-        scene.work("w1", slots=4)
-        run = await scene.submit(file)
-        assert (await scene.ended(run)).status == "completed"
-        assert sorted(ran.read_text()) == sorted("f01234a")
-        before = scene.header(run).last_seq
-        flag.touch()
-        ran.unlink()
-        await scene.servers["s1"].hosting.ask(run, "resume", {"failed": True, "seq": before})
-        await scene.until(lambda: scene.header(run).status == "running", 60)
-        await asyncio.sleep(2)
-        await scene.kill_server("s1")
-        await scene.serve("s2")
-        assert (await scene.ended(run)).status == "completed"
-        assert sorted(ran.read_text()) == sorted("13a")
-        kept = [entry for entry in scene.entries(run) if entry.seq > before and entry.type == "component.started"]
-        assert "first" not in {entry.scope for entry in kept}
-        await scene.check_replay(run)
+        scopes = await run_again(scene, file, flag, ran, ("f01234a", "13a"))
+        assert "first" not in scopes
 
     on_fleet(tmp_path, scenario)
+
+
+async def run_again(
+    scene: Fleet, file: Path, flag: Path, ran: Path, marks: tuple[str, str], dies: str = "server"
+) -> set[str]:
+    """Run a job some of whose iterations fail until `flag` is there, and then these again, while somebody dies. `marks` are what
+    the first run and the second leave in `ran`. The components that started in the second."""
+    await scene.serve("s1")
+    scene.work("w1", slots=4)
+    run = await scene.submit(file)
+    assert (await scene.ended(run)).status == "completed"
+    assert sorted(ran.read_text()) == sorted(marks[0])
+    before = scene.header(run).last_seq
+    flag.touch()
+    ran.unlink()
+    await scene.servers["s1"].hosting.ask(run, "resume", {"failed": True, "seq": before})
+    await scene.until(lambda: scene.header(run).status == "running", 60)
+    await asyncio.sleep(2)
+    if dies == "server":
+        await scene.kill_server("s1")
+        await scene.serve("s2")
+    else:
+        scene.work("w2", slots=4)
+        await scene.kill_worker("w1")
+    assert (await scene.ended(run)).status == "completed"
+    assert sorted(ran.read_text()) == sorted(marks[1])
+    await scene.check_replay(run)
+    return {one.scope for one in scene.entries(run) if one.seq > before and one.type == "component.started"}
 
 
 @pytest.mark.parametrize("parallel", [1, 3])
@@ -245,26 +257,4 @@ connections:
         encoding="utf-8",
     )
 
-    async def scenario(scene: Fleet) -> None:
-        await scene.serve("s1")
-        scene.work("w1", slots=4)
-        run = await scene.submit(file)
-        assert (await scene.ended(run)).status == "completed"
-        assert sorted(ran.read_text()) == sorted("f012l" * 3)
-        before = scene.header(run).last_seq
-        flag.touch()
-        ran.unlink()
-        await scene.servers["s1"].hosting.ask(run, "resume", {"failed": True, "seq": before})
-        await scene.until(lambda: scene.header(run).status == "running", 60)
-        await asyncio.sleep(2)
-        if dies == "server":
-            await scene.kill_server("s1")
-            await scene.serve("s2")
-        else:
-            scene.work("w2", slots=4)
-            await scene.kill_worker("w1")
-        assert (await scene.ended(run)).status == "completed"
-        assert sorted(ran.read_text()) == sorted("1l" * 3)
-        await scene.check_replay(run)
-
-    on_fleet(tmp_path, scenario)
+    on_fleet(tmp_path, lambda scene: run_again(scene, file, flag, ran, ("f012l" * 3, "1l" * 3), dies))

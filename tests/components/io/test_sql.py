@@ -538,6 +538,24 @@ def test_iterations_that_change_the_same_rows_of_duckdb_batch_by_batch_do_not_fa
     assert database.rows() == [(0, 0), (1, 7), (2, 7), (3, 7)]
 
 
+ASKS = """
+components:
+  complete: {type: wait_for_rows, params: {connection: "URL", table: t, count: 2}}
+  each: {type: iterate_query, params: {connection: "URL", query: "SELECT id, name FROM t WHERE id >= :least ORDER BY id", params: {least: 2}}}
+  tell: {type: set_global, params: {values: {seen: ["{{ iteration.item.id }} {{ iteration.item.name }}"]}}}
+connections:
+  control: |
+    complete (ok) each
+    each (iterate) tell
+"""
+
+
+def test_a_job_waits_for_rows_and_iterates_over_a_query(database: Database) -> None:
+    database.write(TWO, create=True, keys=["id"])
+    ran = run_job(ASKS.replace("URL", database.url), database.folder)
+    assert (ran.status, ran.globals) == ("completed", {"seen": ["2 bob"]}), ran.error
+
+
 def test_mysql_refuses_what_does_not_fit_though_the_server_is_set_up_to_cut_it(
     mariadb_server: str, mariadb_url: str, tmp_path: Path
 ) -> None:

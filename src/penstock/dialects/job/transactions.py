@@ -14,14 +14,16 @@ from itertools import count
 
 from penstock.dialects.job.drafts import ComponentDraft
 from penstock.dialects.job.expand import Expanded, ExpandedSubjob, Unit
-from penstock.dialects.job.level import READ_SQL, RUN_SQL, WRITE_SQL, Member, Wire
+from penstock.dialects.job.level import RUN_SQL, WRITE_SQL, Member, Wire
 from penstock.dialects.job.reading import Reading
+from penstock.dialects.job.topology import reached
 from penstock.dialects.problems import Place, Severity
 from penstock.dialects.source import SourceNode, to_json
 from penstock.kernel.net import On
 from penstock.ports.components import SHARED_COMMIT, Ports
 
 _SHARED = "shared"
+_READERS = ("read_sql", "iterate_query", "wait_for_rows")
 
 
 def share_transactions(reading: Reading, expanded: Expanded) -> None:
@@ -35,8 +37,9 @@ def _share(reading: Reading, expanded: Expanded, subjob: ExpandedSubjob) -> None
     connections = {_connection(unit) for unit in units if _asks(unit)}
     if not connections:
         return
-    follows = _Following(expanded, subjob)
-    handlers = {name for wire in expanded.wires if wire.on is On.ERROR for name in (wire.target, *follows(wire.target))}
+    after = _after(expanded, subjob)
+    led_to = {wire.target for wire in expanded.wires if wire.on is On.ERROR and wire.target in after}
+    handlers = led_to.union(*(reached(name, after) for name in led_to))
     for unit in units:
         joins = unit.type == WRITE_SQL and "transaction" not in unit.params and unit.name not in handlers
         if joins and _connection(unit) in connections:
@@ -46,7 +49,7 @@ def _share(reading: Reading, expanded: Expanded, subjob: ExpandedSubjob) -> None
         having = [unit for unit in members if _connection(unit) == connection]
         if len(having) == 1:
             _report_alone(reading, expanded, having[0])
-        _report_beside(reading, expanded, subjob, having, {name for one in having for name in follows(one.name)})
+        _report_beside(reading, expanded, subjob, having, set().union(*(reached(one.name, after) for one in having)))
     _put_commit(reading, expanded, subjob, members)
 
 
@@ -64,25 +67,13 @@ def _connection(unit: Unit) -> str:
     return json.dumps([connection, auth], sort_keys=True)
 
 
-class _Following:
+def _after(expanded: Expanded, subjob: ExpandedSubjob) -> dict[str, list[str]]:
     """What comes after a component within its sub-job."""
-
-    def __init__(self, expanded: Expanded, subjob: ExpandedSubjob) -> None:
-        inside = set(subjob.members)
-        self._next: dict[str, list[str]] = {name: [] for name in inside}
-        for wire in expanded.wires:
-            if wire.source in inside and wire.target in inside:
-                self._next[wire.source].append(wire.target)
-
-    def __call__(self, name: str) -> set[str]:
-        found: set[str] = set()
-        todo = [name]
-        while todo:
-            for target in self._next.get(todo.pop(), ()):
-                if target not in found:
-                    found.add(target)
-                    todo.append(target)
-        return found
+    found: dict[str, list[str]] = {name: [] for name in subjob.members}
+    for wire in expanded.wires:
+        if wire.source in found and wire.target in found:
+            found[wire.source].append(wire.target)
+    return found
 
 
 def _report_alone(reading: Reading, expanded: Expanded, unit: Unit) -> None:
@@ -106,7 +97,7 @@ def _report_beside(
     for unit in _inside(expanded, subjob):
         if _connection(unit) != _connection(having[0]) or unit in having:
             continue
-        is_reader, is_own = unit.type == READ_SQL, unit.name in subjob.members
+        is_reader, is_own = unit.type in _READERS, unit.name in subjob.members
         is_handler = is_own and not is_reader and _is_told_so(unit)
         if is_handler or (is_own and is_reader and unit.name not in after):
             continue  # A reader that nothing of it comes before reads what the transaction begins with.
@@ -131,7 +122,7 @@ def _inside(expanded: Expanded, subjob: ExpandedSubjob) -> Iterator[Unit]:
     for unit in expanded.units.values():
         if unit.name in around or unit.container in around:
             around.add(unit.name)
-            if unit.type in (READ_SQL, RUN_SQL, WRITE_SQL):
+            if unit.type in (RUN_SQL, WRITE_SQL, *_READERS):
                 yield unit
 
 
