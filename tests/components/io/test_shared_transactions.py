@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,7 @@ import pytest
 
 from penstock.components.base import ComponentFailure
 from penstock.server.documents import DocumentInvalid
+from penstock.tools.sql import sqlite as sqlite_tool
 from tests.components.harness import run
 from tests.components.io.test_sql import (
     Database,
@@ -163,6 +167,28 @@ def test_each_iteration_is_a_transaction(shop: Database) -> None:
     assert ran.status == "completed", ran.error
     assert [row[0] for row in shop.rows()] == [1, 2, 3, 4, 5, 6]
     assert counts(shop) == [0, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("sharing", [True, False])
+def test_who_finds_a_sqlite_file_locked_for_longer_than_sqlite_waits_says_so_and_goes_on_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sharing: bool
+) -> None:
+    """A shared transaction lasts as long as its sub-job, and SQLite lets one write at a time."""
+    monkeypatch.setattr(sqlite_tool, "BUSY_S", 0.05)
+    shop = Database("sqlite", "sqlite:///shop.db", tmp_path)
+    shop.write([{"id": 1, "name": "ada"}], create=True, keys=["id"])
+    shop.write([{"n": 0}], create=True, table="counts")
+    with closing(sqlite3.connect(tmp_path / "shop.db", isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        release = threading.Timer(0.6, other.execute, ["ROLLBACK"])
+        release.start()
+        ran = run_job(job(shop), tmp_path) if sharing else shop.write([{"id": 5, "name": "x"}, {"id": 6, "name": "y"}])
+        release.join()
+    if isinstance(ran, Ran):
+        assert ran.status == "completed", ran.error
+    else:
+        assert "the database is locked by another transaction, trying again for 600 s" in ran.said
+    assert [row[0] for row in shop.rows()][-2:] == [5, 6]
 
 
 def test_a_table_may_be_made_by_a_writer_of_the_transaction(shop: Database) -> None:

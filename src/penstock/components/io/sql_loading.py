@@ -51,22 +51,29 @@ _DUCKDB_DATA = ("ConversionException", "OutOfRangeException", "InvalidInputExcep
 
 
 PATIENCE_S = 600.0
-"""So long a transaction is begun anew: whoever it is in conflict with gets on meanwhile, and none takes for ever."""
+"""So long a transaction is begun anew: whoever it is in conflict with gets on meanwhile, and none takes for ever. Of a SQLite
+file one transaction at a time may write, and one that is shared lasts as long as its sub-job."""
 _LONGEST_PAUSE_S = 1.0
 
 
 class Pauses:
     """Between two tries: each longer than the last, and none like those of whom it is in conflict with."""
 
-    def __init__(self, stop: Stop) -> None:
+    def __init__(self, stop: Stop, say: Callable[[str], None]) -> None:
         self._stop = stop
+        self._say = say
         self._next = 0.02
         self._until = time.monotonic() + PATIENCE_S
+        self._has_said = False
 
     def allow(self, failure: ToolFailure) -> bool:
         """Is it a conflict that another try may not meet? Then this comes back when it is time for it."""
-        if failure.kind != "serialization" or time.monotonic() > self._until:
+        is_busy, left = code_of(failure).startswith("SQLITE_BUSY"), self._until - time.monotonic()
+        if not (is_busy or failure.kind == "serialization") or left <= 0:
             return False
+        if is_busy and not self._has_said:
+            self._say(f"the database is locked by another transaction, trying again for {left:.0f} s")
+            self._has_said = True
         self._stop.wait(random.uniform(self._next / 2, self._next))
         self._next = min(self._next * 2, _LONGEST_PAUSE_S)
         return True
@@ -96,6 +103,7 @@ class Loading:
     target: Target
     change: Change
     stop: Stop
+    say: Callable[[str], None]
     commit_every: int | None
     refused: list[tuple[int, str, str]] | None
     written: int = 0
@@ -110,7 +118,7 @@ class Loading:
 
     def run(self, batches: Callable[[], Iterator[tuple[int, Sequence[Any]]]]) -> None:
         """`batches` gives all of them, from the first: (number of the first row, rows). Raises ToolFailure."""
-        pauses = Pauses(self.stop)
+        pauses = Pauses(self.stop, self.say)
         while True:
             try:
                 self._try(batches())
@@ -167,7 +175,7 @@ class Loading:
         self._waiting = 0
 
     def _put(self, first: int, batch: Sequence[Any]) -> None:
-        pauses = Pauses(self.stop)
+        pauses = Pauses(self.stop, self.say)
         while not self._is_put(first, batch, pauses):
             self.stop.check()
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from penstock.components.base import Call, ComponentFailure
+from penstock.components.io.sql_loading import Pauses
 from penstock.components.io.sql_place import Files, Where, interrupting
 from penstock.kernel.values import JsonMap
 from penstock.tools.base import Resources, ToolFailure
@@ -104,7 +105,7 @@ class SharedTransaction:
             opened = _opened(self.place, self.files, stop)
             try:
                 with interrupting(stop, opened.interrupt):
-                    self._earlier = claimed(opened.session, self.effect)
+                    self._earlier = self._claimed(opened.session, stop)
             except BaseException:
                 opened.close()
                 raise
@@ -114,6 +115,15 @@ class SharedTransaction:
                 opened.close()
         self.members.append(call.component)
         return self._opened
+
+    def _claimed(self, session: Claiming, stop: Stop) -> JsonMap | None:
+        pauses = Pauses(stop, self.place.call.say)
+        while True:
+            try:
+                return claimed(session, self.effect)
+            except ToolFailure as failure:
+                if not pauses.allow(failure):
+                    raise
 
     def earlier(self, call: Call) -> Any:
         """What a member came to in the start that has committed. Raises ToolFailure."""

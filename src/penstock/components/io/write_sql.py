@@ -280,7 +280,7 @@ def _load(
     numbered = _numbered(rows, call) if wants_rejects else rows
     target = open_target(place, files, change, stop, lent)
     try:
-        loading = Loading(target, change, stop, params.commit_every, [] if wants_rejects else None)
+        loading = Loading(target, change, stop, call.say, params.commit_every, [] if wants_rejects else None)
         loading.is_alone = lent is None
         loading.before, loading.after = (_bound(text, params, place) for text in (params.before, params.after))
         if isinstance(target, DuckdbTable):

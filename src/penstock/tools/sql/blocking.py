@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
@@ -22,6 +23,7 @@ from penstock.tools.sql.results import Table, whole
 
 T = TypeVar("T")
 GRACE = 10.0
+_MOMENT_S = 0.05
 _EFFECT = Place(0, 1, "the name of the effect")
 
 
@@ -234,6 +236,7 @@ def _make_table(session: Claiming, effect: Effect) -> None:
         # Of two that make it at once the second is told so: DuckDB calls it a conflict, PostgreSQL a name that is there already.
         if failure.kind != "serialization" and code_of(failure) not in MADE_MEANWHILE:
             raise
+        time.sleep(_MOMENT_S)  # DuckDB says so before the first has committed.
 
 
 def _is_new(session: Claiming, effect: Effect) -> bool:
