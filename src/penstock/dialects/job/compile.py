@@ -22,6 +22,7 @@ from penstock.dialects.job.lint import lint
 from penstock.dialects.job.lower import lowered, source_map
 from penstock.dialects.job.reading import Reading
 from penstock.dialects.job.render import Context, effective
+from penstock.dialects.job.transactions import share_transactions
 from penstock.dialects.literal_secrets import warn_literals
 from penstock.dialects.problems import Findings, Problem
 from penstock.dialects.source import Loaded, lines_of, load_file, load_text
@@ -160,6 +161,7 @@ def _put_together(
     }
     if not _is_whole(expanded):
         return found
+    share_transactions(reading, expanded)
     texts = {name: each.text for name, each in joblets.loaded.items()}
     seen = Context(effective(defaults, context))
     found.columns = infer(reading, expanded, seen, Folders(Path(loaded.file).parent, found.bases), texts, wrong)
