@@ -23,6 +23,8 @@ LONG = (
     "chaos_jobs/",
     "cli/test_fleet",
     "cli/test_remote",
+    "components/io/test_shared_transactions",
+    "components/io/test_sql",
     "contracts/",
     "data/test_resources",
     "dialects/job/test_robust",
@@ -38,6 +40,7 @@ LONG = (
     "secrets/",
     "spec/test_fanout",
     "spec_jobs/test_determinism",
+    "state/test_incremental",
     "worker/",
 )
 TOGETHER = {

@@ -8,10 +8,12 @@ A test module takes a server by importing its fixture:
     from tests.servers import nats_url            # the URL of a NATS server with JetStream, once per session
     from tests.servers import nats_server         # start one of the test's own, to kill and to start again
 
-    from tests.servers import MARIADBD, mariadb_url   # a MariaDB URL with a database of the test's own, if MariaDB is installed
+    from tests.servers import mariadb_url         # a MariaDB URL with a database of the test's own
+    from tests.servers import mariadb_server      # the server's socket, once per session
 
 PENSTOCK_TEST_POSTGRES_URL and PENSTOCK_TEST_NATS_URL name servers that are there already, and none is started.
-Under pytest-xdist all workers share one PostgreSQL and one NATS; the last to leave stops them and removes their files.
+MariaDB is the one that is installed, or Debian's package in a cache: see tests/packages.py.
+Under pytest-xdist all workers share one server of each kind; the last to leave stops it and removes its files.
 """
 
 from __future__ import annotations
@@ -28,13 +30,15 @@ import tempfile
 import time
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+
+from tests.packages import Program, debian_program
 
 POSTGRES_URL = "PENSTOCK_TEST_POSTGRES_URL"
 
@@ -159,9 +163,12 @@ def nats_server(folder: Path, config: str = "", *, has_jetstream: bool = True) -
         server.kill()
 
 
+# Servers that all workers of a test run share.
+
+
 @contextmanager
-def _locked() -> Iterator[None]:
-    with (Path(tempfile.gettempdir()) / "penstock-nats.lock").open("w") as lock:
+def _locked(name: str) -> Iterator[None]:
+    with (Path(tempfile.gettempdir()) / f"penstock-{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -170,12 +177,47 @@ def _is_used(folder: Path) -> bool:
     return any(Path(f"/proc/{user.name}").exists() for user in (folder / "users").glob("*"))
 
 
-def _end_nats(folder: Path) -> None:
+def _end(folder: Path) -> None:
     with suppress(OSError, ValueError):
         number = int((folder / "running").read_text().split()[1])
         if str(folder) in Path(f"/proc/{number}/cmdline").read_text():
             os.kill(number, signal.SIGKILL)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _shared(name: str, start: Callable[[Path], tuple[str, subprocess.Popen[bytes]]]) -> Iterator[str]:
+    """What `start` says of its server (one word), which the first to come has started. The last to leave ends it."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}")
+    folder = Path(tempfile.gettempdir()) / f"penstock-{name}-{run[:12]}"
+    mine = folder / "users" / f"{os.getpid()}"
+    process: subprocess.Popen[bytes] | None = None
+    with _locked(name):
+        for other in Path(tempfile.gettempdir()).glob(f"penstock-{name}-*"):
+            # Tests that were killed could not end theirs. A folder without users is somebody else's.
+            if other != folder and (other / "users").exists() and not _is_used(other):
+                _end(other)
+        mine.parent.mkdir(parents=True, exist_ok=True)
+        mine.touch()
+        if (folder / "running").exists():
+            said = (folder / "running").read_text().split()[0]
+        else:
+            said, process = start(folder)
+            (folder / "running").write_text(f"{said} {process.pid}")
+    yield said
+    with _locked(name):
+        mine.unlink(missing_ok=True)
+        if not _is_used(folder):
+            _end(folder)
+    if process is not None:
+        process.returncode = process.poll() or 0  # Others may still use it.
+
+
+def _start_nats(folder: Path) -> tuple[str, subprocess.Popen[bytes]]:
+    server = Nats(folder)
+    server.start()
+    assert server.process is not None
+    return server.url, server.process
 
 
 @pytest.fixture(scope="session")
@@ -184,98 +226,63 @@ def nats_url() -> Iterator[str]:
     if given:
         yield given
         return
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}")
-    folder = Path(tempfile.gettempdir()) / f"penstock-nats-{run[:12]}"
-    mine = folder / "users" / f"{os.getpid()}"
-    server = Nats(folder)
-    with _locked():
-        for other in Path(tempfile.gettempdir()).glob("penstock-nats-*"):
-            if other != folder and not _is_used(other):  # Tests that were killed could not end theirs.
-                _end_nats(other)
-        mine.parent.mkdir(parents=True, exist_ok=True)
-        mine.touch()
-        if (folder / "running").exists():
-            server.port = int((folder / "running").read_text().split()[0])
-        else:
-            server.start()
-            assert server.process is not None
-            (folder / "running").write_text(f"{server.port} {server.process.pid}")
-    yield server.url
-    with _locked():
-        mine.unlink(missing_ok=True)
-        if not _is_used(folder):
-            _end_nats(folder)
-    if server.process is not None:
-        server.process.returncode = server.process.poll() or 0  # Others may still use it.
+    with _shared("nats", _start_nats) as url:
+        yield url
 
 
-MARIADBD = shutil.which("mariadbd") or shutil.which("mariadbd", path="/usr/sbin:/usr/local/sbin")
+def _mariadb_files(program: Program, data: Path) -> None:
+    """The tables that a server needs to start, with a `root` that has no password."""
+    shared = next(
+        folder
+        for folder in (program.path.parent.parent / "share" / name for name in ("mysql", "mariadb"))
+        if (folder / "mysql_system_tables.sql").exists() or (folder / "mariadb_system_tables.sql").exists()
+    )
+    (data / "mysql").mkdir(parents=True)
+    parts = ("system_tables", "performance_tables", "system_tables_data")
+    texts = [next(shared.glob(f"*_{part}.sql")).read_bytes() for part in parts]
+    script = b"\n".join([b"use mysql;", b"SET @auth_root_socket=NULL;", *texts])
+    command = _mariadbd(program, data, "--bootstrap")
+    done = subprocess.run(command, input=script, env=program.environment(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
 
 
-@dataclass(frozen=True)
-class MariaDB:
-    folder: Path
-    process: subprocess.Popen[bytes]
-
-    @property
-    def socket(self) -> str:
-        return str(self.folder / "s")
-
-    def url(self, database: str) -> str:
-        return f"mysql://root@localhost/{database}?unix_socket={quote(self.socket)}"
-
-
-def _start_mariadb(folder: Path) -> MariaDB:
-    data = folder / "data"
-    user = "--user=root" if os.geteuid() == 0 else "--skip-symbolic-links"
-    install = ["mariadb-install-db", "--no-defaults", f"--datadir={data}", user, "--skip-test-db"]
-    subprocess.run([*install, "--auth-root-authentication-method=normal"], check=True, capture_output=True)
+def _mariadbd(program: Program, data: Path, *more: str) -> list[str]:
+    as_root = ["--user=root"] if os.geteuid() == 0 else []
     quick = ["--innodb-flush-log-at-trx-commit=0", "--innodb-flush-method=nosync", "--skip-log-bin"]
     small = ["--innodb-buffer-pool-size=32M", "--innodb-log-file-size=8M", "--performance-schema=off"]
-    command = [str(MARIADBD), "--no-defaults", f"--datadir={data}", f"--socket={folder / 's'}", "--skip-networking"]
+    places = [f"--datadir={data}", f"--basedir={program.path.parent.parent}"]
+    return [str(program.path), "--no-defaults", *places, *as_root, *quick, *small, *more]
+
+
+def _start_mariadb(folder: Path) -> tuple[str, subprocess.Popen[bytes]]:
+    program = debian_program("mariadbd", "mariadb-server-core")
+    data, answers = folder / "data", folder / "s"
+    _mariadb_files(program, data)
+    command = _mariadbd(program, data, f"--socket={answers}", "--skip-networking")
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([*command, user, *quick, *small], stdout=log, stderr=log)
-    return MariaDB(folder, process)
-
-
-def _wait_for(server: MariaDB) -> None:
-    for _ in range(600):
-        if server.process.poll() is not None:
-            raise RuntimeError((server.folder / "log").read_text())
+        process = subprocess.Popen(command, env=program.environment(), stdout=log, stderr=log, start_new_session=True)
+    for _ in range(1_200):
+        assert process.poll() is None, (folder / "log").read_text()
         with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
-            probe.connect(server.socket)
-            return
+            probe.connect(str(answers))
+            return str(answers), process
         time.sleep(0.05)
     raise RuntimeError("MariaDB does not answer")
 
 
-_running: list[MariaDB] = []
-
-
 @pytest.fixture(scope="session")
-def mariadb_server() -> Iterator[MariaDB]:
-    """One per worker, also when several modules import this fixture: it is a small server, and few tests want it."""
-    if _running:
-        yield _running[0]
-        return
-    folder = Path(tempfile.mkdtemp(prefix="penstock-my-"))
-    server = _start_mariadb(folder)
-    _running.append(server)
-    try:
-        _wait_for(server)
-        yield server
-    finally:
-        server.process.terminate()
-        server.process.wait()
-        shutil.rmtree(folder)
+def mariadb_server() -> Iterator[str]:
+    """The socket of a MariaDB server whose `root` has no password."""
+    with _shared("my", _start_mariadb) as answers:
+        yield answers
 
 
 @pytest.fixture
-def mariadb_url(mariadb_server: MariaDB) -> Iterator[str]:
+def mariadb_url(mariadb_server: str) -> Iterator[str]:
     import pymysql
 
     name = f"test_{uuid.uuid4().hex[:12]}"
-    with pymysql.connect(unix_socket=mariadb_server.socket, user="root", ssl_disabled=True) as connection:
+    with pymysql.connect(unix_socket=mariadb_server, user="root", ssl_disabled=True) as connection:
         connection.cursor().execute(f"CREATE DATABASE {name}")
-        yield mariadb_server.url(name)
+        yield f"mysql://root@localhost/{name}?unix_socket={quote(mariadb_server)}"
         connection.cursor().execute(f"DROP DATABASE {name}")

@@ -333,16 +333,19 @@ def test_modules_beside_a_document_are_those_of_its_version_and_project(based: A
     ]
 
 
-def test_a_text_that_calls_itself_a_document_of_the_catalog_stays_below_the_base(based: Api, folder: Path) -> None:
+def test_a_text_without_a_whole_path_stays_below_the_base_whatever_it_calls_itself(based: Api, folder: Path) -> None:
     text = document(
         "- step: start\n  tool: [{name: w, kind: files, action: write, path: below-the-base.txt, content: hello}]\n"
     )
-    for file in ("catalog:/../../outside/p.yaml", "catalog:/../p.yaml", "catalog:p.yaml"):
-        run = based.post("/api/executions", {"document": {"text": text, "file": file}}).json()["execution_id"]
+    names = ("catalog:/../../outside/p.yaml", "catalog:/../p.yaml", "catalog:p.yaml", "p.yaml", "../p.yaml")
+    for named in ({}, *({"file": name} for name in names)):
+        run = based.post("/api/executions", {"document": {"text": text, **named}}).json()["execution_id"]
         based.ended(run)
     written = [one.relative_to(folder.parent) for one in folder.parent.rglob("below-the-base.txt")]
     assert all(one.parts[:2] == (folder.name, "base") for one in written), written
     assert not list(folder.parent.rglob(CATALOG))
+    assert not Path("below-the-base.txt").exists()
+    assert not Path("../below-the-base.txt").exists()
 
 
 def test_duckdb_finds_files_of_the_project_and_then_those_below_the_base(based: Api, folder: Path) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import socket
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +21,7 @@ from penstock.kernel.errors import Refused
 from penstock.private_postgres import private_postgres
 from tests.api.service import Api
 from tests.cli.children import running
-from tests.cli.support import HELLO, WAITS, call, process, write
+from tests.cli.support import FAILS, HELLO, WAITS, call, process, write
 from tests.servers import postgres_server, postgres_url
 
 __all__ = ["postgres_server", "postgres_url"]
@@ -347,3 +353,70 @@ def test_what_no_server_would_find_is_not_kept_in_silence(folder: Path) -> None:
         assert refused.code == 2
         assert "belongs to `penstock up`" in refused.err
         assert "--database URL" in refused.err
+
+
+def test_alerts_are_looked_after_on_the_command_line(
+    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_HOME", str(folder / "home"))
+    assert "no alerts yet" in call(capsys, "alert", "list").err
+    mail = ("--mail", "ops@example.com", "--from", "penstock@example.com")
+    assert call(capsys, "alert", "add", "post", "--on", "missed", *mail, "--smtp", "mail.example.com:587").code == 0
+    assert call(capsys, "alert", "list", "--json").json["alerts"][0]["mail_to"] == "ops@example.com"
+    wrong = call(capsys, "alert", "add", "post", "--on", "missed", *mail, "--smtp", "mail:smtp")
+    assert (wrong.code, "HOST:PORT" in wrong.err) == (2, True)
+    assert call(capsys, "alert", "add", "post", "--on", "missed").code == 2
+    alone = call(capsys, "alert", "test", "post")
+    assert (alone.code != 0, "ask a running server" in alone.err) == (True, True)
+    assert "is gone" in call(capsys, "alert", "rm", "post").err
+    for words in (("rm", "post"), ("show", "post"), ("test", "post")):
+        gone = call(capsys, "alert", *words)
+        assert (gone.code, "`post`" in gone.err) == (2, True), words
+
+
+def test_an_alert_is_tried_and_tells_of_a_failed_run(
+    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve = ("serve", "--listen", "127.0.0.1:0", "--store", "home", "--allow-address", "loopback")
+    with running(*serve) as server, listening() as (url, heard):
+        monkeypatch.setenv("PENSTOCK_SERVER", server.url)
+        on = ("--on", "late", "--on", "failed", "--label", "nightly")
+        added = call(capsys, "alert", "add", "ops", *on, "--webhook", url)
+        assert (added.code, added.err.strip()) == (
+            0,
+            f"alert `ops` tells {url} of what is failed or late, of label `nightly`",
+        )
+        assert re.search(rf"ops +failed or late, of label `nightly` +{url} +0 +0 +0", call(capsys, "alert", "list").out)
+        assert "has had nothing to tell yet" in call(capsys, "alert", "show", "ops").err
+        tested = call(capsys, "alert", "test", "ops")
+        assert (tested.code, "was delivered" in tested.err) == (0, True), tested.err
+        assert [(one["alert"], one["on"]) for one in heard] == [("ops", "test")]
+        assert call(capsys, "run", write("fails.yaml", FAILS), "--name", "nightly").code == 1
+        server.until(lambda: len(heard) > 1)
+        server.until(lambda: "delivered" in call(capsys, "alert", "show", "ops").out)
+        (told,) = call(capsys, "alert", "show", "ops", "--json").json["deliveries"]
+        assert (told["event"]["on"], told["state"], told["attempts"]) == ("failed", "delivered", 1)
+        closed = call(capsys, "alert", "add", "ops", *on, "--webhook", "http://127.0.0.1:1/")
+        assert closed.code == 0
+        refused = call(capsys, "alert", "test", "ops")
+        assert (refused.code != 0, "refused by `127.0.0.1:1`" in refused.err) == (True, True), refused.err
+
+
+@contextmanager
+def listening() -> Iterator[tuple[str, list[Any]]]:
+    """A server that takes what is posted to it: its URL, and what it has heard."""
+    heard: list[Any] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            heard.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *arguments: object) -> None:
+            """Nothing on the terminal."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/", heard
+        server.shutdown()

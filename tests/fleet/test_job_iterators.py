@@ -189,23 +189,72 @@ connections:
     )
 
     async def scenario(scene: Fleet) -> None:
-        await scene.serve("s1")
-        scene.work("w1", slots=4)
-        run = await scene.submit(file)
-        assert (await scene.ended(run)).status == "completed"
-        assert sorted(ran.read_text()) == sorted("f01234a")
-        before = scene.header(run).last_seq
-        flag.touch()
-        ran.unlink()
-        await scene.servers["s1"].hosting.ask(run, "resume", {"failed": True, "seq": before})
-        await scene.until(lambda: scene.header(run).status == "running", 60)
-        await asyncio.sleep(2)
-        await scene.kill_server("s1")
-        await scene.serve("s2")
-        assert (await scene.ended(run)).status == "completed"
-        assert sorted(ran.read_text()) == sorted("13a")
-        kept = [entry for entry in scene.entries(run) if entry.seq > before and entry.type == "component.started"]
-        assert "first" not in {entry.scope for entry in kept}
-        await scene.check_replay(run)
+        scopes = await run_again(scene, file, flag, ran, ("f01234a", "13a"))
+        assert "first" not in scopes
 
     on_fleet(tmp_path, scenario)
+
+
+async def run_again(
+    scene: Fleet, file: Path, flag: Path, ran: Path, marks: tuple[str, str], dies: str = "server"
+) -> set[str]:
+    """Run a job some of whose iterations fail until `flag` is there, and then these again, while somebody dies. `marks` are what
+    the first run and the second leave in `ran`. The components that started in the second."""
+    await scene.serve("s1")
+    scene.work("w1", slots=4)
+    run = await scene.submit(file)
+    assert (await scene.ended(run)).status == "completed"
+    assert sorted(ran.read_text()) == sorted(marks[0])
+    before = scene.header(run).last_seq
+    flag.touch()
+    ran.unlink()
+    await scene.servers["s1"].hosting.ask(run, "resume", {"failed": True, "seq": before})
+    await scene.until(lambda: scene.header(run).status == "running", 60)
+    await asyncio.sleep(2)
+    if dies == "server":
+        await scene.kill_server("s1")
+        await scene.serve("s2")
+    else:
+        scene.work("w2", slots=4)
+        await scene.kill_worker("w1")
+    assert (await scene.ended(run)).status == "completed"
+    assert sorted(ran.read_text()) == sorted(marks[1])
+    await scene.check_replay(run)
+    return {one.scope for one in scene.entries(run) if one.seq > before and one.type == "component.started"}
+
+
+@pytest.mark.parametrize("parallel", [1, 3])
+@pytest.mark.parametrize("dies", ["server", "worker"])
+def test_failed_iterations_inside_of_others_are_run_again_with_deaths(tmp_path: Path, parallel: int, dies: str) -> None:
+    flag, ran = tmp_path / "flag", tmp_path / "ran"
+
+    def marks(text: str) -> str:
+        return f"with open({str(ran)!r}, 'a') as file: file.write({text})"
+
+    code = (
+        marks("str(iteration['item'])")
+        + f"\\nimport pathlib\\nif iteration['item'] % 2 and not pathlib.Path({str(flag)!r}).exists(): raise ValueError('odd')"
+    )
+    file = tmp_path / "nested.yaml"
+    file.write_text(
+        f"""
+job_config: {{fail_strategy: continue}}
+components:
+  outer: {{type: iterate_list, params: {{items: [a, b, c], parallel: {parallel}}}}}
+  first: {{type: python, params: {{code: "{marks("'f'")}"}}}}
+  inner: {{type: iterate_list, params: {{items: [0, 1, 2], parallel: {parallel}}}}}
+  wait: {{type: sleep, params: {{seconds: 5}}}}
+  odd: {{type: python, params: {{code: "{code}"}}}}
+  last: {{type: python, params: {{code: "{marks("'l'")}"}}}}
+connections:
+  control:
+  - outer (iterate) first
+  - first (ok) inner
+  - inner (iterate) wait
+  - wait (ok) odd
+  - inner (iterator_complete) last
+""",
+        encoding="utf-8",
+    )
+
+    on_fleet(tmp_path, lambda scene: run_again(scene, file, flag, ran, ("f012l" * 3, "1l" * 3), dies))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 
 from penstock.kernel.evolve import Execution, evolve
-from penstock.kernel.facts import event_type
+from penstock.kernel.facts import ExecutionStarted, event_type
+from penstock.kernel.flow.state import ContainerState
 from penstock.kernel.net import Net, On
 from penstock.ports.wire import to_entry, to_fact
 from penstock.projections.canonical import canonical
@@ -175,6 +177,17 @@ def without_old(events: list[Any]) -> list[Any]:
     ]
 
 
+def failed_in(container: ContainerState) -> Iterator[str]:
+    """The iterations of a job that failed, outermost or not: what the names in them begin with."""
+    for one in container.components.values():
+        if one.inside is not None:
+            yield from failed_in(one.inside)
+        if one.iterator is not None:
+            yield from (f"{one.name}[#{index}]." for index in one.iterator.failures)
+            for iteration in one.iterator.partial.values():
+                yield from failed_in(iteration)
+
+
 @pytest.mark.parametrize("seed", range(times(150)))
 def test_failed_iterations_that_run_again_and_fail_again_change_nothing(seed: int) -> None:
     """D60: only they run again, with what follows from them, and the job ends as it did."""
@@ -186,16 +199,14 @@ def test_failed_iterations_that_run_again_and_fail_again_change_nothing(seed: in
     }
     net = replace(net, nodes=goes_on)
     play = Play(net, outcomes, judge=JUDGE).run()
-    failed = [
-        f"{one.name}[#{index}]."
-        for one in play.flow.root.components.values()
-        if one.iterator is not None
-        for index in one.iterator.failures
-    ]
-    if play.status != "completed" or not failed:
+    if play.status != "completed" or not play.tree.root.failed_iterations:
         return
+    failed = list(failed_in(play.flow.root))
     again = Play(net, outcomes, judge=JUDGE, log=play.facts).resume(failed_only=True)
     assert again.status == "completed"
     assert again.tree.root.failed_iterations == play.tree.root.failed_iterations
-    assert all(any(name.startswith(stem) for stem in failed) for name in again.ran if "[#" in name)
+    (start,) = [one.body for one in again.facts[len(play.facts) :] if isinstance(one.body, ExecutionStarted)]
+    stems = [*failed, *(f"{scope}." for scope in start.reopened)]
+    assert all(any(name.startswith(stem) for stem in stems) for name in again.ran if "[#" in name)
+    assert not {*start.kept_components} & {*again.ran}
     assert without_old(timeline(again)) == without_old(timeline(play))

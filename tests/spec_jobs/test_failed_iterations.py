@@ -229,21 +229,82 @@ def test_what_was_skipped_for_the_sake_of_failed_iterations_runs_once_they_are_m
     assert again.globals == {"published": True}
 
 
-def test_iterations_inside_of_iterations_are_counted(tmp_path: Path) -> None:
-    shop = Shop(tmp_path)
-    text = job(
-        "outer (iterate) inner",
+def nested(shop: Shop, **more: Any) -> str:
+    # One after the other each sees what those before it wrote, so what stays has not seen what is run again.
+    then = "globals['done'] = [iteration['item']]" if more else ""
+    return job(
+        "outer (iterate) first",
+        "first (ok) inner",
         "inner (iterate) x",
-        outer=each(0, 1),
-        inner=each(0, 1, 2),
-        x=shop.fails("", ODD),
+        "inner (iterator_complete) last",
+        "outer (iteration_ok) good",
+        "outer (iterator_complete) after",
+        outer=each("a", "b", "c", **more),
+        first=shop.does("globals['first'] = [iteration['item']]", "first"),
+        inner=each(0, 1, 2, 3, **more),
+        x=shop.fails("", f"{ODD} and iteration['parent']['item'] != 'b'", then),
+        last=shop.does(name="last"),
+        good=shop.does(name="good"),
+        after=shop.does(name="after"),
+        config=GOES_ON,
+    )
+
+
+@pytest.mark.clause("J12.5")
+@pytest.mark.parametrize("more", [{}, {"parallel": 2}])
+def test_failed_iterations_inside_of_other_iterations_are_run_again_and_what_follows_from_them(
+    tmp_path: Path, more: dict[str, Any]
+) -> None:
+    shop = Shop(tmp_path)
+    run = run_job(nested(shop, **more), tmp_path)
+    assert run.payloads("job.completed")[0]["failed_iterations"] == 4
+    before = len(shop.ran)
+    shop.mend()
+    again = resume_job(tmp_path, failed_only=True)
+    assert again.status == "completed"
+    assert sorted(shop.ran[before:]) == sorted(["1", "3", "last", "good"] * 2 + ["after"])
+    assert again.payloads("job.completed")[-1]["failed_iterations"] == 0
+    assert again.globals["first"] == ["a", "b", "c"]
+    assert again.globals.get("done", [0, 1, 2, 3] * 3) == [0, 1, 2, 3] * 3
+    assert again.payloads("job.started")[-1]["reopened"] == ["outer[#0]", "outer[#2]"]
+    with pytest.raises(Refused, match="no iteration of the run failed"):
+        resume_job(tmp_path, failed_only=True)
+
+
+def test_nested_iterations_that_fail_again_can_be_run_again(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    run_job(nested(shop, parallel=2), tmp_path)
+    before = len(shop.ran)
+    again = resume_job(tmp_path, failed_only=True)
+    assert sorted(shop.ran[before:]) == sorted(["1", "3", "last", "good"] * 2 + ["after"])
+    assert again.payloads("job.completed")[-1]["failed_iterations"] == 4
+    shop.mend()
+    before = len(shop.ran)
+    assert resume_job(tmp_path, failed_only=True).payloads("job.completed")[-1]["failed_iterations"] == 0
+    assert sorted(shop.ran[before:]) == sorted(["1", "3", "last", "good"] * 2 + ["after"])
+
+
+def test_failed_iterations_three_deep_and_in_joblets_of_iterations_are_run_again(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    part = job("low (iterate) x", low=each(0, 1), x=shop.fails("", ODD))
+    (tmp_path / "part.yaml").write_text("kind: Joblet\n" + _yaml(part))
+    text = job(
+        "top (iterate) middle",
+        "middle (iterate) call",
+        "call (ok) beside",
+        top=each("a", "b", parallel=2),
+        middle=each("c", "d", parallel=2),
+        call={"type": "@part"},
+        beside=shop.does(name="beside"),
         config=GOES_ON,
     )
     run = run_job(text, tmp_path)
-    assert run.payloads("job.completed")[0]["failed_iterations"] == 2
-    with pytest.raises(Refused, match="no iteration of the run failed that could") as refused:
-        resume_job(tmp_path, failed_only=True)
-    assert "inside of other iterations" in str(refused.value.hint)
+    assert run.payloads("job.completed")[0]["failed_iterations"] == 4
+    before = len(shop.ran)
+    shop.mend()
+    again = resume_job(tmp_path, failed_only=True)
+    assert again.payloads("job.completed")[-1]["failed_iterations"] == 0
+    assert sorted(shop.ran[before:]) == sorted(["1", "beside"] * 4)
 
 
 def test_the_list_of_runs_knows_the_failed_iterations(tmp_path: Path) -> None:

@@ -7,14 +7,17 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import psycopg
+import pymysql
 import pytest
 
 from penstock.app import embedded
 from tests.jobs import Ran, resume_job, run_job
-from tests.servers import postgres_server, postgres_url
+from tests.servers import mariadb_server, mariadb_url, postgres_server, postgres_url
+from tests.tools.databases import opened
 
-__all__ = ["postgres_server", "postgres_url"]
+__all__ = ["mariadb_server", "mariadb_url", "postgres_server", "postgres_url"]
 
 JOB = """
 metadata: {name: load}
@@ -174,23 +177,37 @@ def test_rows_of_sqlite_are_read_from_where_the_last_run_ended(tmp_path: Path) -
     assert read(run_job(text, tmp_path, execution_id="run-2")) == 1
 
 
-@pytest.mark.parametrize("source", ["table: orders", "query: 'SELECT * FROM orders; '"])
-@pytest.mark.parametrize(("kind", "column"), [("timestamptz", "at"), ("timestamp", "at"), ("timestamp", "id")])
-def test_a_server_leaves_out_what_was_read_before(
-    tmp_path: Path, postgres_url: str, source: str, kind: str, column: str
+# The type of a time, and what fails when it is given a row that was read before.
+SERVERS = {
+    "postgres": ("timestamp", "1 / (id - id)"),
+    "postgres-zoned": ("timestamptz", "1 / (id - id)"),
+    "mysql": ("datetime(6)", "(SELECT 1 UNION ALL SELECT id)"),
+    "mysql-zoned": ("timestamp(6) NULL", "(SELECT 1 UNION ALL SELECT id)"),
+    "duckdb": ("timestamp", "error('an old row')"),
+    "duckdb-zoned": ("timestamptz", "error('an old row')"),
+}
+
+
+@pytest.mark.parametrize(("column", "source"), [("at", "table: orders"), ("id", "query: 'SELECT * FROM orders; '")])
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_database_leaves_out_what_was_read_before(
+    tmp_path: Path, request: pytest.FixtureRequest, source: str, server: str, column: str
 ) -> None:
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(f"CREATE TABLE orders (id bigint, at {kind})")
-        connection.execute("INSERT INTO orders VALUES (1, '2026-01-01 08:00:00.000001+00'), (2, NULL)")
-        text = job(f"connection: '{postgres_url}', {source}", incremental=f"column: {column}", kind="read_sql")
-        text = text.replace("at: timestamp", "at: timestamptz") if kind == "timestamptz" else text
+    kind, trap = SERVERS[server]
+    zone, at = "+00" if kind == "timestamptz" else "", "`at`" if "mysql" in server else '"at"'
+    with opened(server.partition("-")[0], request, tmp_path) as database:
+        database.do(f"CREATE TABLE orders (id bigint, {at} {kind})")
+        database.do(f"INSERT INTO orders VALUES (1, '2026-01-01 08:00:00.000001{zone}'), (2, NULL)")
+        where = database.names.get("url") or f"duckdb:///{database.names['path']}"
+        text = job(f"connection: '{where}', {source}", incremental=f"column: {column}", kind="read_sql")
+        text = text.replace("at: timestamp", "at: timestamptz") if zone else text
         assert read(run_job(text, tmp_path)) == 2
-        connection.execute("INSERT INTO orders VALUES (3, '2026-01-01 08:00:00.000002+00')")
-        # Whoever is given an old row fails: the server itself has to leave these out.
-        connection.execute("ALTER TABLE orders RENAME TO all_orders")
-        trapped = "SELECT id, at, CASE WHEN id < 3 THEN 1 / (id - id) ELSE 0 END AS trap FROM all_orders"
-        connection.execute(f"CREATE VIEW orders AS {trapped}")
-        with pytest.raises(psycopg.errors.DivisionByZero):
-            connection.execute("SELECT * FROM orders")
+        database.do(f"INSERT INTO orders VALUES (3, '2026-01-01 08:00:00.000002{zone}')")
+        # Whoever is given an old row fails: the database itself has to leave these out.
+        database.do("ALTER TABLE orders RENAME TO all_orders")
+        trapped = f"SELECT id, {at}, CASE WHEN id < 3 THEN {trap} ELSE 0 END AS trap FROM all_orders"
+        database.do(f"CREATE VIEW orders AS {trapped}")
+        with pytest.raises((psycopg.Error, pymysql.MySQLError, duckdb.Error)):
+            database.do("SELECT * FROM orders")
         assert read(run_job(text, tmp_path, execution_id="run-2")) == 1
         assert read(run_job(text, tmp_path, execution_id="run-3")) == 0

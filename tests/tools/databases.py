@@ -17,9 +17,8 @@ from penstock.kernel.values import JsonMap
 from penstock.tools.base import Tool
 from penstock.tools.registry import Registry
 from penstock.tools.sql.duckdb import connect
-from tests.servers import MARIADBD
 
-KINDS = ["postgres", "sqlite", "duckdb"] + (["mysql"] if MARIADBD else [])
+KINDS = ["postgres", "sqlite", "duckdb", "mysql"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def opened(kind: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[
             yield Place(kind, ask, {"url": url}, folder)
     elif kind == "mysql":
         url = request.getfixturevalue("mariadb_url")
-        socket, name = request.getfixturevalue("mariadb_server").socket, url.partition("?")[0].rpartition("/")[2]
+        socket, name = request.getfixturevalue("mariadb_server"), url.partition("?")[0].rpartition("/")[2]
         with pymysql.connect(
             unix_socket=socket, user="root", database=name, autocommit=True, ssl_disabled=True
         ) as connection:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import yaml
 
 from penstock.tools.base import ToolFailure
 from penstock.tools.sql import duckdb as duckdb_tool
+from penstock.tools.sql.blocking import Stop, Stopped, interruptible
 from penstock.tools.sql.duckdb import DuckdbTool, connect
 from tests.tools.support import SharedResources, make_call, run, run_async
 
@@ -222,6 +224,40 @@ print("open", flush=True)
 sys.stdin.readline()
 connection.close()
 """
+
+
+def test_a_cancel_ends_the_wait_for_a_file_that_another_process_has_open(tmp_path: Path) -> None:
+    """The thread ends with the task: nothing opens the file later, when the other has closed it."""
+    command = [sys.executable, "-c", HOLDS, str(tmp_path / "test.duckdb")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        waiting = threading.Event()
+        call = make_call(tmp_path, say=lambda line: waiting.set())
+        ended: list[object] = []
+
+        async def ask() -> None:
+            shared = await duckdb_tool.shared_database(str(tmp_path / "test.duckdb"), call)
+
+            def work(stop: Stop) -> None:
+                try:
+                    shared.cursor(tmp_path, stop)
+                except BaseException as error:
+                    ended.append(type(error))
+                    raise
+
+            await interruptible(call, work)
+
+        async def main() -> None:
+            task = asyncio.ensure_future(ask())
+            await asyncio.to_thread(waiting.wait, 60)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert ended == [Stopped], "before the cancel was over"
+
+        asyncio.run(main())
+        other.communicate("\n")
 
 
 def test_a_file_that_another_process_has_open_is_waited_for(

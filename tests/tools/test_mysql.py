@@ -9,13 +9,14 @@ from typing import Any
 
 import pymysql
 import pytest
+from pymysql.constants import CLIENT
 
 from penstock.tools.base import ToolFailure
 from penstock.tools.sql.connection import Address
 from penstock.tools.sql.failures import Place
 from penstock.tools.sql.mysql import MysqlTool, bindable
 from penstock.tools.sql.mysql_connection import failure_of, login_of
-from tests.servers import MARIADBD, mariadb_server, mariadb_url
+from tests.servers import mariadb_server, mariadb_url
 from tests.tools.support import SharedResources, make_call, run, run_async
 
 __all__ = ["mariadb_server", "mariadb_url"]
@@ -27,6 +28,7 @@ def test_a_url_and_single_fields_say_the_same(tmp_path: Path) -> None:
     call = make_call(tmp_path, spec={"timeout": {"connect": 3}})
     expected = {
         "charset": "utf8mb4",
+        "client_flag": CLIENT.FOUND_ROWS,
         "connect_timeout": 3,
         "host": "db.example",
         "port": 3307,
@@ -97,102 +99,110 @@ def test_a_server_that_is_not_there_is_an_error_of_kind_connect_without_the_pass
     assert "hunter2" not in repr((failure.message, failure.detail, failure.helpers, failure.__cause__))
 
 
-if MARIADBD:
+@pytest.fixture
+def do(mariadb_url: str, tmp_path: Path) -> Do:
+    def run_one(*, spec: Any = None, **params: Any) -> Any:
+        call = make_call(tmp_path, spec=spec or {}, credentials={"my": {"url": mariadb_url}})
+        return run(MysqlTool(), {"auth": "my", **params}, call).result
 
-    @pytest.fixture
-    def do(mariadb_url: str, tmp_path: Path) -> Do:
-        def run_one(*, spec: Any = None, **params: Any) -> Any:
-            call = make_call(tmp_path, spec=spec or {}, credentials={"my": {"url": mariadb_url}})
-            return run(MysqlTool(), {"auth": "my", **params}, call).result
+    return run_one
 
-        return run_one
 
-    def failed(do: Do, **params: Any) -> ToolFailure:
-        with pytest.raises(ToolFailure) as caught:
-            do(**params)
-        return caught.value
+def failed(do: Do, **params: Any) -> ToolFailure:
+    with pytest.raises(ToolFailure) as caught:
+        do(**params)
+    return caught.value
 
-    def test_commands_give_rows_counts_and_columns(do: Do) -> None:
-        setup = "CREATE TABLE t (a INT, b TEXT); INSERT INTO t VALUES (1, 'x'), (2, NULL)"
-        result = do(command=f"{setup}; SELECT * FROM t ORDER BY a DESC")
-        assert result["rows"] == [{"a": 2, "b": None}, {"a": 1, "b": "x"}]
-        assert result["command_1"] == {"rows": [], "row_count": 2, "columns": []}
-        assert do(query="SELECT * FROM t WHERE false")["columns"] == ["a", "b"]
 
-    def test_values_are_bound_in_every_spelling(do: Do) -> None:
-        evil = 'it\'s \\ "x"; -- %s'
-        assert do(query="SELECT :a AS a, '%s :a' AS b", params={"a": evil})["rows"] == [{"a": evil, "b": "%s :a"}]
-        assert do(query="SELECT %s + ? AS sum, 7 % 4 AS rest", params=[1, 2])["rows"] == [{"sum": 3, "rest": 3}]
-        assert do(query="SELECT 1 IN :ids AS yes, 1 IN :none AS no", params={"ids": [1, 2], "none": []})["rows"] == [
-            {"yes": 1, "no": None}
-        ]
+def test_commands_give_rows_counts_and_columns(do: Do) -> None:
+    setup = "CREATE TABLE t (a INT, b TEXT); INSERT INTO t VALUES (1, 'x'), (2, NULL)"
+    result = do(command=f"{setup}; SELECT * FROM t ORDER BY a DESC")
+    assert result["rows"] == [{"a": 2, "b": None}, {"a": 1, "b": "x"}]
+    assert result["command_1"] == {"rows": [], "row_count": 2, "columns": []}
+    assert do(query="SELECT * FROM t WHERE false")["columns"] == ["a", "b"]
 
-    def test_every_type_is_said_in_json(do: Do) -> None:
-        query = "SELECT CAST(1.50 AS DECIMAL(9, 2)) AS d, x'abcd' AS b, DATE '2024-01-02' AS day, CAST('10:30' AS TIME) AS t"
-        assert do(query=query)["rows"] == [{"d": 1.5, "b": "q80=", "day": "2024-01-02", "t": "PT10H30M"}]
 
-    def test_all_commands_of_a_task_count_or_none_does(do: Do) -> None:
-        do(command="CREATE TABLE t (a INT PRIMARY KEY)")
-        failure = failed(do, commands=["INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (2), (2)"])
-        assert (failure.kind, failure.helpers["mysql"]["code"], failure.detail["command"]) == ("constraint", 1062, 1)
-        assert do(query="SELECT * FROM t")["rows"] == []
+def test_values_are_bound_in_every_spelling(do: Do) -> None:
+    evil = 'it\'s \\ "x"; -- %s'
+    assert do(query="SELECT :a AS a, '%s :a' AS b", params={"a": evil})["rows"] == [{"a": evil, "b": "%s :a"}]
+    assert do(query="SELECT %s + ? AS sum, 7 % 4 AS rest", params=[1, 2])["rows"] == [{"sum": 3, "rest": 3}]
+    assert do(query="SELECT 1 IN :ids AS yes, 1 IN :none AS no", params={"ids": [1, 2], "none": []})["rows"] == [
+        {"yes": 1, "no": None}
+    ]
 
-    def test_an_upsert_can_be_run_again(do: Do) -> None:
-        do(command="CREATE TABLE t (id INT PRIMARY KEY, `na me` TEXT, extra JSON)")
-        rows = [{"id": 1, "na me": "a", "extra": {"x": "100%"}}, {"id": 2, "na me": "b"}, {"id": 1, "na me": "c"}]
-        for _ in range(2):
-            assert do(upsert={"table": "t", "keys": ["id"], "rows": rows})["row_count"] == 3
-        assert do(query="SELECT id, `na me` FROM t ORDER BY id")["rows"] == [
-            {"id": 1, "na me": "c"},
-            {"id": 2, "na me": "b"},
-        ]
-        do(upsert={"table": "t", "keys": ["id"], "rows": [{"id": 1}]})
-        assert do(query="SELECT count(*) AS n FROM t")["rows"] == [{"n": 2}]
 
-    def test_more_rows_than_the_limit_are_refused(do: Do) -> None:
-        assert failed(do, query="SELECT * FROM seq_1_to_10000000", max_rows=100).kind == "too_large"
+def test_every_type_is_said_in_json(do: Do) -> None:
+    query = (
+        "SELECT CAST(1.50 AS DECIMAL(9, 2)) AS d, x'abcd' AS b, DATE '2024-01-02' AS day, CAST('10:30' AS TIME) AS t"
+    )
+    assert do(query=query)["rows"] == [{"d": 1.5, "b": "q80=", "day": "2024-01-02", "t": "PT10H30M"}]
 
-    def test_a_time_limit_and_a_cancel_stop_the_statement_on_the_server(
-        do: Do, mariadb_url: str, tmp_path: Path
-    ) -> None:
-        failure = failed(do, command="SELECT sleep(61)", spec={"timeout": 0.1})
-        assert (failure.kind, failure.retryable) == ("timeout", True)
-        call = make_call(tmp_path)
 
-        async def work() -> None:
-            slow = {"url": mariadb_url, "command": "SELECT sleep(62)"}
-            task = asyncio.ensure_future(run_async(MysqlTool(), slow, call))
-            await asyncio.sleep(0.1)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            assert isinstance(call.resources, SharedResources)
-            await call.resources.close()
+def test_all_commands_of_a_task_count_or_none_does(do: Do) -> None:
+    do(command="CREATE TABLE t (a INT PRIMARY KEY)")
+    failure = failed(do, commands=["INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (2), (2)"])
+    assert (failure.kind, failure.helpers["mysql"]["code"], failure.detail["command"]) == ("constraint", 1062, 1)
+    assert do(query="SELECT * FROM t")["rows"] == []
 
-        asyncio.run(work())
-        running = do(query="SELECT info FROM information_schema.processlist WHERE info LIKE 'SELECT sleep(6_)'")
-        assert running["rows"] == []
 
-    def test_tasks_of_an_execution_share_connections_but_no_settings(mariadb_url: str, tmp_path: Path) -> None:
-        call = make_call(tmp_path)
+def test_an_upsert_can_be_run_again(do: Do) -> None:
+    do(command="CREATE TABLE t (id INT PRIMARY KEY, `na me` TEXT, extra JSON)")
+    rows = [{"id": 1, "na me": "a", "extra": {"x": "100%"}}, {"id": 2, "na me": "b"}, {"id": 1, "na me": "c"}]
+    for _ in range(2):
+        assert do(upsert={"table": "t", "keys": ["id"], "rows": rows})["row_count"] == 3
+    assert do(query="SELECT id, `na me` FROM t ORDER BY id")["rows"] == [
+        {"id": 1, "na me": "c"},
+        {"id": 2, "na me": "b"},
+    ]
+    do(upsert={"table": "t", "keys": ["id"], "rows": [{"id": 1}]})
+    assert do(query="SELECT count(*) AS n FROM t")["rows"] == [{"n": 2}]
 
-        async def work() -> list[Any]:
-            async def ask(command: str) -> Any:
-                outcome = await run_async(MysqlTool(), {"url": mariadb_url, "command": command}, call)
-                return outcome.result["rows"]
 
-            first = await ask("SELECT connection_id() AS id")
-            second = await ask("SELECT connection_id() AS id")
-            await ask("SET @mine = 5")
-            third = await ask("SELECT @mine AS mine")
-            assert isinstance(call.resources, SharedResources)
-            await call.resources.close()
-            return [first, second, third]
+def test_more_rows_than_the_limit_are_refused(do: Do) -> None:
+    assert failed(do, query="SELECT * FROM seq_1_to_10000000", max_rows=100).kind == "too_large"
 
-        first, second, third = asyncio.run(work())
-        assert first == second
-        assert third == [{"mine": None}]
 
-    def test_routines_can_be_made_and_called(do: Do) -> None:
-        body = "BEGIN DECLARE i INT DEFAULT 0; WHILE i < n DO SET i = i + 1; END WHILE; SELECT i; END"
-        assert do(command=f"CREATE PROCEDURE p(IN n INT) {body}; CALL p(3)")["rows"] == [{"i": 3}]
+def test_a_time_limit_and_a_cancel_stop_the_statement_on_the_server(do: Do, mariadb_url: str, tmp_path: Path) -> None:
+    failure = failed(do, command="SELECT sleep(61)", spec={"timeout": 0.1})
+    assert (failure.kind, failure.retryable) == ("timeout", True)
+    call = make_call(tmp_path)
+
+    async def work() -> None:
+        slow = {"url": mariadb_url, "command": "SELECT sleep(62)"}
+        task = asyncio.ensure_future(run_async(MysqlTool(), slow, call))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert isinstance(call.resources, SharedResources)
+        await call.resources.close()
+
+    asyncio.run(work())
+    running = do(query="SELECT info FROM information_schema.processlist WHERE info LIKE 'SELECT sleep(6_)'")
+    assert running["rows"] == []
+
+
+def test_tasks_of_an_execution_share_connections_but_no_settings(mariadb_url: str, tmp_path: Path) -> None:
+    call = make_call(tmp_path)
+
+    async def work() -> list[Any]:
+        async def ask(command: str) -> Any:
+            outcome = await run_async(MysqlTool(), {"url": mariadb_url, "command": command}, call)
+            return outcome.result["rows"]
+
+        first = await ask("SELECT connection_id() AS id")
+        second = await ask("SELECT connection_id() AS id")
+        await ask("SET @mine = 5")
+        third = await ask("SELECT @mine AS mine")
+        assert isinstance(call.resources, SharedResources)
+        await call.resources.close()
+        return [first, second, third]
+
+    first, second, third = asyncio.run(work())
+    assert first == second
+    assert third == [{"mine": None}]
+
+
+def test_routines_can_be_made_and_called(do: Do) -> None:
+    body = "BEGIN DECLARE i INT DEFAULT 0; WHILE i < n DO SET i = i + 1; END WHILE; SELECT i; END"
+    assert do(command=f"CREATE PROCEDURE p(IN n INT) {body}; CALL p(3)")["rows"] == [{"i": 3}]

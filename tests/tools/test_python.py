@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import sys
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,8 @@ import pytest
 
 from penstock.ports.blobs import ResultRef
 from penstock.tools.base import Settings, Source
+from penstock.tools.capture import captured
+from penstock.tools.output import Lines
 from tests.tools.running import Ended, Runner, python_process, threads, waits_for
 
 
@@ -326,6 +331,23 @@ def test_a_flood_of_output_is_cut(run: Runner):
     ended = run({"code": code}, settings=Settings(max_output_bytes=1000))
     assert ended.result == "done"
     assert ended.said == ["x" * 99] * 10 + ["… output truncated"]
+
+
+def test_a_print_that_is_under_way_when_the_last_capture_ends_reaches_the_real_stream(monkeypatch: pytest.MonkeyPatch):
+    task = copy_context()
+    capture = captured(Lines(lambda _: None, 1_000))
+
+    class Real(io.StringIO):
+        def write(self, text: str) -> int:
+            if text == "engine":
+                task.run(capture.__exit__, None, None, None)
+            return super().write(text)
+
+    real = Real()
+    monkeypatch.setattr(sys, "stdout", real)
+    task.run(capture.__enter__)
+    print("engine")
+    assert (real.getvalue(), sys.stdout) == ("engine\n", real)
 
 
 def test_concurrent_tasks_and_the_engine_keep_their_output_apart(in_thread: Runner, capsys: pytest.CaptureFixture[str]):

@@ -16,8 +16,9 @@ import yaml
 from penstock.tools.sql.duckdb import DuckdbTool
 from penstock.tools.sql.sqlite import SqliteTool
 from penstock.tools.transfer import TransferTool
-from tests.servers import MARIADBD, mariadb_server, mariadb_url, postgres_server, postgres_url
+from tests.servers import mariadb_server, mariadb_url, postgres_server, postgres_url
 from tests.tools.asking import failed
+from tests.tools.databases import KINDS, opened
 from tests.tools.moving import Move, asked, lines, move, rows
 from tests.tools.support import SharedResources, make_call, run, run_async
 
@@ -293,18 +294,38 @@ def test_the_example_runs(tmp_path: Path) -> None:
     assert run(TransferTool(), params, make_call(tmp_path)).result["rows_written"] == 1
 
 
-if MARIADBD:
+def test_mysql_is_a_source_and_a_target(move: Move, mariadb_url: str, tmp_path: Path) -> None:
+    mysql = {"kind": "mysql", "url": mariadb_url}
+    target = {**mysql, "table": "t", "mode": "upsert", "keys": ["a"], "create": True}
+    source = rows((1, "it's 100%", {"k": [1]}), (2, None, None))
+    for _ in range(2):
+        assert move(source, target)["rows_written"] == 2
+    move({**mysql, "table": "t"}, {"kind": "jsonl", "path": "out.jsonl"}, columns=["a", "b"])
+    assert lines(tmp_path / "out.jsonl") == [{"a": 1, "b": "it's 100%"}, {"a": 2, "b": None}]
+    failure = failed(move, {**mysql, "query": "SELECT * FROM nowhere"}, {"kind": "jsonl", "path": "no.jsonl"})
+    assert (failure.kind, failure.helpers["mysql"]["code"]) == ("not_found", 1146)
+    (tmp_path / "folder.csv").mkdir()
+    many = {**mysql, "query": "SELECT seq AS a FROM seq_1_to_1000000"}
+    assert failed(move, many, {"kind": "sqlite", "path": "t.db", "table": "no"}, chunk_rows=10).kind == "not_found"
 
-    def test_mysql_is_a_source_and_a_target(move: Move, mariadb_url: str, tmp_path: Path) -> None:
-        mysql = {"kind": "mysql", "url": mariadb_url}
-        target = {**mysql, "table": "t", "mode": "upsert", "keys": ["a"], "create": True}
-        source = rows((1, "it's 100%", {"k": [1]}), (2, None, None))
-        for _ in range(2):
-            assert move(source, target)["rows_written"] == 2
-        move({**mysql, "table": "t"}, {"kind": "jsonl", "path": "out.jsonl"}, columns=["a", "b"])
-        assert lines(tmp_path / "out.jsonl") == [{"a": 1, "b": "it's 100%"}, {"a": 2, "b": None}]
-        failure = failed(move, {**mysql, "query": "SELECT * FROM nowhere"}, {"kind": "jsonl", "path": "no.jsonl"})
-        assert (failure.kind, failure.helpers["mysql"]["code"]) == ("not_found", 1146)
-        (tmp_path / "folder.csv").mkdir()
-        many = {**mysql, "query": "SELECT seq AS a FROM seq_1_to_1000000"}
-        assert failed(move, many, {"kind": "sqlite", "path": "t.db", "table": "no"}, chunk_rows=10).kind == "not_found"
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("mode", ["insert", "upsert"])
+def test_transfers_that_run_side_by_side_may_all_make_the_table(
+    kind: str, mode: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Of several that make it at once the others find it made, and no row is lost."""
+    with opened(kind, request, tmp_path) as database:
+        resources = SharedResources()
+        target = {"kind": kind, **database.names, "table": "t", "create": True, "mode": mode, "keys": ["a"]}
+
+        async def moved(number: int) -> Any:
+            call = make_call(tmp_path, resources=resources)
+            return await run_async(TransferTool(), {"source": rows((number, "x")), "target": target}, call)
+
+        async def main() -> None:
+            await asyncio.gather(*map(moved, range(12)))
+            await resources.close()
+
+        asyncio.run(main())
+        assert [row[0] for row in database.do("SELECT a FROM t ORDER BY a")] == list(range(12))

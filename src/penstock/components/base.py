@@ -46,6 +46,20 @@ class ComponentFailure(Exception):
         self.detail: JsonMap = dict(detail)
 
 
+@dataclass(frozen=True, slots=True)
+class Subjob:
+    """The sub-job that a component run belongs to."""
+
+    name: str = ""
+    """The same over a resume, and another in each iteration."""
+    commits: bool = False
+    """Is there a component at its end that commits what others of it wrote in a shared transaction?"""
+    is_reopened: Callable[[], bool] = bool
+    """Had it ended, and do only failed iterations of it run again, with what follows from them?"""
+    failed: Callable[[], Mapping[str, bool]] = dict
+    """Its components that are in ERROR so far, and whether an error link has led to a handler."""
+
+
 @dataclass(slots=True)
 class Call:
     """One component run, as the component sees it."""
@@ -100,6 +114,7 @@ class Call:
     """What the last completed run of the document has read up to, by the names of its readers."""
     holds_secret: Callable[[str], bool] = lambda text: False
     """Is a secret of the keychain in this text, in any of its spellings?"""
+    subjob: Subjob = field(default_factory=Subjob)
 
     def input(self, port: str = "input") -> Relation:
         """The one relation on a port."""

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import inspect as types
 
 from penstock.components.base import Action, Component, ComponentFailure, Iterator, Port, Ports, Relational, Sink
+from penstock.components.table_io import OF_THE_PLANNER
 from penstock.kernel.errors import Refused
 from penstock.ports.components import NO_SCHEMAS, ComponentDescription, Inferred
 from penstock.ports.rows import Schema
@@ -129,6 +130,8 @@ class ComponentRegistry:
         return infer(self.get(type), params, inputs, outputs, folder, declared, with_lineage=self._with_lineage)
 
     def _find(self, type: str) -> type[Component[Any]] | None:
+        if type in OF_THE_PLANNER:
+            return cast("ComponentClass", loading.built_in("component", type, OF_THE_PLANNER[type]))
         if type in built_in():
             return cast("ComponentClass", loading.built_in("component", type, built_in()[type]))
         for folder in self.plugins:

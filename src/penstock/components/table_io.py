@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from penstock.ports.components import SHARED_COMMIT
+
 _HERE = "penstock.components.io"
 
 TABLE: dict[str, str] = {
@@ -29,3 +31,6 @@ TABLE: dict[str, str] = {
     "write_file": f"{_HERE}.write_file:WriteFile",
     "log_rows": f"{_HERE}.log_rows:LogRows",
 }
+
+OF_THE_PLANNER = {SHARED_COMMIT: f"{_HERE}.shared_commit:SharedCommit"}
+"""Types that documents do not name: the planner puts them in."""

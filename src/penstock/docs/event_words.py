@@ -65,6 +65,7 @@ FIELDS: dict[type[object], dict[str, str]] = {
         "kept": "The sub-jobs of a job that goes on which stay as they ended and are not run again.",
         "lost": "The sub-job that starts over because whoever held it was lost.",
         "kept_components": "Of sub-jobs that start over for the sake of failed iterations, the components that stay as they are.",
+        "reopened": "Iterations that had ended OK and go on, because iterations inside of them had failed.",
         "rules": "The revision of the language's rules that decides the run: 1 in logs of release 0.1.0, which do not say it.",
         "state": "What the document had kept from earlier runs: its values, and the watermarks of its readers.",
     },

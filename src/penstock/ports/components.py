@@ -71,6 +71,10 @@ class ComponentDescription:
 Role = Literal["", "pre_job", "post_job"]
 
 
+SHARED_COMMIT = "shared_commit"
+"""The type of the component that the planner puts at the end of a sub-job whose writers share a transaction."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mistake:
     """Something wrong with a parameter that only the component knows. `path` leads into the params; `offset` and `length` into

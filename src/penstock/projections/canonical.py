@@ -41,8 +41,8 @@ CLOCK_HEADERS = frozenset({"date", "age"})
 
 # What later releases say as well. It follows from the rest, and what an earlier one recorded is the same without it.
 ADDED = {
-    "job.started": ("kept_components", "rules"),
-    "playbook.started": ("kept_components", "rules"),
+    "job.started": ("kept_components", "reopened", "rules"),
+    "playbook.started": ("kept_components", "reopened", "rules"),
     **{
         f"{kind}.{end}": ("failed_iterations",)
         for kind in ("job", "playbook")

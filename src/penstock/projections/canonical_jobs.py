@@ -6,7 +6,7 @@ counters that go on. Here what was done anew is taken out where it stood first, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
 from penstock.kernel.places import LogicalClock, event_name
@@ -30,10 +30,11 @@ def without_restarts(entries: list[Entry]) -> list[Entry]:
 def _without_one(entries: list[Entry], start: Entry) -> list[Entry]:
     data = _payload(start)
     kept, lost = {*data["kept"], *data.get("kept_components", ())}, data.get("lost")
+    reopened = {*data.get("reopened", ())}
     mine = [entry for entry in entries if _is_of(entry, start.scope)]
     homes = {entry.scope: str(_payload(entry)["subjob"]) for entry in mine if entry.type in _PLACED}
     holders = {entry.scope: _holder(entry) for entry in mine if entry.type in _OF_SUBJOB}
-    ends = _IterationEnds(entry for entry in mine if entry.seq < start.seq)
+    ends = _IterationEnds((entry for entry in mine if entry.seq < start.seq), reopened)
     stays: dict[str, bool] = {}
 
     def is_kept(scope: str) -> bool:
@@ -42,7 +43,9 @@ def _without_one(entries: list[Entry], start: Entry) -> list[Entry]:
         return stays[scope]
 
     def _stays(scope: str) -> bool:
-        iteration = _outermost(scope)
+        if scope in reopened:
+            return False
+        iteration = _outermost(scope, reopened)
         around = homes.get(scope) or holders.get(scope)  # What a joblet call holds is kept with the call.
         if iteration is None and lost is not None and around is None:
             return bool(scope != lost)
@@ -70,7 +73,7 @@ def _without_one(entries: list[Entry], start: Entry) -> list[Entry]:
 class _IterationEnds:
     """What became of iterations whose body has ended; of nested ones the outermost, with which the others are kept or not."""
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, entries: Iterable[Entry], reopened: Set[str]) -> None:
         self.over: set[str] = set()
         """They ended OK, with all that their end led to."""
         self.with_body: set[str] = set()
@@ -80,7 +83,7 @@ class _IterationEnds:
         ends: dict[str, Entry] = {}
         handlers: dict[str, dict[str, str]] = {}
         for entry in entries:
-            if entry.type in _BODY_ENDS and _outermost(entry.scope) == entry.scope:
+            if entry.type in _BODY_ENDS and _outermost(entry.scope, reopened) == entry.scope:
                 ends[entry.scope], handlers[entry.scope] = entry, {}
             elif entry.type in _IN_SUBJOB:
                 data = _payload(entry)
@@ -130,10 +133,16 @@ def _is_mark(entry: Entry) -> bool:
     return entry.type.startswith("job.")
 
 
-def _outermost(scope: str) -> str | None:
-    """The iteration that a scope is or lies in; of nested ones the outermost, which is kept or not with all that it holds."""
+def _outermost(scope: str, reopened: Set[str] = frozenset()) -> str | None:
+    """The iteration that a scope is or lies in; of nested ones the outermost, which is kept or not with all that it holds. One
+    that was opened again is not: what lies in it is looked at by itself."""
     begin = scope.find("[#", scope.rfind("/") + 1)
-    return None if begin < 0 else scope[: scope.index("]", begin) + 1]
+    while begin >= 0:
+        iteration = scope[: scope.index("]", begin) + 1]
+        if iteration not in reopened:
+            return iteration
+        begin = scope.find("[#", len(iteration))
+    return None
 
 
 def _payload(entry: Entry) -> Any:

@@ -96,7 +96,8 @@ class JobFold:
         stays = [*data.kept, *data.kept_components]
         self.globals.start(entry, stays)
         if is_again:
-            restart(seen, {self.local(scope) for scope in stays}, is_lost=data.lost is not None)
+            reopened = {self.local(scope) for scope in data.reopened}
+            restart(seen, {self.local(scope) for scope in stays}, reopened, is_lost=data.lost is not None)
 
     def _ended(self, name: str, entry: Entry) -> None:
         data = payloads.read_ended(entry.payload)
@@ -207,6 +208,9 @@ class JobFold:
         owner = name[: name.rindex("[#")]
         subjob = SubjobSeen(name, name, f"{name}.", entry.clock, data.index, RUNNING)
         subjob.iterator, subjob.item, subjob.started_at = owner, data.item, entry.ts
+        before = self.seen.subjobs.get(name)
+        if before is not None:  # It had ended, and goes on with what was kept of it.
+            subjob.members, subjob.inner = before.members, before.inner
         self.seen.subjobs[name] = subjob
         self._iterator(owner).running += 1
 

@@ -15,6 +15,7 @@ class Started(msgspec.Struct):
     resumed: bool = False
     kept: list[str] = []
     kept_components: list[str] = []
+    reopened: list[str] = []
     lost: str | None = None
     workload: Any = None
 

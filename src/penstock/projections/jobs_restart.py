@@ -6,23 +6,25 @@ those of what was kept and of the latest run of the rest (D45).
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from penstock.projections.jobs_names import iteration_of
 from penstock.projections.jobs_seen import ERROR, KEPT_FAILURES, OK, PENDING, IteratorSeen, JobSeen, SubjobSeen
 
 
-def restart(seen: JobSeen, kept: set[str], *, is_lost: bool = False) -> None:
+def restart(seen: JobSeen, kept: set[str], reopened: Set[str] = frozenset(), *, is_lost: bool = False) -> None:
     """Forget what starts over: all that is not kept. `is_lost`: that is one sub-job that was lost, and nobody stopped the others.
 
     Iterations that have ended OK are kept, whatever becomes of their iterator's sub-job; where only what handles their end is to
-    run, so are their bodies."""
-    keeping = _Keeping(seen, kept)
+    run, so are their bodies. Those in `reopened` go on."""
+    keeping = _Keeping(seen, kept, reopened)
     components = {name: keeping.component(name) for name in seen.components}
     subjobs = {scope: keeping.subjob(scope) for scope in seen.subjobs}
     for scope in [scope for scope, subjob in seen.subjobs.items() if keeping.is_half(subjob)]:
         _open_again(seen, seen.subjobs[scope], subjobs)
     for name, is_kept in components.items():
         if not is_kept and seen.components[name].iterator is not None:
-            _keep_iterations(seen, name, subjobs)
+            _keep_iterations(seen, name, subjobs, sum(_iterator(scope) == name for scope in reopened))
     seen.components = {name: one for name, one in seen.components.items() if components[name]}
     half = {
         scope: one
@@ -48,14 +50,18 @@ def restart(seen: JobSeen, kept: set[str], *, is_lost: bool = False) -> None:
         subjob.kept = scope not in half
 
 
-def _keep_iterations(seen: JobSeen, name: str, is_kept: dict[str, bool]) -> None:
+def _iterator(iteration: str) -> str:
+    return iteration[: iteration.rindex("[#")]
+
+
+def _keep_iterations(seen: JobSeen, name: str, is_kept: dict[str, bool], reopened: int) -> None:
     again = IteratorSeen()
     before = seen.components[name].iterator
     kept = [one for scope, one in seen.subjobs.items() if one.iterator == name and is_kept[scope]]
     if seen.lists_iterations:
         again.ok = sum(one.state == OK for one in kept)
     elif before is not None:
-        again.ok = before.ok
+        again.ok = before.ok - reopened
     again.failures = [one.index for one in kept if one.state == ERROR][:KEPT_FAILURES]
     again.failed = sum(one.state == ERROR for one in kept)
     if again.settled:
@@ -77,9 +83,10 @@ def _open_again(seen: JobSeen, iteration: SubjobSeen, is_kept: dict[str, bool]) 
 class _Keeping:
     """Which scopes a resume keeps: those it names, and all that lies in them."""
 
-    def __init__(self, seen: JobSeen, named: set[str]) -> None:
+    def __init__(self, seen: JobSeen, named: set[str], reopened: Set[str]) -> None:
         self._seen = seen
         self._named = named
+        self._reopened = reopened
         self._known: dict[str, bool] = {}
 
     def component(self, name: str) -> bool:
@@ -93,8 +100,12 @@ class _Keeping:
         return self._known[scope]
 
     def _is_kept(self, subjob: SubjobSeen) -> bool:
+        if subjob.scope in self._reopened:
+            return False
         if subjob.iterator is not None:
-            is_over = subjob.state == OK and not subjob.handlers and iteration_of(subjob.iterator) is None
+            around = iteration_of(subjob.iterator)
+            is_alone = around is None or around in self._reopened
+            is_over = subjob.state == OK and not subjob.handlers and is_alone
             return is_over or self.is_half(subjob) or self.component(subjob.iterator)
         if subjob.handles and subjob.state != OK and self.is_half(self._seen.subjobs[subjob.container[:-1]]):
             return False

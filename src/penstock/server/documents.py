@@ -297,9 +297,9 @@ class Documents:
 
     def located(self, folder: Path, document: Pinned) -> Path:
         """A folder of the document's, its own or that of something it takes in, as files can be looked for in it."""
-        if not is_address(folder):
+        if self._is_on_disk(folder):
             return folder
-        address = whole_folder(folder)
+        address = whole_folder(folder if is_address(folder) else Path(f"{CATALOG}/", folder))
         found = in_project(address)
         if found is None or document.project is None or self._projects is None:
             inside = address.removeprefix(CATALOG).strip("/")
@@ -313,9 +313,13 @@ class Documents:
     def bases(self, document: Pinned, compiled: Compiled | CompiledJob) -> Mapping[str, Base]:
         """Component -> where its relative paths begin, where that is not the folder of the document."""
         bases: Mapping[str, Base] = getattr(compiled, "bases", {})
-        if not is_address(document.file):
+        if self._is_on_disk(document.folder):
             return bases
         return {name: base.located(lambda folder: self.located(folder, document)) for name, base in bases.items()}
+
+    def _is_on_disk(self, folder: Path) -> bool:
+        """A text that was sent without a whole path lies in no folder: not even in the one that a server happened to start in."""
+        return not is_address(folder) and (self._reads_files or folder.is_absolute())
 
     def _files_of(self, document: Pinned) -> ProjectFiles | None:
         found = None if document.project is None else in_project(document.file)

@@ -2,12 +2,16 @@
 
 `sys.stdout` and `sys.stderr` are the process's: while at least one capture is open they are stand-ins that look, at every
 write, whose context they are in. Threads that user code starts itself have no such context and write to the real streams.
+
+Law: a stand-in outlives its removal. `print` borrows `sys.stdout` without holding it (CPython before 3.14), so a stand-in freed
+while another thread prints through it crashes the process.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,6 +22,7 @@ from penstock.tools.output import Lines
 _sink: ContextVar[Lines | None] = ContextVar("penstock_output", default=None)
 _lock = threading.Lock()
 _open = 0
+_removed: deque[object] = deque(maxlen=16)
 
 
 class _Bytes:
@@ -119,4 +124,5 @@ def _remove() -> None:
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)
             if not _open and isinstance(stream, _StandIn):
+                _removed.append(stream)
                 setattr(sys, name, stream._real)

@@ -116,7 +116,7 @@ class DuckdbEngine:
         shared = await shared_database(path, call, read_only=self._params.read_only)
 
         def whole(stop: Stop) -> Table:
-            connection = shared.cursor(call.folder)
+            connection = shared.cursor(call.folder, stop)
             forget = stop.on_stop(connection.interrupt)
             session = DuckdbSession(connection, most)
             try:

@@ -207,9 +207,9 @@ class _Ends:
             await self.held.enter_async_context(shared.turn)
         return shared
 
-    async def _duckdb(self, end: ends.DatabaseFileSource | ends.DatabaseFileTarget) -> Callable[[], Any]:
+    async def _duckdb(self, end: ends.DatabaseFileSource | ends.DatabaseFileTarget) -> Callable[[Stop], Any]:
         shared = await duckdb.shared_database(duckdb.path_of(end.path, end.auth, self.call), self.call)
-        return lambda: shared.cursor(self.call.folder)
+        return lambda stop: shared.cursor(self.call.folder, stop)
 
     async def _fetched(self, source: ends.HttpSource) -> Path:
         request = HttpParams(
@@ -240,7 +240,7 @@ class _Ends:
     def _parquet(self, path: Path) -> OpenSource:
         text = f"SELECT * FROM read_parquet('{str(path).replace(chr(39), chr(39) * 2)}')"
         statement = Bound(text, "select", frozenset({"select"}), text)
-        return lambda stop: sources.read_duckdb(lambda: duckdb.connect(duckdb.MEMORY), statement, self.size, stop)
+        return lambda stop: sources.read_duckdb(lambda stop: duckdb.connect(duckdb.MEMORY), statement, self.size, stop)
 
     async def target(self) -> OpenTarget:
         target, call = self.params.target, self.call

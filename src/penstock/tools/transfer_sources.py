@@ -142,11 +142,11 @@ _DUCKDB_KINDS = {
 
 @contextmanager
 def read_duckdb(
-    open_cursor: Callable[[], DuckDBPyConnection], statement: Bound, size: int, stop: Stop
+    open_cursor: Callable[[Stop], DuckDBPyConnection], statement: Bound, size: int, stop: Stop
 ) -> Iterator[Flow]:
     import duckdb
 
-    connection = open_cursor()
+    connection = open_cursor(stop)
     forget = stop.on_stop(connection.interrupt)
 
     def failure(error: Exception) -> ToolFailure:

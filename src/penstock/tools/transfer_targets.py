@@ -19,19 +19,21 @@ from penstock.tools.sql import sqlite as sqlite_tool
 from penstock.tools.sql.blocking import Stop, in_a_thread
 from penstock.tools.sql.connection import Address
 from penstock.tools.sql.lexer import Dialect
-from penstock.tools.sql.names import insert_into, on_conflict, quote, quote_all, quote_table
+from penstock.tools.sql.names import insert_into, on_conflict, quote, quote_all, quote_table, table_options
 from penstock.tools.sql.plan import Upsert
 from penstock.tools.sql.values import as_json_text, from_decimal, from_duration
 from penstock.tools.transfer_params import TableTarget
 from penstock.tools.transfer_rows import Row, Shape, sql_type
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from duckdb import DuckDBPyConnection
+    from psycopg import Connection
+    from pymysql.connections import Connection as MysqlConnection
 
 JSON_OIDS = {114, 3802}
 GENTLY = "CREATE TABLE IF NOT EXISTS "
-_MADE_MEANWHILE = ("23505", "42P07", "42710")
-"""How PostgreSQL says that another transaction has made the table since this one looked."""
 _EXISTS = 1050
 
 
@@ -63,7 +65,7 @@ def create_table(table: str, shape: Shape, keys: Sequence[str], types: dict[str,
     ]
     if keys:
         columns.append(f"PRIMARY KEY ({quote_all(keys, dialect)})")
-    return f"{GENTLY}{quote_table(table, dialect)} ({', '.join(columns)})"
+    return f"{GENTLY}{quote_table(table, dialect)} ({', '.join(columns)}){table_options(dialect)}"
 
 
 def check_keys(target: TableTarget, columns: Sequence[str]) -> None:
@@ -79,6 +81,8 @@ class TableWriter(ABC):
     """What all databases do alike. `emptied` is how a table is emptied inside a transaction."""
 
     dialect: Dialect
+    is_lent = False
+    """The connection and its transaction are somebody else's, who ends both."""
     emptied = "DELETE FROM"
     errors: tuple[type[Exception], ...]
 
@@ -133,12 +137,15 @@ class PostgresWriter(TableWriter):
     dialect = Dialect.POSTGRES
     emptied = "TRUNCATE"
 
-    def __init__(self, target: TableTarget, conninfo: str, address: Address, stop: Stop) -> None:
+    def __init__(
+        self, target: TableTarget, conninfo: str, address: Address, stop: Stop, lent: Connection[Any] | None = None
+    ) -> None:
         import psycopg
 
         super().__init__(target)
         self.errors = (psycopg.Error,)
-        self.connection = postgres_connection.connect_blocking(conninfo, address)
+        self.is_lent = lent is not None
+        self.connection = lent or postgres_connection.connect_blocking(conninfo, address)
         self._as_json: list[bool] = []
         self._forget = stop.on_stop(in_a_thread(lambda: postgres_connection.cancel(self.connection)))
 
@@ -165,7 +172,7 @@ class PostgresWriter(TableWriter):
         try:
             self.execute(text)
         except psycopg.Error as error:
-            if error.sqlstate not in _MADE_MEANWHILE:
+            if error.sqlstate not in postgres_errors.MADE_MEANWHILE:
                 raise
             self.execute("ROLLBACK TO SAVEPOINT penstock_making")
             self.execute(text)  # Looks again: what was in the way may have been something else, or is gone.
@@ -202,26 +209,34 @@ class PostgresWriter(TableWriter):
         return postgres_connection.argument(value, as_json=as_json)
 
     def commit(self) -> None:
-        self.connection.commit()
+        if not self.is_lent:
+            self.connection.commit()
 
     def abort(self) -> None:
-        with suppress(*self.errors):
-            self.connection.rollback()
+        if not self.is_lent:
+            with suppress(*self.errors):
+                self.connection.rollback()
 
     def close(self) -> None:
         self._forget()
-        self.connection.close()
+        if not self.is_lent:
+            self.connection.close()
 
 
 class MysqlWriter(TableWriter):
     dialect = Dialect.MYSQL
 
-    def __init__(self, target: TableTarget, login: mysql_connection.Login, stop: Stop) -> None:
+    def __init__(
+        self, target: TableTarget, login: mysql_connection.Login, stop: Stop, lent: MysqlConnection[Any] | None = None
+    ) -> None:
         import pymysql
 
         super().__init__(target)
         self.errors = (pymysql.MySQLError, OSError)
-        self.connection = mysql_connection.connect(login)
+        self.is_lent = lent is not None
+        self.connection = lent or mysql_connection.connect(login)
+        # Else a server that is set up so would cut what does not fit, and say nothing.
+        self.execute("SET SESSION sql_mode = concat_ws(',', nullif(@@sql_mode, ''), 'STRICT_ALL_TABLES')")
         number = mysql_connection.thread_of(self.connection)
         self._forget = stop.on_stop(in_a_thread(lambda: mysql_connection.kill_query(login, number)))
 
@@ -229,7 +244,8 @@ class MysqlWriter(TableWriter):
         return mysql_connection.failure_of(error, None)
 
     def begin(self) -> None:
-        self.connection.begin()
+        if not self.is_lent:  # It would commit what has been written in the transaction so far.
+            self.connection.begin()
 
     def execute(self, text: str) -> None:
         with self.connection.cursor() as cursor:
@@ -252,15 +268,17 @@ class MysqlWriter(TableWriter):
         return len(rows)
 
     def commit(self) -> None:
-        self.connection.commit()
+        if not self.is_lent:
+            self.connection.commit()
 
     def abort(self) -> None:
-        with suppress(*self.errors):
-            self.connection.rollback()
+        if not self.is_lent:
+            with suppress(*self.errors):
+                self.connection.rollback()
 
     def close(self) -> None:
         self._forget()
-        if self.connection.open:
+        if self.connection.open and not self.is_lent:
             self.connection.close()
 
 
@@ -282,10 +300,17 @@ class SqliteWriter(TableWriter):
     dialect = Dialect.SQLITE
     errors = sqlite_tool.SqliteSession.errors
 
-    def __init__(self, target: TableTarget, shared: sqlite_tool.SharedSqlite, stop: Stop) -> None:
+    def __init__(
+        self,
+        target: TableTarget,
+        shared: sqlite_tool.SharedSqlite,
+        stop: Stop,
+        lent: sqlite3.Connection | None = None,
+    ) -> None:
         super().__init__(target)
         self.shared = shared
-        self.connection = shared.take()
+        self.is_lent = lent is not None
+        self.connection = lent or shared.take()
         self._forget = stop.on_stop(self.connection.interrupt)
 
     def failure(self, error: Exception) -> ToolFailure:
@@ -306,15 +331,18 @@ class SqliteWriter(TableWriter):
         return max(cursor.rowcount, 0)
 
     def commit(self) -> None:
-        self.connection.commit()
+        if not self.is_lent:
+            self.connection.commit()
 
     def abort(self) -> None:
-        with suppress(*self.errors):
-            self.connection.rollback()
+        if not self.is_lent:
+            with suppress(*self.errors):
+                self.connection.rollback()
 
     def close(self) -> None:
         self._forget()
-        self.shared.give_back(self.connection)
+        if not self.is_lent:
+            self.shared.give_back(self.connection)
 
 
 def for_sqlite(value: Any) -> Any:
@@ -336,12 +364,12 @@ def for_sqlite(value: Any) -> Any:
 class DuckdbWriter(TableWriter):
     dialect = Dialect.DUCKDB
 
-    def __init__(self, target: TableTarget, open_cursor: Callable[[], DuckDBPyConnection], stop: Stop) -> None:
+    def __init__(self, target: TableTarget, open_cursor: Callable[[Stop], DuckDBPyConnection], stop: Stop) -> None:
         import duckdb
 
         super().__init__(target)
         self.errors = (duckdb.Error,)
-        self.connection = open_cursor()
+        self.connection = open_cursor(stop)
         self._in_transaction = False
         self._stop = stop
         self._forget = stop.on_stop(self.connection.interrupt)
@@ -391,7 +419,7 @@ class ParquetWriter(DuckdbWriter):
         self._path = path
         database = str(Path(self._folder.name) / "rows.duckdb")
         super().__init__(
-            TableTarget(table="rows", create=True, types=types), lambda: duckdb_tool.connect(database), stop
+            TableTarget(table="rows", create=True, types=types), lambda stop: duckdb_tool.connect(database), stop
         )
 
     def finish(self) -> None:

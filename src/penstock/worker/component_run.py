@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from penstock.components import running
-from penstock.components.base import Call, Component, ComponentFailure, Iterator
+from penstock.components.base import Call, Component, ComponentFailure, Iterator, Subjob
 from penstock.components.patience import PatientThreads
 from penstock.expr.template import ExpressionError, render
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.flow.decide import Ended
+from penstock.kernel.flow.routing import failed_in
 from penstock.kernel.flow.state import ERROR, ComponentState
 from penstock.kernel.kept import part
 from penstock.kernel.net import Link, Node
@@ -109,7 +110,19 @@ class ComponentRun:
             lambda: standing(self.flow),
             watermarks=part(setting.scope.kept, "watermarks"),
             holds_secret=lambda text: setting.keychain.hide(text) != text,
+            subjob=self._subjob(),
         )
+
+    def _subjob(self) -> Subjob:
+        assert self.node.part is not None
+        region = self.scene.spec.regions[self.node.part.region]
+        commits = (self.node.part.container, self.node.part.region) in self.crew.commits
+
+        def is_reopened() -> bool:
+            state = self.scene.region(region)
+            return state is not None and any(one.kept for one in state.members.values())
+
+        return Subjob(self.scene.region_scope(region), commits, is_reopened, lambda: failed_in(self.scene, region))
 
     async def _play(
         self, path: str, values: Mapping[str, Any], return_step: str | None, kind: str, group: str | None = None

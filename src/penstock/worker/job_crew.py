@@ -11,9 +11,10 @@ from penstock.components import running
 from penstock.kernel.errors import Refused
 from penstock.kernel.flow.decide import Ended, Flow
 from penstock.kernel.flow.ending import stopped
-from penstock.kernel.flow.state import ERROR, OK, ComponentState, ContainerState
+from penstock.kernel.flow.state import ERROR, OK, PENDING, RUNNING, ComponentState, ContainerState
 from penstock.kernel.net import Link
 from penstock.ports.blobs import BlobStore
+from penstock.ports.components import SHARED_COMMIT
 from penstock.ports.leases import PATIENT_TURNS, JobReports, Memory, Setting, SubjobLease
 from penstock.ports.plugins import at_folder
 from penstock.worker.arrivals import connected, counted_ports
@@ -44,6 +45,9 @@ class JobCrew:
         self._links: dict[str, dict[str, list[Link]]] = {}
         self._counted = counted_ports(flow.net)
         self._held: dict[str, tuple[asyncio.Task[None], SubjobLease]] = {}
+        parts = (node.part for node in flow.net.nodes.values() if node.tasks and node.tasks[0].kind == SHARED_COMMIT)
+        self.commits = {(part.container, part.region) for part in parts if part is not None}
+        """The sub-jobs that end with a component which commits what others of them wrote."""
 
     def connected(self, name: str) -> dict[str, list[Link]]:
         found = self._links.get(name)
@@ -76,6 +80,8 @@ class JobCrew:
             end = await self._end_of(lease, component, reports)
             if end is not None and lease.stop_reason != "interrupt":
                 self._report(lease, component, reports, end)
+                if self.commits and self.desk.memory is None:
+                    await self._roll_back_stopped()
         except asyncio.CancelledError:
             if lease.stop_reason == "cancel":
                 self._report(lease, component, reports, stopped(component))
@@ -112,6 +118,18 @@ class JobCrew:
             if any(key.endswith(name) for name in (*end.writes, *end.deletes)):
                 self.desk.say(component.place.id, None, _stays_local(key))
         self._let_go_of(component.region.container)
+
+    async def _roll_back_stopped(self) -> None:
+        """A job that dies does not start what would end the transactions of its sub-jobs, and others wait for their locks."""
+        from penstock.components.io.sql_transaction import transactions_of
+
+        regions = self.flow.tree.flow.regions
+
+        def is_over(subjob: str) -> bool:
+            return subjob not in regions or regions[subjob].status not in (PENDING, RUNNING)
+
+        transactions = await transactions_of(self.desk.resources, self.setting.execution_id)
+        await transactions.roll_back(is_over)
 
     def _let_go_of(self, container: ContainerState) -> None:
         """Of iterations that have closed, this one or one around it, nothing is needed any more."""

@@ -360,3 +360,14 @@ def test_without_paramiko_sftp_says_what_to_install(here: Path, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "paramiko", None)
     failure = failed("file_transfer", {"action": "list", "url": "sftp://127.0.0.1"}, folder=here)
     assert (failure.kind, "pip install 'penstock[sftp]'" in failure.message) == ("not_installed", True)
+
+
+@pytest.mark.parametrize("scheme", ["ftp", "ftps", "sftp"])
+def test_a_closed_port_is_told_with_its_host_and_number(scheme: str, here: Path) -> None:
+    with socket.socket() as closed:  # Bound, and nobody listens.
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+        asked = {"action": "list", "url": f"{scheme}://127.0.0.1:{port}/", "auth": "account", "verify": False}
+        failure = failed("file_transfer", asked, folder=here, credentials=LOGIN)
+    assert (failure.kind, failure.retryable) == ("connection", True)
+    assert f"connection refused by `127.0.0.1:{port}`" in failure.message

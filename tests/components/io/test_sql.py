@@ -16,11 +16,11 @@ import pytest
 from penstock.components.base import ComponentFailure
 from tests.components.harness import mistakes, run, schema
 from tests.jobs import run_job
-from tests.servers import MARIADBD, mariadb_server, mariadb_url, postgres_server, postgres_url
+from tests.servers import mariadb_server, mariadb_url, postgres_server, postgres_url
 
 __all__ = ["mariadb_server", "mariadb_url", "postgres_server", "postgres_url"]
 
-DATABASES = ["sqlite", "duckdb", "postgres", *(["mysql"] if MARIADBD else [])]
+DATABASES = ["sqlite", "duckdb", "postgres", "mysql"]
 
 
 class Database:
@@ -473,3 +473,128 @@ def test_a_statement_that_fails_takes_the_rows_back_with_it(database: Database, 
     with pytest.raises(ComponentFailure, match=r"(?i)nowhere"):
         database.write([{"id": 5, "name": "new"}], **broken)
     assert database.rows() == [(1, "ada"), (2, "bob")]
+
+
+def test_an_update_counts_the_rows_that_it_finds_though_nothing_in_them_is_new(database: Database) -> None:
+    database.write(TWO, create=True, keys=["id"])
+    assert database.write(TWO, mode="update", keys=["id"]).after["NB_LINE_UPDATED"] == 2
+    statement = {"connection": database.url, "sql": "UPDATE t SET name = 'ada' WHERE id = 1"}
+    assert run("run_sql", statement, connected=("main",), folder=database.folder).result == {
+        "statements": 1,
+        "rows": [1],
+    }
+
+
+def test_names_and_texts_of_any_kind_are_written_changed_and_read(database: Database) -> None:
+    """A table that is made has room for all of Unicode, whatever the server takes for granted."""
+    rows = [{"id": 1, 'a %s `b` "c"': "100 %s", "VALUES (1)": "🚰 Öl\\n'"}]
+    database.write(rows, create=True, keys=["id"], table="t %d")
+    changed = [{**rows[0], "VALUES (1)": "東京"}]
+    for mode in ("upsert", "update"):
+        database.write(changed, mode=mode, keys=["id"], table="t %d")
+        assert database.read(table="t %d").main == changed
+    assert database.write(changed, mode="delete", keys=["id"], table="t %d").after["NB_LINE_DELETED"] == 1
+    assert database.read(table="t %d").main == []
+
+
+CONFLICTS = 8
+IN_CONFLICT = """
+components:
+  each: {type: iterate_range, params: {start: 0, stop: %d, parallel: 6}}
+  rows:
+    type: fixed_rows
+    params: {columns: [id, n], rows: "{{ [[1, 7], [2, 7], [3, 7]] if iteration.item is odd else [[3, 7], [2, 7], [1, 7]] }}"}
+  write:
+    type: write_sql
+    params: {connection: "%s", table: t, keys: [id], mode: %s, batch_size: 1, before: UPDATE t SET n = n + 1 WHERE id = 0}
+connections:
+  data: rows.main -> write.input
+  control: each (iterate) rows
+"""
+
+
+@pytest.mark.parametrize(("mode", "left"), [("upsert", 4), ("update", 4), ("delete", 1)])
+def test_iterations_that_change_the_same_rows_in_another_order_all_count_once(
+    database: Database, mode: str, left: int
+) -> None:
+    """What begins anew after a deadlock has left nothing: each has counted itself in row 0."""
+    database.write([{"id": each, "n": 0} for each in range(4)], create=True, keys=["id"])
+    ran = run_job(IN_CONFLICT % (CONFLICTS, database.url, mode), database.folder)
+    assert ran.status == "completed", ran.error
+    assert (database.rows()[0], len(database.rows())) == ((0, CONFLICTS), left)
+
+
+def test_iterations_that_change_the_same_rows_of_duckdb_batch_by_batch_do_not_fail(tmp_path: Path) -> None:
+    database = Database("duckdb", "duckdb:///shop.duckdb", tmp_path)
+    database.write([{"id": each, "n": 0} for each in range(4)], create=True, keys=["id"])
+    text = IN_CONFLICT.replace(", before: UPDATE t SET n = n + 1 WHERE id = 0", "") % (
+        CONFLICTS,
+        database.url,
+        "update",
+    )
+    ran = run_job(text.replace("write.input", "write.input\n    write.reject -> refused.input").replace(
+        "data: rows", "data: |\n    rows").replace("components:", "components:\n  refused: {type: log_rows}"), tmp_path)  # fmt: skip
+    assert ran.status == "completed", ran.error
+    assert database.rows() == [(0, 0), (1, 7), (2, 7), (3, 7)]
+
+
+ASKS = """
+components:
+  complete: {type: wait_for_rows, params: {connection: "URL", table: t, count: 2}}
+  each: {type: iterate_query, params: {connection: "URL", query: "SELECT id, name FROM t WHERE id >= :least ORDER BY id", params: {least: 2}}}
+  tell: {type: set_global, params: {values: {seen: ["{{ iteration.item.id }} {{ iteration.item.name }}"]}}}
+connections:
+  control: |
+    complete (ok) each
+    each (iterate) tell
+"""
+
+
+def test_a_job_waits_for_rows_and_iterates_over_a_query(database: Database) -> None:
+    database.write(TWO, create=True, keys=["id"])
+    ran = run_job(ASKS.replace("URL", database.url), database.folder)
+    assert (ran.status, ran.globals) == ("completed", {"seen": ["2 bob"]}), ran.error
+
+
+def test_mysql_refuses_what_does_not_fit_though_the_server_is_set_up_to_cut_it(
+    mariadb_server: str, mariadb_url: str, tmp_path: Path
+) -> None:
+    import pymysql
+
+    database = Database("mysql", mariadb_url, tmp_path)
+    name = mariadb_url.partition("?")[0].rpartition("/")[2]
+    with pymysql.connect(unix_socket=mariadb_server, user="root", database=name, ssl_disabled=True) as lax:
+        lax.cursor().execute("CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(3))")
+        lax.cursor().execute("CREATE USER IF NOT EXISTS lax@localhost")
+        lax.cursor().execute(f"GRANT ALL ON {name}.* TO lax@localhost")
+        lax.cursor().execute("SET GLOBAL init_connect = \"SET sql_mode = ''\"")  # Not for root: only this test is lax.
+        try:
+            database.url = mariadb_url.replace("root@", "lax@")
+            ran = database.write([{"id": 1, "name": "too long"}, {"id": 2, "name": "ok"}], ["main", "reject"])
+        finally:
+            lax.cursor().execute("SET GLOBAL init_connect = ''")
+    assert ran.main == [{"id": 2, "name": "ok"}]
+    assert [row["error_code"] for row in ran.outputs["reject"]] == ["1406"]
+
+
+def test_types_of_mysql_that_duckdb_does_not_have_come_as_what_is_nearest(mariadb_url: str, tmp_path: Path) -> None:
+    database = Database("mysql", mariadb_url, tmp_path)
+    columns = (
+        "a BIT(1), b YEAR, c SET('x','y'), d BIGINT UNSIGNED, e DECIMAL(38,2), f TIMESTAMP(6) NULL, g TIME, h DATETIME"
+    )
+    values = "b'1', 2026, 'x,y', 18446744073709551615, 0.25, '2026-01-01 12:00:00.000001', '-12:30:00', '2026-01-01'"
+    made = [f"CREATE TABLE t ({columns})", f"INSERT INTO t VALUES ({values})", "SET sql_mode = ''"]
+    made += ["INSERT INTO t (h) VALUES ('0000-00-00')"]
+    run("run_sql", {"connection": mariadb_url, "sql": made}, connected=("main",), folder=tmp_path)
+    first, second = database.read(table="t").main
+    assert list(first.values()) == [
+        b"\x01",
+        2026,
+        "x,y",
+        2**64 - 1,
+        Decimal("0.25"),
+        datetime.datetime(2026, 1, 1, 12, 0, 0, 1),
+        datetime.timedelta(hours=-12, minutes=-30),
+        datetime.datetime(2026, 1, 1),
+    ]
+    assert set(second.values()) == {None}

@@ -51,6 +51,7 @@ _CHECK: JsonMap = {
     "additionalProperties": False,
 }
 
+_SQL: JsonMap = {"connection": _TEXT, "table": _TEXT, "sql": _TEXT, "transaction": _TEXT}
 TYPES = (
     _type(
         "fixed_rows",
@@ -70,6 +71,10 @@ TYPES = (
     _type("check", "quality", {"checks": {"type": "array", "items": {"$ref": "#/$defs/Check"}}}, (), _IN, _OUT, defs={"Check": _CHECK}),
     _type("write_csv", "write", {"path": _TEXT}, ("path",), _IN, (Port("main", reject=True),), is_relational=True),
     _type("log_rows", "write", {"limit": {"type": "integer", "minimum": 1}}, (), _IN, (Port("main", reject=True),)),
+    _type("read_sql", "read", _SQL, ("connection",), (), _OUT),
+    _type("write_sql", "write", _SQL, ("connection",), _IN, (Port("main", reject=True), _REJECT)),
+    _type("run_sql", "write", _SQL, ("connection",), (), (Port("main", reject=True),)),
+    _type("shared_commit", "write"),
     _type("python", "code", {"code": {**_TEXT, **PYTHON}, "mode": {"enum": ["once", "row"]}}, ("code",), (Port("input", required=False), Port("input_*", required=False)), (*_OUT, _REJECT, Port("output_*"))),
     _type("sleep", "orchestrate", {"seconds": {"type": "number", "minimum": 0, "description": "How long."}}, ("seconds",)),
     _type("warn", "orchestrate", {"message": {}, "code": {"type": ["integer", "null"]}}, ("message",), makes_files=False),

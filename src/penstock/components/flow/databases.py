@@ -42,7 +42,7 @@ Bindings = Annotated[
 ]
 
 Driver = Literal["postgres", "mysql", "sqlite", "duckdb"]
-_SCHEMES: dict[str, Driver] = {
+SCHEMES: dict[str, Driver] = {
     "postgres": "postgres",
     "postgresql": "postgres",
     "mysql": "mysql",
@@ -123,12 +123,12 @@ def driver_of(question: Question, call: ToolCall) -> tuple[Driver, str | None]:
         url = question.connection or _text(entry, "url") or _text(entry, "dsn") or _text(entry, "value")
         if url is not None and "://" in url:
             scheme = url.partition("://")[0].partition("+")[0].lower()
-            if scheme not in _SCHEMES:
-                known = "`, `".join(f"{each}://" for each in _SCHEMES)
+            if scheme not in SCHEMES:
+                known = "`, `".join(f"{each}://" for each in SCHEMES)
                 raise ToolFailure(
                     "parameters", f"`{scheme}://` is not a database that is known here; there are `{known}`"
                 )
-            return _SCHEMES[scheme], question.connection
+            return SCHEMES[scheme], question.connection
         if question.connection is not None:
             hint = "write it as a URL, `sqlite:///orders.db`, or name a keychain entry in `auth`"
             raise ToolFailure("parameters", f"`connection` is not a URL: {hint}")
@@ -145,8 +145,8 @@ def _text(entry: dict[str, Any], name: str) -> str | None:
 
 def _guessed(entry: dict[str, Any]) -> Driver:
     named = next((_text(entry, key) for key in ("driver", "engine", "type") if _text(entry, key)), None)
-    if named is not None and named.lower() in _SCHEMES:
-        return _SCHEMES[named.lower()]
+    if named is not None and named.lower() in SCHEMES:
+        return SCHEMES[named.lower()]
     path = _text(entry, "path")
     if path is not None:
         return "duckdb" if path.endswith((".duckdb", ".ddb")) else "sqlite"

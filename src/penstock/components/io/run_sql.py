@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -19,6 +20,7 @@ from penstock.tools.base import ToolFailure
 
 if TYPE_CHECKING:
     from penstock.components.io.sql_place import Where
+    from penstock.tools.sql.blocking import Stop
 
 COUNTS: Schema = (
     Column("statement", "INTEGER"),
@@ -44,10 +46,11 @@ class RunSqlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ] = None
     params: Bindings = None
     transaction: Annotated[
-        Literal["own", "none"],
+        Literal["own", "shared", "none"],
         Meta(
-            description="`own`: all statements count together, or none does. `none`: each commits by itself, for statements "
-            "that cannot be part of a transaction, such as `VACUUM` or `CREATE DATABASE`."
+            description="`own`: all statements count together, or none does. `shared`: together with the writers of the same "
+            "connection in this sub-job; all is committed when the sub-job has ended well, or nothing is. `none`: each commits "
+            "by itself, for statements that cannot be part of a transaction, such as `VACUUM` or `CREATE DATABASE`."
         ),
     ] = "own"
     on_error: Annotated[
@@ -73,7 +76,9 @@ class RunSql(Action[RunSqlParams]):
     keychain, whose entry is named in `auth`. Values in `params` are bound, never pasted.
 
     All statements are one transaction unless `transaction` is `none`; MySQL commits by itself before and after statements
-    such as `CREATE TABLE`. A file that SQLite or DuckDB keeps is made when it is missing.
+    such as `CREATE TABLE`. With `shared` they are one transaction with the `write_sql` of the same sub-job and connection, and
+    with other `run_sql` there that say so; it is committed when the last component of the sub-job has ended, unless one failed.
+    A file that SQLite or DuckDB keeps is made when it is missing.
 
     `main` has a row for each statement: `statement` (from 1), `verb`, `rows` (those it gave, or changed) and `error`. `rows`
     has what the last statement gave, which must be a query where that port is read. The result is `{statements, rows}`, `rows`
@@ -85,8 +90,8 @@ class RunSql(Action[RunSqlParams]):
     family: ClassVar[str] = "write"
     Params = RunSqlParams
     outputs: ClassVar[tuple[Port, ...]] = (
-        Port("main", description="one row per statement"),
-        Port("rows", description="the rows of the last statement"),
+        Port("main", reject=True, description="one row per statement"),
+        Port("rows", reject=True, description="the rows of the last statement"),
     )
     example: ClassVar[str] = """\
 apiVersion: penstock/v1
@@ -115,14 +120,15 @@ connections:
             return [
                 Mistake((), "no database is named; hint: `connection: postgresql://…`, or `auth: <keychain entry>`")
             ]
-        if params.on_error == "continue" and params.transaction == "own":
+        if params.on_error == "continue" and params.transaction != "none":
             return [
                 Mistake(
                     ("on_error",),
                     "a statement that fails ends the transaction that all of them are; hint: `transaction: none`",
                 )
             ]
-        return []
+        alone = _stands_alone(params)
+        return [] if alone is None else [alone]
 
     def schemas(
         self, params: RunSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall
@@ -135,7 +141,10 @@ connections:
         require(self.check(params, {}, PlanCall(call.folder, call.connected)))
         place = sql_place.where(params.connection, params.auth, call, params.connect_timeout, params.timeout)
         texts = await _texts(params, call, place)
-        told = await _run(params, texts, place)
+        if params.transaction == "shared":
+            told = await _run_shared(params, texts, place, call)
+        else:
+            told = await _run(params, texts, place)
         counts = [one.rows for one in told.statements]
         call.after["NB_STATEMENT"] = len(counts)
         call.after["NB_LINE_AFFECTED"] = sum(counts)
@@ -158,6 +167,73 @@ class _Told(msgspec.Struct):
     statements: list[_Statement]
     columns: list[str] = []
     last: list[Any] = []
+
+
+# Of PostgreSQL: refused by the server within a transaction.
+_ALONE = re.compile(
+    r"vacuum\b|(create|drop)\s+(database|tablespace)\b|alter\s+system\b|reindex\s+(database|system)\b"
+    r"|(create\s+(unique\s+)?|drop\s+|re)index\s+(\([^)]*\)\s+)?concurrently\b",
+    re.IGNORECASE,
+)
+
+
+def _stands_alone(params: RunSqlParams) -> Mistake | None:
+    """A statement among those that are known which cannot be part of the transaction that is asked for."""
+    from penstock.components.flow.databases import SCHEMES
+    from penstock.tools.sql.effects import COMMITS_BY_ITSELF
+    from penstock.tools.sql.lexer import Dialect, split
+
+    driver = SCHEMES.get((params.connection or "").partition("://")[0].partition("+")[0].lower())
+    texts = [params.sql] if isinstance(params.sql, str) else params.sql or []
+    if params.transaction == "none" or driver not in ("postgres", "mysql"):
+        return None
+    for statement in (one for text in texts for one in split(text, Dialect(driver))):
+        if driver == "postgres" and _ALONE.match(statement.text):
+            message = (
+                f"PostgreSQL runs `{_excerpt(statement.text)}` outside of transactions only; hint: `transaction: none`"
+            )
+            return Mistake(("transaction",) if params.transaction == "shared" else ("sql",), message)
+        if driver == "mysql" and params.transaction == "shared" and statement.verb in COMMITS_BY_ITSELF:
+            hint = "run it before, in a `run_sql` of its own sub-job"
+            message = f"`{_excerpt(statement.text)}` commits by itself in MySQL, and with it what the others wrote; hint: {hint}"
+            return Mistake(("sql",), message)
+    return None
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else line[:57] + "..."
+
+
+async def _run_shared(params: RunSqlParams, texts: list[str], place: Where, call: Call) -> _Told:
+    """In the transaction of the sub-job."""
+    from penstock.components.io import sql_place, sql_transaction
+    from penstock.tools.sql.blocking import interruptible
+    from penstock.tools.sql.plan import Planner
+
+    with tool_failures():
+        planner = Planner(place.dialect, place.call)
+        statements = [bound for text in texts for bound in planner.shared(text, params.params)]
+        files = await sql_place.opened_files(place, create=True)
+        async with sql_transaction.joined(call, place, files) as shared:
+
+            def work(stop: Stop) -> _Told:
+                opened = shared.open(stop, call)
+                if opened is None:
+                    return msgspec.convert(shared.earlier(call), _Told)
+                tables = shared.run(statements, opened, stop, params.max_rows)
+                told = _Told(
+                    [
+                        _Statement(one.verb.upper(), table.row_count)
+                        for one, table in zip(statements, tables, strict=True)
+                    ],
+                    tables[-1].columns,
+                    tables[-1].rows if "rows" in call.connected else [],
+                )
+                shared.results[call.component] = msgspec.to_builtins(told)
+                return told
+
+            return await interruptible(place.call, work)
 
 
 async def _texts(params: RunSqlParams, call: Call, place: Where) -> list[str]:

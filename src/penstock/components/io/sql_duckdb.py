@@ -32,13 +32,20 @@ class DuckdbTable:
 
     undoable = False
 
-    def __init__(self, change: Change, open_cursor: Callable[[], DuckDBPyConnection], stop: Stop) -> None:
+    def __init__(
+        self,
+        change: Change,
+        open_cursor: Callable[[Stop], DuckDBPyConnection],
+        stop: Stop,
+        lent: DuckDBPyConnection | None = None,
+    ) -> None:
         import duckdb
 
         self.errors: tuple[type[Exception], ...] = (duckdb.Error,)
         self.change = change
-        self.connection = open_cursor()
-        self._in_transaction = False
+        self._is_lent = lent is not None
+        self.connection = lent or open_cursor(stop)
+        self._in_transaction = self._is_lent
         self._stop = stop
         self._forget = stop.on_stop(self.connection.interrupt)
 
@@ -59,7 +66,10 @@ class DuckdbTable:
             self.connection.unregister("penstock_stream")
 
     def prepare(self) -> None:
-        duckdb_tool.while_made(self._prepare, self.abort, self._stop)
+        if self._is_lent:
+            self._prepare()
+        else:
+            duckdb_tool.while_made(self._prepare, self.abort, self._stop)
 
     def _prepare(self) -> None:
         self._begin()
@@ -127,20 +137,22 @@ class DuckdbTable:
         self.abort()
 
     def commit(self) -> None:
-        if self._in_transaction:
+        if self._in_transaction and not self._is_lent:
             self.connection.commit()
             self._in_transaction = False
 
     def abort(self) -> None:
-        self._in_transaction = False
-        with suppress(*self.errors):
-            self.connection.rollback()
+        if not self._is_lent:
+            self._in_transaction = False
+            with suppress(*self.errors):
+                self.connection.rollback()
 
     def close(self) -> None:
         self._forget()
         with suppress(*self.errors):
             self.connection.execute(f"DROP TABLE IF EXISTS temp.{_ROWS}")
-        self.connection.close()
+        if not self._is_lent:
+            self.connection.close()
 
 
 def _name(name: str) -> str:

@@ -1,21 +1,23 @@
 """Rows into a table, batch by batch: all or nothing, or as far as they go.
 
 Law: a batch that fails because of a row is cut in two until that row stands alone. Where somebody reads the rejects
-it goes there and the others are written; where nobody does, it is named and everything is taken back. A failure that
-is no row's fault, such as a server that went away, ends the writing at once.
+it goes there and the others are written; where nobody does, it is named and everything is taken back. A conflict with
+another transaction (a deadlock, a row that both change) begins the transaction anew, as long as none of its own has been
+committed. Any other failure that is no row's fault, such as a server that went away, ends the writing at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from penstock.components.io.sql_targets import Change, Target
-from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.base import ToolFailure
-from penstock.tools.sql.failures import prefixed
+from penstock.tools.sql.failures import code_of, prefixed
 
 if TYPE_CHECKING:
     from penstock.components.base import Call
@@ -48,10 +50,33 @@ _SQLITE_DATA = ("SQLITE_MISMATCH", "SQLITE_TOOBIG", "SQLITE_MISUSE")
 _DUCKDB_DATA = ("ConversionException", "OutOfRangeException", "InvalidInputException")
 
 
-def code_of(failure: ToolFailure) -> str:
-    """The database's own code of an error."""
-    helper: JsonMap = next(iter(failure.helpers.values()), {})
-    return str(helper.get("code") or failure.kind)
+PATIENCE_S = 600.0
+"""So long a transaction is begun anew: whoever it is in conflict with gets on meanwhile, and none takes for ever. Of a SQLite
+file one transaction at a time may write, and one that is shared lasts as long as its sub-job."""
+_LONGEST_PAUSE_S = 1.0
+
+
+class Pauses:
+    """Between two tries: each longer than the last, and none like those of whom it is in conflict with."""
+
+    def __init__(self, stop: Stop, say: Callable[[str], None]) -> None:
+        self._stop = stop
+        self._say = say
+        self._next = 0.02
+        self._until = time.monotonic() + PATIENCE_S
+        self._has_said = False
+
+    def allow(self, failure: ToolFailure) -> bool:
+        """Is it a conflict that another try may not meet? Then this comes back when it is time for it."""
+        is_busy, left = code_of(failure).startswith("SQLITE_BUSY"), self._until - time.monotonic()
+        if not (is_busy or failure.kind == "serialization") or left <= 0:
+            return False
+        if is_busy and not self._has_said:
+            self._say(f"the database is locked by another transaction, trying again for {left:.0f} s")
+            self._has_said = True
+        self._stop.wait(random.uniform(self._next / 2, self._next))
+        self._next = min(self._next * 2, _LONGEST_PAUSE_S)
+        return True
 
 
 def blames_a_row(failure: ToolFailure) -> bool:
@@ -78,6 +103,7 @@ class Loading:
     target: Target
     change: Change
     stop: Stop
+    say: Callable[[str], None]
     commit_every: int | None
     refused: list[tuple[int, str, str]] | None
     written: int = 0
@@ -85,16 +111,38 @@ class Loading:
     before: list[Bound] = field(default_factory=list)
     after: list[Bound] = field(default_factory=list)
     """Statements of the author's, before the first row and after the last."""
+    is_alone: bool = True
+    """Is the transaction its own? One that is shared cannot begin anew: others have written in it, too."""
     _waiting: int = field(default=0, init=False)
+    _has_committed: bool = field(default=False, init=False)
 
-    def run(self, batches: Iterator[tuple[int, Sequence[Any]]]) -> None:
-        """`batches` are (number of the first row, rows). Raises ToolFailure."""
+    def run(self, batches: Callable[[], Iterator[tuple[int, Sequence[Any]]]]) -> None:
+        """`batches` gives all of them, from the first: (number of the first row, rows). Raises ToolFailure."""
+        pauses = Pauses(self.stop, self.say)
+        while True:
+            try:
+                self._try(batches())
+            except ToolFailure as failure:
+                if not self.is_alone or self._has_committed or not pauses.allow(failure):
+                    raise
+                self.written = self._waiting = 0
+                if self.refused is not None:
+                    self.refused.clear()
+            else:
+                return
+
+    @property
+    def _each_batch_by_itself(self) -> bool:
+        """Where a batch cannot be taken back and rows may be refused, each batch is a transaction."""
+        return not self.target.undoable and self.refused is not None
+
+    def _try(self, batches: Iterator[tuple[int, Sequence[Any]]]) -> None:
         done = False
         try:
             self.target.prepare()
             self._run(self.before)
-            if not self.target.undoable and self.refused is not None:
-                self.target.commit()
+            if self._each_batch_by_itself:
+                self._commit()
             for first, batch in batches:
                 self.stop.check()
                 self._put(first, batch)
@@ -123,14 +171,24 @@ class Loading:
     def _commit(self) -> None:
         self.target.commit()
         self.committed = self.written
+        self._has_committed = True
         self._waiting = 0
 
     def _put(self, first: int, batch: Sequence[Any]) -> None:
+        pauses = Pauses(self.stop, self.say)
+        while not self._is_put(first, batch, pauses):
+            self.stop.check()
+
+    def _is_put(self, first: int, batch: Sequence[Any], pauses: Pauses) -> bool:
+        """False: another transaction was in the way of this one batch, which is a transaction too."""
         self.target.mark()
         try:
             changed = self.target.write(batch)
         except self.target.errors as error:
             failure = self.target.failure(error)
+            if self._each_batch_by_itself and pauses.allow(failure):
+                self.target.undo()
+                return False
             if not blames_a_row(failure) or not (self.target.undoable or self.refused is not None):
                 raise failure from None
             self.target.undo()
@@ -139,8 +197,9 @@ class Loading:
             self.target.release()
             self.written += changed
             self._waiting += len(batch)
-            if not self.target.undoable and self.refused is not None:
+            if self._each_batch_by_itself:
                 self._commit()
+        return True
 
     def _apart(self, first: int, batch: Sequence[Any], failure: ToolFailure) -> None:
         if len(batch) > 1:

@@ -18,6 +18,7 @@ from penstock.tools.sql.lexer import Dialect
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from penstock.tools.sql.blocking import Stop
     from penstock.tools.sql.mysql_connection import Login
     from penstock.tools.sql.sqlite import SharedSqlite
 
@@ -78,7 +79,7 @@ class Files:
     """What must be awaited before a thread can open a database that is a file."""
 
     sqlite: SharedSqlite | None = None
-    duckdb: Callable[[], DuckDBPyConnection] | None = None
+    duckdb: Callable[[Stop], DuckDBPyConnection] | None = None
 
 
 async def opened_files(place: Where, *, create: bool) -> Files:
@@ -92,7 +93,7 @@ async def opened_files(place: Where, *, create: bool) -> Files:
         case "duckdb":
             path = duckdb.path_of(place.url, place.auth, place.call)
             shared = await duckdb.shared_database(path, place.call)
-            return Files(duckdb=lambda: shared.cursor(place.call.folder))
+            return Files(duckdb=lambda stop: shared.cursor(place.call.folder, stop))
         case _:
             return Files()
 

@@ -209,12 +209,12 @@ def _as_declared(rows: Relation, declared: dict[str, str], call: Call) -> Relati
     return _cast(rows, fitting, call) if fitting else rows
 
 
-def _read_duckdb(open_cursor: Callable[[], Any], statement: Bound, stop: Stop, call: Call) -> Relation:
+def _read_duckdb(open_cursor: Callable[[Stop], Any], statement: Bound, stop: Stop, call: Call) -> Relation:
     import duckdb
 
     from penstock.tools.sql.duckdb import failure_of
 
-    connection = open_cursor()
+    connection = open_cursor(stop)
     forget = stop.on_stop(connection.interrupt)
     try:
         args = statement.args if isinstance(statement.args, dict) else None

@@ -15,13 +15,19 @@ from penstock.components.io.words import WriteMode
 from penstock.ports.rows import Schema
 from penstock.tools.base import ToolFailure
 from penstock.tools.sql.lexer import Dialect
-from penstock.tools.sql.names import on_conflict, quote, quote_all, quote_table
+from penstock.tools.sql.mysql_connection import connect
+from penstock.tools.sql.names import on_conflict, quote, quote_all, quote_table, table_options
 from penstock.tools.sql.postgres_connection import arguments
 from penstock.tools.transfer_params import TableTarget
 from penstock.tools.transfer_rows import Kind, Shape
 from penstock.tools.transfer_targets import MysqlWriter, PostgresWriter, SqliteWriter, for_mysql, for_sqlite
 
 if TYPE_CHECKING:
+    import sqlite3
+
+    from psycopg import Connection
+    from pymysql.connections import Connection as MysqlConnection
+
     from penstock.components.io.sql_place import Files, Where
     from penstock.tools.sql.binding import Bound
     from penstock.tools.sql.blocking import Stop
@@ -30,6 +36,7 @@ if TYPE_CHECKING:
     from penstock.tools.sql.sqlite import SharedSqlite
 
 SAVEPOINT = "penstock_batch"
+_NO_TABLE = 1146
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,8 @@ class Change:
         if self.keys:
             parts.append(f"PRIMARY KEY ({quote_all(self.keys, dialect)})")
         gently = "" if self.mode in ("create", "replace") else "IF NOT EXISTS "
-        return f"CREATE TABLE {gently}{quote_table(self.table, dialect)} ({', '.join(parts)})"
+        table = quote_table(self.table, dialect)
+        return f"CREATE TABLE {gently}{table} ({', '.join(parts)}){table_options(dialect)}"
 
     def preparation(self, dialect: Dialect, emptied: str) -> list[str]:
         """The statements that come before the first row."""
@@ -139,20 +147,21 @@ class Target(Protocol):
     def close(self) -> None: ...
 
 
-def open_target(place: Where, files: Files, change: Change, stop: Stop) -> Target:
+def open_target(place: Where, files: Files, change: Change, stop: Stop, lent: Any = None) -> Target:
+    """`lent`: a connection in the midst of a transaction that somebody else ends."""
     match place.driver:
         case "postgres":
-            return PostgresTable(change, place.conninfo(), place.address(), stop)
+            return PostgresTable(change, place.conninfo(), place.address(), stop, lent)
         case "mysql":
-            return MysqlTable(change, place.login(), stop)
+            return MysqlTable(change, place.login(), stop, lent)
         case "sqlite":
             assert files.sqlite is not None
-            return SqliteTable(change, files.sqlite, stop)
+            return SqliteTable(change, files.sqlite, stop, lent)
         case "duckdb":
             from penstock.components.io.sql_duckdb import DuckdbTable
 
             assert files.duckdb is not None
-            return DuckdbTable(change, files.duckdb, stop)
+            return DuckdbTable(change, files.duckdb, stop, lent)
 
 
 def _target(change: Change) -> TableTarget:
@@ -192,8 +201,10 @@ class Savepoints:
 
 
 class PostgresTable(PostgresWriter, Savepoints):
-    def __init__(self, change: Change, conninfo: str, address: Address, stop: Stop) -> None:
-        super().__init__(_target(change), conninfo, address, stop)
+    def __init__(
+        self, change: Change, conninfo: str, address: Address, stop: Stop, lent: Connection[Any] | None = None
+    ) -> None:
+        super().__init__(_target(change), conninfo, address, stop, lent)
         self.change = change
 
     def prepare(self) -> None:
@@ -217,18 +228,51 @@ class PostgresTable(PostgresWriter, Savepoints):
 
 
 class MysqlTable(MysqlWriter, Savepoints):
-    def __init__(self, change: Change, login: Login, stop: Stop) -> None:
-        super().__init__(_target(change), login, stop)
+    def __init__(self, change: Change, login: Login, stop: Stop, lent: MysqlConnection[Any] | None = None) -> None:
+        super().__init__(_target(change), login, stop, lent)
         self.change = change
+        self._login = login
 
     def prepare(self) -> None:
         # MySQL commits with every CREATE and DROP: what comes before the rows stays, whatever becomes of them.
-        for statement in self.change.preparation(self.dialect, self.emptied):
-            self.make(statement)
+        statements = self.change.preparation(self.dialect, self.emptied)
+        if not self.is_lent:
+            for statement in statements:
+                self.make(statement)
+        elif self.change.mode in ("create", "replace"):
+            hint = "make the table in a sub-job before, or use `create: true`"
+            raise ToolFailure(
+                "parameters",
+                f"MySQL commits when a table is dropped or made, so `mode: {self.change.mode}` "
+                f"cannot be part of a shared transaction; hint: {hint}",
+            )
+        elif statements and not self._is_there():
+            self._make_beside(statements)
         self.execute(_look(self.change, self.dialect))
         self.begin()
         if self.change.mode == "truncate_insert":
             self.execute(f"{self.emptied} {quote_table(self.change.table, self.dialect)}")
+
+    def _is_there(self) -> bool:
+        import pymysql
+
+        try:
+            self.execute(_look(self.change, self.dialect))
+        except pymysql.MySQLError as error:
+            if error.args[:1] == (_NO_TABLE,):
+                return False
+            raise
+        return True
+
+    def _make_beside(self, statements: Sequence[str]) -> None:
+        """On a connection of its own: a CREATE would commit what others have written in the transaction."""
+        connection = connect(self._login)
+        try:
+            with connection.cursor() as cursor:
+                for statement in statements:
+                    cursor.execute(statement)
+        finally:
+            connection.close()
 
     def run(self, statement: Bound) -> None:
         with self.connection.cursor() as cursor:
@@ -244,8 +288,10 @@ class MysqlTable(MysqlWriter, Savepoints):
 
 
 class SqliteTable(SqliteWriter, Savepoints):
-    def __init__(self, change: Change, shared: SharedSqlite, stop: Stop) -> None:
-        super().__init__(_target(change), shared, stop)
+    def __init__(
+        self, change: Change, shared: SharedSqlite, stop: Stop, lent: sqlite3.Connection | None = None
+    ) -> None:
+        super().__init__(_target(change), shared, stop, lent)
         self.change = change
 
     def prepare(self) -> None:

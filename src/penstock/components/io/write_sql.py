@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from penstock.components.io.sql_duckdb import DuckdbTable
-    from penstock.components.io.sql_loading import Loading
     from penstock.components.io.sql_place import Files, Where
     from penstock.components.io.sql_targets import Change
     from penstock.tools.sql.binding import Bound
@@ -71,6 +70,14 @@ class WriteSqlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ] = None
     params: Annotated[
         dict[str, Any] | None, Meta(description="Values for `:name` in `before` and `after`; bound, never pasted.")
+    ] = None
+    transaction: Annotated[
+        Literal["own", "shared"] | None,
+        Meta(
+            description="`shared`: one transaction with all others of the sub-job that share that of this connection, committed "
+            "when the sub-job has ended well. `own`: its own. Left out, it is its own, unless a `run_sql` of the same sub-job "
+            "and connection says `shared`."
+        ),
     ] = None
     batch_size: Annotated[int, Meta(ge=1, description="Rows sent at a time.")] = 5_000
     commit_every: Annotated[
@@ -122,12 +129,15 @@ class WriteSql(Action[WriteSqlParams]):
     commits the making and dropping of tables at once, whatever becomes of the rows.)
 
     `before` and `after` are statements of the same transaction: they count together with the rows, or not at all. Statements
-    that stand by themselves are run by `run_sql`.
+    that stand by themselves are run by `run_sql`. With `transaction: shared` several writers and `run_sql` of one sub-job are
+    one transaction.
 
     A row that the database refuses (a key that is there already, NULL where none may be, a value that does not fit)
     goes to the port `reject` with `error_code`, the database's own, and `error_message`; the others are written. When
     that port is not connected, such a row ends the component in ERROR and nothing is written. With DuckDB, a
-    connected `reject` port makes each batch a transaction of its own.
+    connected `reject` port makes each batch a transaction of its own. A conflict with another transaction, such as a
+    deadlock of iterations that change the same rows, is no error: the transaction is begun anew. MySQL is asked to be strict:
+    a value that does not fit is refused there too, never cut.
 
     The rows that were written go on through `main`. After-variables: `NB_LINE_INSERTED`, `NB_LINE_UPDATED`,
     `NB_LINE_UPSERTED` or `NB_LINE_DELETED`, and `NB_LINE_REJECTED`. `upsert`, `truncate_insert` and `replace` can be
@@ -166,7 +176,7 @@ connections:
         return "input", "main"
 
     def check(self, params: WriteSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
-        return mistakes_of(params, inputs.get("input"))
+        return [*mistakes_of(params, inputs.get("input")), *_unshareable(params, call.connected)]
 
     def schemas(
         self, params: WriteSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall
@@ -181,7 +191,7 @@ connections:
         from penstock.tools.sql.blocking import interruptible
 
         rows = call.input()
-        for mistake in mistakes_of(params, rows.schema):
+        for mistake in [*mistakes_of(params, rows.schema), *_unshareable(params, call.connected)]:
             raise ComponentFailure("columns" if mistake.kind == "column" else "parameters", mistake.message)
         if is_open(rows.schema) and params.mode not in _EMPTYING:
             return _nothing_written(params, rows, call)
@@ -189,13 +199,61 @@ connections:
         with tool_failures():
             files = await sql_place.opened_files(place, create=True)
 
-            def work(stop: Stop) -> Loading:
-                with sql_place.interrupting(stop, call.engine.interrupt):
-                    return _load(params, rows, place, files, stop, call)
+            if params.transaction == "shared":
+                written = await _write_shared(params, rows, place, files, call)
+            else:
 
-            async with (files.sqlite.turn if files.sqlite is not None else None) or nullcontext():
-                loading = await interruptible(place.call, work)
-        return _counted(params, loading.written, len(loading.refused or ()), call)
+                def work(stop: Stop) -> Written:
+                    with sql_place.interrupting(stop, call.engine.interrupt):
+                        written = _load(params, rows, place, files, stop, call)
+                        _put(written, rows, call)
+                        return written
+
+                async with (files.sqlite.turn if files.sqlite is not None else None) or nullcontext():
+                    written = await interruptible(place.call, work)
+        return _counted(params, written.rows, len(written.refused), call)
+
+
+class Written(msgspec.Struct):
+    """What became of the rows: how many were written, and (number, code, message) of those that were refused."""
+
+    rows: int
+    refused: list[tuple[int, str, str]] = []
+
+
+async def _write_shared(params: WriteSqlParams, rows: Relation, place: Where, files: Files, call: Call) -> Written:
+    from penstock.components.io import sql_place, sql_transaction
+    from penstock.tools.sql.blocking import interruptible
+
+    async with sql_transaction.joined(call, place, files) as shared:
+
+        def work(stop: Stop) -> Written:
+            with sql_place.interrupting(stop, call.engine.interrupt):
+                opened = shared.open(stop, call)
+                if opened is None:
+                    written = msgspec.convert(shared.earlier(call), Written)
+                else:
+                    written = _load(params, rows, place, files, stop, call, opened.connection)
+                    shared.results[call.component] = msgspec.to_builtins(written)
+                _put(written, rows, call)
+                return written
+
+        return await interruptible(place.call, work)
+
+
+def _unshareable(params: WriteSqlParams, connected: frozenset[str]) -> list[Mistake]:
+    """What cannot be in a transaction that others share."""
+    if params.transaction != "shared":
+        return []
+    if params.commit_every is not None:
+        message = "a shared transaction is committed once, when the sub-job has ended; hint: leave `commit_every` out"
+        return [Mistake(("commit_every",), message)]
+    if "reject" in connected and (params.connection or "").startswith("duckdb:"):
+        message = (
+            "DuckDB ends a transaction with the first row it refuses, so a `reject` port cannot be read in a shared one"
+        )
+        return [Mistake(("transaction",), message)]
+    return []
 
 
 def _nothing_written(params: WriteSqlParams, rows: Relation, call: Call) -> JsonMap:
@@ -210,33 +268,41 @@ def _counted(params: WriteSqlParams, written: int, refused: int, call: Call) -> 
     return {"table": params.table, "rows": written, "rejected": refused}
 
 
-def _load(params: WriteSqlParams, rows: Relation, place: Where, files: Files, stop: Stop, call: Call) -> Loading:
+def _load(
+    params: WriteSqlParams, rows: Relation, place: Where, files: Files, stop: Stop, call: Call, lent: Any = None
+) -> Written:
     from penstock.components.io.sql_duckdb import DuckdbTable
-    from penstock.components.io.sql_loading import Loading, rejected
+    from penstock.components.io.sql_loading import Loading
     from penstock.components.io.sql_targets import open_target
 
     wants_rejects = "reject" in call.connected
     change = _change(params, rows.schema)
     numbered = _numbered(rows, call) if wants_rejects else rows
-    target = open_target(place, files, change, stop)
+    target = open_target(place, files, change, stop, lent)
     try:
-        loading = Loading(target, change, stop, params.commit_every, [] if wants_rejects else None)
+        loading = Loading(target, change, stop, call.say, params.commit_every, [] if wants_rejects else None)
+        loading.is_alone = lent is None
         loading.before, loading.after = (_bound(text, params, place) for text in (params.before, params.after))
         if isinstance(target, DuckdbTable):
             if not is_open(rows.schema):
                 _stage(params, numbered, target, call)
-            loading.run(_ranges(params, numbered, call))
+            loading.run(lambda: _ranges(params, numbered, call))
         else:
-            loading.run(_values(params, numbered, call))
+            loading.run(lambda: _values(params, numbered, call))
     finally:
         target.close()
-    written, bad = rows, None
-    if loading.refused:
-        written, bad = rejected(call, numbered, loading.refused)
-    if wants_rejects:
+    return Written(loading.written, loading.refused or [])
+
+
+def _put(written: Written, rows: Relation, call: Call) -> None:
+    from penstock.components.io.sql_loading import rejected
+
+    good, bad = rows, None
+    if written.refused:
+        good, bad = rejected(call, _numbered(rows, call), written.refused)
+    if "reject" in call.connected:
         call.put("reject", bad if bad is not None else call.engine.empty(_with_errors(rows.schema)))
-    call.put("main", written)
-    return loading
+    call.put("main", good)
 
 
 def _bound(text: str | list[str] | None, params: WriteSqlParams, place: Where) -> list[Bound]:

@@ -48,6 +48,30 @@ connections:
   data: |
 """
 
+_SHARED = """\
+components:
+  - { name: rows, type: fixed_rows, params: { columns: [id], rows: [[1]] } }
+  - { name: empty, type: run_sql, params: { connection: "sqlite:///a.db", sql: DELETE FROM t, transaction: shared } }
+  - { name: load, type: write_sql, params: { connection: "sqlite:///a.db", table: t } }
+connections:
+  data: rows.main -> load.input
+  control: empty %s rows
+"""
+_BESIDE = """\
+components:
+  - { name: empty, type: run_sql, params: { connection: "sqlite:///a.db", sql: DELETE FROM t, transaction: shared } }
+  - { name: rows, type: fixed_rows, params: { columns: [id], rows: [[1]] } }
+  - { name: load, type: write_sql, params: { connection: "sqlite:///a.db", table: t } }
+  - { name: look, type: read_sql, params: { connection: "sqlite:///a.db", table: t } }
+  - { name: show, type: log_rows }
+connections:
+  data:
+    - rows.main -> load.input
+    - look.main -> show.input
+  control:
+    - empty (ok) rows
+    - load %s look
+"""
 _TRIGGERED = """\
 components:
   - { name: load, type: sleep, params: { seconds: 1 } }
@@ -162,5 +186,24 @@ LINKS = {
         "meant to start with the job says so: `startable: true`.",
         _TRIGGERED,
         "job_config: { start: subjob }\n" + _TRIGGERED,
+    ),
+    "J0315": CodeDoc(
+        "a shared transaction with nobody to share it",
+        "`transaction: shared` is one transaction with the writers of the same connection in the same sub-job, committed when "
+        "that has ended. There is none: they are in other sub-jobs, which commit by themselves, or name another connection.",
+        "Lead to the writer by `ok` or by rows, so that both are in one sub-job, and name the connection in the same words. A "
+        "statement that is to count by itself says `transaction: own`.",
+        _SHARED % "(subjob_ok)",
+        _SHARED % "(ok)",
+    ),
+    "J0316": CodeDoc(
+        "a database that is used beside the shared transaction",
+        "While a sub-job has a shared transaction, another component of it, or one inside an iterator or joblet of it, uses the "
+        "same database on a connection of its own. It does not see what is not committed yet, and if both change the "
+        "same rows, each waits for the other until the database gives up.",
+        "Move it to a sub-job of its own with `subjob_ok`. Rows that must see what was written can be read by a `run_sql` with "
+        "`transaction: shared`, from its port `rows`.",
+        _BESIDE % "(ok)",
+        _BESIDE % "(subjob_ok)",
     ),
 }

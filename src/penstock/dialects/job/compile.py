@@ -24,6 +24,7 @@ from penstock.dialects.job.lint import lint
 from penstock.dialects.job.lower import lowered, source_map
 from penstock.dialects.job.reading import Reading
 from penstock.dialects.job.render import Context, effective
+from penstock.dialects.job.transactions import share_transactions
 from penstock.dialects.literal_secrets import warn_literals
 from penstock.dialects.problems import Findings, Place, Problem
 from penstock.dialects.source import Loaded, lines_of, load_file, load_text
@@ -181,6 +182,7 @@ def _put_together(
     secrets = {**_keychain_places(draft, joblets), **named.places}
     if not _is_whole(expanded):
         return found
+    share_transactions(reading, expanded)
     found.columns = infer(reading, expanded, seen, folders, texts, wrong)
     lint(reading, expanded, starts_whole=draft.config.starts_whole)
     if not reading.findings.has_errors:

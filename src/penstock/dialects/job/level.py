@@ -26,6 +26,7 @@ MERGING = frozenset((On.DATA, On.OK, On.ERROR, On.IF, On.ITERATOR_COMPLETE))
 """Links that make two components members of one sub-job."""
 INTO_BODY = frozenset((On.ITERATE, On.ITERATION_OK, On.ITERATION_ERROR))
 PRE_JOB, POST_JOB, SET_GLOBAL = "pre_job", "post_job", "set_global"
+RUN_SQL, WRITE_SQL = "run_sql", "write_sql"
 """Types that the planner itself knows."""
 
 

@@ -23,3 +23,15 @@ def ordered(after: Mapping[str, Iterable[str]], rank: Callable[[str], int]) -> l
             if not waits[other]:
                 heappush(ready, (rank(other), other))
     return found
+
+
+def reached(name: str, after: Mapping[str, Iterable[str]]) -> set[str]:
+    """All that comes after a name, however far; itself only if it lies on a cycle."""
+    found: set[str] = set()
+    todo = [name]
+    while todo:
+        for target in after.get(todo.pop(), ()):
+            if target not in found:
+                found.add(target)
+                todo.append(target)
+    return found

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from penstock.dialects.job.expand import Expanded, ExpandedSubjob, Unit
 from penstock.dialects.job.level import Wire
+from penstock.dialects.job.topology import reached
 from penstock.kernel.net import On
 
 OF_SUBJOB = (On.SUBJOB_OK, On.SUBJOB_ERROR, On.SYNCHRONISE)
@@ -39,7 +40,7 @@ def early_starts(expanded: Expanded) -> Iterator[EarlyStart]:
             for name in subjob.members if triggers else ():
                 unit = expanded.units[name]
                 if not into.get(name) and not unit.member.draft.startable and not _is_part_of_call(unit):
-                    needed = _reached(name, ways)
+                    needed = reached(name, ways)
                     is_needed = any(wire.source in needed for wire in triggers)
                     yield EarlyStart(unit, subjob, tuple(triggers), is_needed)
 
@@ -63,15 +64,4 @@ def _ways(expanded: Expanded, homes: dict[str, ExpandedSubjob]) -> dict[str, set
         sources = homes[wire.source].members if wire.on in OF_SUBJOB and wire.source in homes else [wire.source]
         for source in sources:
             found.setdefault(source, set()).add(wire.target)
-    return found
-
-
-def _reached(name: str, ways: dict[str, set[str]]) -> set[str]:
-    found: set[str] = set()
-    todo = [name]
-    while todo:
-        for target in ways.get(todo.pop(), ()):
-            if target not in found:
-                found.add(target)
-                todo.append(target)
     return found

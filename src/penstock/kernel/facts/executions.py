@@ -33,6 +33,8 @@ class ExecutionStarted:
     """Only this sub-job starts over: whoever held it was lost. Nobody stopped the job."""
     kept_components: list[str] = field(default_factory=list)
     """Of sub-jobs that start over only because iterations in them failed: the components that stay as they are (D60)."""
+    reopened: list[str] = field(default_factory=list)
+    """Iterations that had ended OK and go on, because iterations inside of them had failed (D60)."""
     rules: int = 1
     """The revision of the language's rules that the run is decided by, from its first event to its last; see `RULES`."""
     state: Json = None

@@ -70,7 +70,7 @@ def gather(iterator: IteratorState, index: int, writes: dict[str, Written]) -> N
 
 def _merge_next(iterator: IteratorState, index: int, writes: dict[str, Written]) -> None:
     """A resume runs failed iterations again, in their order among the others and without what their handlers wrote before."""
-    if iterator.sound is None and iterator.first_failed is not None and index >= iterator.first_failed:
+    if iterator.sound is None and _may_run_again(iterator, index):
         iterator.sound = (dict(iterator.merged), set(iterator.sets))
     if iterator.sound is not None and index not in iterator.not_ok:
         iterator.later[index] = writes
@@ -78,6 +78,11 @@ def _merge_next(iterator: IteratorState, index: int, writes: dict[str, Written])
             iterator.sound = _with(iterator, iterator.sound, iterator.later)
             iterator.later = {}
     _merge(iterator, writes)
+
+
+def _may_run_again(iterator: IteratorState, index: int) -> bool:
+    """Is it the first of which a resume may change what it wrote, or does it come after such a one?"""
+    return index in iterator.partial or (iterator.first_failed is not None and index >= iterator.first_failed)
 
 
 def _with(
@@ -92,8 +97,8 @@ def _with(
 def reopen(old: IteratorState, again: IteratorState) -> None:
     """A resume goes on from what was merged before the first failure; what came after it is merged when its turn comes."""
     again.merged, again.sets = old.sound if old.sound is not None else (old.merged, old.sets)
-    again.gathered = dict(old.later)
-    again.gathered.update((index, writes) for index, writes in old.gathered.items() if index not in old.not_ok)
+    stays = {**old.later, **{index: writes for index, writes in old.gathered.items() if index not in old.not_ok}}
+    again.gathered = {index: writes for index, writes in stays.items() if index in again.settled}
 
 
 class Finished(NamedTuple):

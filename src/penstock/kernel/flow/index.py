@@ -78,7 +78,7 @@ def forget_region(index: FlowIndex, scope: str, region: RegionState, *, is_over:
         if component.inside is not None:
             top = max(top, forget(index, component.inside, is_over=is_over))
         if component.iterator is not None:
-            for inner in component.iterator.open.values():
+            for inner in component.iterator.held():
                 top = max(top, forget(index, inner, is_over=is_over))
             top = max(top, component.iterator.top)
             if is_over:

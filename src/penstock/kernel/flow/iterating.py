@@ -127,6 +127,9 @@ def _open(flow: Flow, component: ComponentState, index: int) -> None:
     # Where the body has sub-jobs of its own, the first of them begins at (0,).
     at: Path = (0,) if subjobs == 1 else ()
     clock = (*component.place.clock, iterator.opened_at, index, at, flow.tree.flow.counter(scope))
+    if (reopened := iterator.reopened.get(index)) is not None:
+        region = reopened.regions.get(scope)
+        clock = (*reopened.place.clock, at, max(reopened.counter, region.counter if region is not None else 0))
     item = _shown(iterator.items[index]) if iterator.items is not None else None
     body = facts.ElementStarted(component.name, index, item, subjobs)
     flow.record(Fact(scope, clock, body, event_name(component.place.id, iterator.opened_at)))

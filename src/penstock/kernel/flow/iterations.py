@@ -12,6 +12,7 @@ from penstock.kernel.flow.index import FlowIndex, count, forget, number_after, r
 from penstock.kernel.flow.state import (
     ERROR,
     KEPT_FAILURES,
+    KEPT_PARTIAL,
     OK,
     RUNNING,
     STATUSES,
@@ -64,6 +65,10 @@ def element_started(index: FlowIndex, fact: Fact, body: facts.ElementStarted, ts
     iterator = component.iterator
     assert iterator is not None
     place = Place(fact.scope, fact.clock[:-2])
+    reopened = iterator.reopened.pop(body.index, None)
+    if reopened is not None:
+        _go_on(index, reopened, component, fact, body)
+        return
     container = ContainerState(f"{fact.scope}.", f"{fact.scope}.", place, opener=component, index=body.index)
     container.view = seen_by_next(iterator, owner(component.region), (fact.clock, component.name))
     container.counter = number_after(fact)
@@ -72,6 +77,26 @@ def element_started(index: FlowIndex, fact: Fact, body: facts.ElementStarted, ts
             fact.scope, 0, Place(fact.scope, (*place.clock, (0,))), container, RUNNING, container.counter
         )
         container.regions[fact.scope] = index.regions[fact.scope] = region
+    index.containers[container.id] = container
+    iterator.open[body.index] = container
+    iterator.next_index = max(iterator.next_index, body.index + 1)
+    index.counters.pop(fact.scope, None)
+
+
+def _go_on(
+    index: FlowIndex, container: ContainerState, component: ComponentState, fact: Fact, body: facts.ElementStarted
+) -> None:
+    """An iteration that had ended OK goes on: what was kept of it is there, at the places that it had."""
+    iterator = component.iterator
+    assert iterator is not None
+    container.opener, container.status, container.counter = component, RUNNING, number_after(fact)
+    region = container.regions.get(fact.scope)
+    if body.subjobs == 1 and region is None:
+        place = Place(fact.scope, (*container.place.clock, (0,)))
+        region = RegionState(fact.scope, 0, place, container, RUNNING, container.counter)
+        container.regions[fact.scope] = index.regions[fact.scope] = region
+    if region is not None:
+        region.status, region.counter = RUNNING, container.counter
     index.containers[container.id] = container
     iterator.open[body.index] = container
     iterator.next_index = max(iterator.next_index, body.index + 1)
@@ -113,7 +138,10 @@ def close_iteration(index: FlowIndex, container: ContainerState) -> None:
     iterator.settled.add(container.index)
     if container.status == OK:
         iterator.ok += 1
-        iterator.failed_inside += failed_iterations(container)
+        failed_inside = failed_iterations(container)
+        iterator.failed_inside += failed_inside
+        if failed_inside and len(iterator.partial) < KEPT_PARTIAL:
+            iterator.partial[container.index] = container
         mark(iterator.marks, container.marks)
         gather(iterator, container.index, writes_of(container))
     else:
@@ -127,7 +155,8 @@ def close_iteration(index: FlowIndex, container: ContainerState) -> None:
             iterator.first_failed, iterator.first_error = container.index, container.error
         is_told = container.body == ERROR and rules_of(container) >= 2
         gather(iterator, container.index, writes_of_handlers(container) if is_told else {})
-    iterator.top = max(iterator.top, forget(index, container, is_over=container.status == OK))
+    if container.index not in iterator.partial:
+        iterator.top = max(iterator.top, forget(index, container, is_over=container.status == OK))
 
 
 def iterator_completed(index: FlowIndex, fact: Fact, body: facts.IteratorCompleted, ts: float) -> None:

@@ -16,11 +16,15 @@ from penstock.kernel.flow.state import (
     ContainerState,
     IteratorState,
     dying,
+    failed_iterations,
 )
 
 
-def restart(index: FlowIndex, container: ContainerState, kept: frozenset[str]) -> None:
-    """What is kept stays as it is; everything else is as if it had not been, but for iterations that have ended."""
+def restart(
+    index: FlowIndex, container: ContainerState, kept: frozenset[str], reopened: frozenset[str] = frozenset()
+) -> None:
+    """What is kept stays as it is; everything else is as if it had not been, but for iterations that have ended. Of these,
+    `reopened` go on."""
     container.status = RUNNING
     for scope, region in list(container.regions.items()):
         if scope in kept:
@@ -31,7 +35,7 @@ def restart(index: FlowIndex, container: ContainerState, kept: frozenset[str]) -
                 component.kept = True
                 continue
             del region.members[name]
-            _let_go(index, container, name, component, kept)
+            _let_go(index, container, name, component, kept, reopened)
         if region.members:  # Only iterations run again in it, and what follows from them.
             region.status, region.error = PENDING, None
             continue
@@ -59,34 +63,56 @@ def _hand_over(old: ContainerState, new: ContainerState, renamed: Callable[[str]
         again = new.kept_insides[renamed(scope)] = ContainerState(renamed(inside.id), new.prefix, new.place)
         _hand_over(inside, again, renamed)
     for iterator in new.kept_iterators.values():
+        iterator.partial = {}  # They are opened again by their own job only.
         for iteration in iterator.open.values():
             iteration.id, iteration.prefix = renamed(iteration.id), renamed(iteration.prefix)
             _hand_over(iteration, iteration, renamed)
 
 
 def _let_go(
-    index: FlowIndex, container: ContainerState, scope: str, component: ComponentState, kept: frozenset[str]
+    index: FlowIndex,
+    container: ContainerState,
+    scope: str,
+    component: ComponentState,
+    kept: frozenset[str],
+    reopened: frozenset[str],
 ) -> None:
     del container.components[scope]
     component.status = SKIPPED  # Only its counter counts from here on: it may start anew.
     if component.iterator is not None:
-        reopened = _reopened(index, component.iterator)
-        if reopened.ok or reopened.open or reopened.items is not None:
-            container.kept_iterators[scope] = reopened
+        again = _reopened(index, component.iterator, kept, reopened)
+        if again.ok or again.open or again.reopened or again.items is not None:
+            container.kept_iterators[scope] = again
     if component.inside is not None:
-        restart(index, component.inside, kept)
+        restart(index, component.inside, kept, reopened)
         container.kept_insides[scope] = component.inside
         component.inside = None
 
 
-def _reopened(index: FlowIndex, old: IteratorState) -> IteratorState:
-    """Failed iterations, and those that had not ended, run again. Where only handlers are left to run, only these do."""
+def _reopened(index: FlowIndex, old: IteratorState, kept: frozenset[str], reopened: frozenset[str]) -> IteratorState:
+    """Failed iterations, and those that had not ended, run again. Where only handlers are left to run, only these do. One that
+    ended OK and is reopened goes on where iterations inside of it failed."""
+    partial = {number: one for number, one in old.partial.items() if one.place.id in reopened}
     settled = old.settled.without(old.not_ok)
+    for number in partial:
+        settled.discard(number)
     again = IteratorState(old.opened_at, old.total, old.items, old.parallel, old.mode, settled=settled)
-    again.ok, again.merged_up_to, again.failed_inside = old.ok, old.merged_up_to, old.failed_inside
+    again.ok, again.merged_up_to = old.ok - len(partial), old.merged_up_to
+    again.failed_inside = old.failed_inside - sum(map(failed_iterations, partial.values()))
+    again.reopened = dict(old.reopened)
+    again.partial = {number: one for number, one in old.partial.items() if number not in partial}
     again.top = old.top
     reopen(old, again)
+    for number, iteration in partial.items():
+        iteration.body, iteration.error, iteration.handlers, iteration.is_reopened = "", None, 0, True
+        iteration.fired.clear()
+        restart(index, iteration, kept, reopened)
+        again.reopened[number] = iteration
     for number, iteration in sorted({**old.open, **old.mishandled}.items()):
+        if iteration.place.id in reopened and not iteration.body:  # It was going on, and goes on once more.
+            restart(index, iteration, kept, reopened)
+            again.reopened[number] = iteration
+            continue
         if not iteration.body:
             forget(index, iteration, is_over=False)
             continue

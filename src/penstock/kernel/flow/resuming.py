@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.kernel import facts
 from penstock.kernel.errors import Refused
@@ -18,6 +18,7 @@ from penstock.kernel.flow.state import (
     WAIT,
     ComponentState,
     ContainerState,
+    IteratorState,
     RegionState,
     dying,
 )
@@ -38,8 +39,9 @@ def resume(flow: Flow, *, failed_only: bool = False) -> None:
     """
     state = flow.state
     kept_components: list[str] = []
+    reopened: list[str] = []
     if state.status == "completed" and failed_only:
-        kept, kept_components = _besides_failed(flow)
+        kept, kept_components, reopened = _besides_failed(flow)
     elif state.status in ("completed", "cancelled"):
         failed, noun = state.failed_iterations, "iteration" if state.failed_iterations == 1 else "iterations"
         if failed and state.status == "completed":
@@ -51,6 +53,7 @@ def resume(flow: Flow, *, failed_only: bool = False) -> None:
     else:
         kept = kept_of(flow, has_failed=state.status == "failed")
         kept_components = list(kept_members(flow.root, frozenset(kept)))
+        reopened = list(going_on(flow.root, kept_components, frozenset(kept)))
     body = facts.ExecutionStarted(
         state.name,
         state.digest,
@@ -61,6 +64,7 @@ def resume(flow: Flow, *, failed_only: bool = False) -> None:
         resumed=True,
         kept=kept,
         kept_components=kept_components,
+        reopened=reopened,
         rules=flow.root.rules,
     )
     flow.mark(body)
@@ -69,44 +73,55 @@ def resume(flow: Flow, *, failed_only: bool = False) -> None:
 # ---- failed iterations of a job that went on
 
 
-def _besides_failed(flow: Flow) -> tuple[list[str], list[str]]:
-    """What stays when only failed iterations run again (D60): sub-jobs, and components of those that start over."""
+class _Sorted(NamedTuple):
+    """What stays when only failed iterations run again (D60), and which iterations that had ended OK go on."""
+
+    kept: list[str]
+    """Sub-jobs."""
+    components: list[str]
+    """Of sub-jobs that start over."""
+    reopened: list[str]
+
+
+def _besides_failed(flow: Flow) -> _Sorted:
     if not _has_failed_iterations(flow.root):
-        hint = (
-            "those inside of other iterations cannot be run again by themselves"
-            if flow.state.failed_iterations
-            else None
-        )
-        raise Refused("no iteration of the run failed that could be run again", hint=hint)
-    kept: list[str] = []
-    components: list[str] = []
-    _sort_out(flow, flow.root, "", kept, components)
-    return kept, components
+        raise Refused("no iteration of the run failed that could be run again")
+    found = _Sorted([], [], [])
+    _sort_out(flow, flow.root, "", found)
+    return found
 
 
-def _sort_out(flow: Flow, container: ContainerState, key: str, kept: list[str], components: list[str]) -> None:
+def _sort_out(flow: Flow, container: ContainerState, key: str, found: _Sorted) -> None:
     scene = Scene.opened(flow.plan, flow.net.containers[key], container)
     again = _again(flow, scene)
     for region in scene.spec.regions:
-        if scene.region(region) is None:
+        state = scene.region(region)
+        if state is None or state.handles:  # What the end of an iteration leads to follows from it once more.
             continue
         if again.isdisjoint(region.members):
-            kept.append(scene.region_scope(region))
+            found.kept.append(scene.region_scope(region))
             continue
         for name in region.members:
             component = scene.component(name)
             if component is None:
                 continue
             if name not in again:
-                components.append(scene.scope(name))
+                found.components.append(scene.scope(name))
             elif component.inside is not None:
-                _sort_out(flow, component.inside, name, kept, components)
+                _sort_out(flow, component.inside, name, found)
+            elif component.iterator is not None:
+                for iteration in component.iterator.partial.values():
+                    found.reopened.append(iteration.place.id)
+                    _sort_out(flow, iteration, name, found)
+
+
+def _has_failed(iterator: IteratorState | None) -> bool:
+    return iterator is not None and bool(iterator.failed or iterator.partial)
 
 
 def _has_failed_iterations(container: ContainerState) -> bool:
     return any(
-        (component.iterator is not None and component.iterator.failed)
-        or (component.inside is not None and _has_failed_iterations(component.inside))
+        _has_failed(component.iterator) or (component.inside is not None and _has_failed_iterations(component.inside))
         for component in container.components.values()
     )
 
@@ -121,7 +136,7 @@ def _again(flow: Flow, scene: Scene) -> set[str]:
         for name in region.members
         if (component := scene.component(name)) is not None
         and (
-            (component.iterator is not None and component.iterator.failed)
+            _has_failed(component.iterator)
             or (component.inside is not None and _has_failed_iterations(component.inside))
         )
     ]
@@ -147,6 +162,35 @@ def kept_members(container: ContainerState, kept: frozenset[str]) -> Iterator[st
                 yield name
             elif component.inside is not None:
                 yield from kept_members(component.inside, kept)
+
+
+def going_on(container: ContainerState, components: list[str], kept: Collection[str] = frozenset()) -> Iterator[str]:
+    """Iterations that an earlier resume had opened again and that have not ended: they go on once more. What is kept of them is
+    added to `components`. `kept` are the sub-jobs that stay as they are."""
+    members = [one for one in container.components.values() if one.region.place.id not in kept]
+    iterators = [one.iterator for one in members if one.iterator is not None]
+    for iterator in (*iterators, *container.kept_iterators.values()):
+        for iteration in (*iterator.open.values(), *iterator.reopened.values()):
+            if iteration.is_reopened and not iteration.body:
+                yield iteration.place.id
+                components += _still_kept(iteration)
+                yield from going_on(iteration, components)
+    for inside in (*(one.inside for one in members), *container.kept_insides.values()):
+        if inside is not None:
+            yield from going_on(inside, components)
+
+
+def _still_kept(container: ContainerState) -> Iterator[str]:
+    """Of an iteration that was opened again: what has closed, and what stayed as it was."""
+    for scope, region in container.regions.items():
+        if region.status not in (PENDING, RUNNING):
+            yield scope
+            continue
+        for name, component in region.members.items():
+            if component.kept:
+                yield name
+            elif component.inside is not None:
+                yield from _still_kept(component.inside)
 
 
 def kept_of(flow: Flow, *, has_failed: bool) -> list[str]:

@@ -229,6 +229,12 @@ def aggregate(flow: Flow, scene: Scene, region: Region) -> tuple[str, Json]:
     return (SKIPPED if all_skipped else OK), None
 
 
+def failed_in(scene: Scene, region: Region) -> dict[str, bool]:
+    """The components of a sub-job that are in ERROR, and whether an error link inside of it took that."""
+    found = ((name, scene.component(name)) for name in region.members)
+    return {name: _is_handled(scene, name, one) for name, one in found if one is not None and one.status == ERROR}
+
+
 def _is_handled(scene: Scene, name: str, component: ComponentState) -> bool:
     part = scene.plan.part(name)
     for link in scene.plan.outbound[name]:

@@ -85,6 +85,8 @@ def lose(flow: Flow, region: RegionState) -> None:
     """Whoever held a sub-job is gone: it starts over, and all others stay as they are."""
     state, scope = flow.state, region.place.id
     kept = [other for other in flow.root.regions if other != scope]
+    kept_components = list(resuming.kept_members(flow.root, frozenset(kept)))
+    reopened = list(resuming.going_on(flow.root, kept_components, frozenset(kept)))
     flow.mark(
         facts.ExecutionStarted(
             state.name,
@@ -96,7 +98,8 @@ def lose(flow: Flow, region: RegionState) -> None:
             resumed=True,
             kept=kept,
             lost=scope,
-            kept_components=list(resuming.kept_members(flow.root, frozenset(kept))),
+            kept_components=kept_components,
+            reopened=reopened,
             rules=flow.root.rules,
         )
     )

@@ -27,7 +27,7 @@ def may_spread(flow: Flow, component: ComponentState, total: int | None, paralle
     between them; rows from beside the iterator lie where its sub-job is held."""
     if component.region.container is not flow.root or parallel < 2 or total is None or total < 2:
         return False
-    is_half_over = component.iterator is not None and bool(component.iterator.open)
+    is_half_over = component.iterator is not None and bool(component.iterator.open or component.iterator.reopened)
     return not is_half_over and not flow.plan.awaited[flow.name_of(component)]
 
 

@@ -104,6 +104,8 @@ class ContainerState:
     """In an iteration: handlers of its end that have not ended themselves."""
     body: str = ""
     """In an iteration: how its body ended, whatever its handlers came to."""
+    is_reopened: bool = False
+    """In an iteration: it had ended OK, and goes on because iterations inside of it had failed."""
     fired: set[int] = field(default_factory=set)
     """In an iteration: the links that its end has fired, by index."""
     error: Json = None
@@ -136,6 +138,10 @@ class IteratorState:
     """All of the failed ones, which a resume runs again."""
     mishandled: dict[int, ContainerState] = field(default_factory=dict)
     """Of these, the ones whose body ended OK and a handler did not: a resume runs only what handles them."""
+    partial: dict[int, ContainerState] = field(default_factory=dict)
+    """Those that ended OK although iterations inside of them failed, which `resume --failed` opens again; so many are kept."""
+    reopened: dict[int, ContainerState] = field(default_factory=dict)
+    """Of these, the ones that are to go on and have not been started again."""
     first_error: Json = None
     """Of the failed ones, that of the lowest element."""
     first_failed: int | None = None
@@ -160,6 +166,10 @@ class IteratorState:
     marks: JsonMap = field(default_factory=dict)
     """The watermarks of its iterations that ended OK."""
 
+    def held(self) -> list[ContainerState]:
+        """The iterations that are still known as more than a number."""
+        return [*self.open.values(), *self.reopened.values(), *self.partial.values()]
+
 
 def dying(container: ContainerState) -> ComponentState | None:
     """The component with which the job dies, if one has ended so: the first by place."""
@@ -173,6 +183,7 @@ def dying(container: ContainerState) -> ComponentState | None:
 
 KEPT_FAILURES = 1_000
 KEPT_WRITES = 100_000
+KEPT_PARTIAL = 10_000
 
 
 def rules_of(container: ContainerState) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
@@ -15,12 +16,14 @@ from penstock.kernel.values import JsonMap
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.sql.binding import Bound
 from penstock.tools.sql.effects import TRIES, Effect, Happened, NoTable, Ran
-from penstock.tools.sql.failures import Place
+from penstock.tools.sql.failures import Place, code_of
 from penstock.tools.sql.plan import Command, Step, Upsert, check_rows
+from penstock.tools.sql.postgres_errors import MADE_MEANWHILE
 from penstock.tools.sql.results import Table, whole
 
 T = TypeVar("T")
 GRACE = 10.0
+_MOMENT_S = 0.05
 _EFFECT = Place(0, 1, "the name of the effect")
 
 
@@ -53,6 +56,11 @@ class Stop:
 
     def check(self) -> None:
         if self._flag.is_set():
+            raise Stopped
+
+    def wait(self, seconds: float) -> None:
+        """Sleep, and raise Stopped as soon as the task is told to stop."""
+        if self._flag.wait(seconds):
             raise Stopped
 
     @property
@@ -118,11 +126,12 @@ async def interruptible(call: Call, work: Callable[[Stop], T]) -> T:
     raise ToolFailure("timeout", f"the task took longer than its time limit of {limit:g} s", retryable=True)
 
 
-class Session(Protocol):
-    """One connection of a blocking driver, for the time of one task."""
+class Claiming(Protocol):
+    """One connection of a blocking driver, and a transaction on it."""
 
     errors: tuple[type[Exception], ...]
     """What the driver raises; `failure` makes outcomes of them."""
+    max_rows: int
 
     def begin(self, *, writing: bool) -> None: ...
 
@@ -132,13 +141,17 @@ class Session(Protocol):
 
     def execute(self, statement: Bound) -> Table: ...
 
-    def upsert(self, step: Upsert) -> Table: ...
-
     def failure(self, error: Exception, place: Place) -> ToolFailure: ...
 
 
+class Session(Claiming, Protocol):
+    """The same for the time of one task."""
+
+    def upsert(self, step: Upsert) -> Table: ...
+
+
 @contextmanager
-def told(session: Session, place: Place) -> Iterator[None]:
+def told(session: Claiming, place: Place) -> Iterator[None]:
     """The driver's errors become outcomes that name the place."""
     try:
         yield
@@ -175,38 +188,13 @@ def run_task(session: Session, steps: list[Step], stop: Stop, effect: Effect | N
 
 def run_once(session: Session, steps: list[Step], stop: Stop, effect: Effect) -> Ran:
     """All steps, in the transaction that keeps the name of their effect."""
-    for _ in range(TRIES):
-        try:
-            return Ran(_claimed(session, steps, stop, effect), {"repeated": False})
-        except NoTable:
-            _make_table(session, effect)
-        except Happened:
-            with told(session, _EFFECT):
-                found = effect.found(session.execute(effect.look()))
-            if found is not None:
-                return Ran(found, {"repeated": True})
-    raise effect.unsettled()
-
-
-def _make_table(session: Session, effect: Effect) -> None:
-    try:
-        with told(session, _EFFECT):
-            session.execute(effect.create())
-    except ToolFailure as failure:
-        if failure.kind != "serialization":  # In DuckDB, of two that make it at once the second is told so.
-            raise
-
-
-def _claimed(session: Session, steps: list[Step], stop: Stop, effect: Effect) -> JsonMap:
+    found = claimed(session, effect)
+    if found is not None:
+        return Ran(found, {"repeated": True})
     total, committed = len(steps), False
     try:
-        with _about_effect(session):
-            session.begin(writing=True)
-            is_new = session.execute(effect.claim()).row_count == 1
-        if not is_new:
-            raise Happened
         result = whole([_run_step(session, step, stop, Place(index, total)) for index, step in enumerate(steps)])
-        with _about_effect(session):
+        with told(session, _EFFECT):
             session.execute(effect.keep(result))
         stop.check()
         with told(session, Place(total - 1, total, "COMMIT")):
@@ -215,11 +203,56 @@ def _claimed(session: Session, steps: list[Step], stop: Stop, effect: Effect) ->
     finally:
         if not committed:
             session.rollback()
-    return result
+    return Ran(result, {"repeated": False})
+
+
+def claimed(session: Claiming, effect: Effect) -> JsonMap | None:
+    """None: the name is new, and a transaction has begun that keeps it. Else the result that was kept with it."""
+    for _ in range(TRIES):
+        try:
+            if _is_new(session, effect):
+                return None
+        except NoTable:
+            _make_table(session, effect)
+            continue
+        except Happened:
+            pass
+        with told(session, _EFFECT):
+            found = effect.found(session.execute(effect.look()))
+            session.rollback()  # A driver may have begun a transaction to look.
+        if found is not None:
+            return found
+    raise effect.unsettled()
+
+
+def _make_table(session: Claiming, effect: Effect) -> None:
+    try:
+        with told(session, _EFFECT):
+            session.begin(writing=True)
+            session.execute(effect.create())
+            session.commit()
+    except ToolFailure as failure:
+        session.rollback()
+        # Of two that make it at once the second is told so: DuckDB calls it a conflict, PostgreSQL a name that is there already.
+        if failure.kind != "serialization" and code_of(failure) not in MADE_MEANWHILE:
+            raise
+        time.sleep(_MOMENT_S)  # DuckDB says so before the first has committed.
+
+
+def _is_new(session: Claiming, effect: Effect) -> bool:
+    is_new = False
+    try:
+        with _about_effect(session):
+            session.begin(writing=True)
+            is_new = session.execute(effect.claim()).row_count == 1
+    finally:
+        if not is_new:
+            session.rollback()
+    return is_new
 
 
 @contextmanager
-def _about_effect(session: Session) -> Iterator[None]:
+def _about_effect(session: Claiming) -> Iterator[None]:
     try:
         with told(session, _EFFECT):
             yield

@@ -84,10 +84,15 @@ def path_of(path: str | None, auth: str | dict[str, Any] | None, call: Call) -> 
 
 
 def connect(
-    path: str, *, read_only: bool = False, is_offline: bool = False, say: Callable[[str], None] | None = None
+    path: str,
+    *,
+    read_only: bool = False,
+    is_offline: bool = False,
+    say: Callable[[str], None] | None = None,
+    stop: Stop | None = None,
 ) -> DuckDBPyConnection:
-    """A file that another process has locked is tried again for a while, and `say` is told of that at once. `is_offline`: DuckDB
-    opens sockets of its own, which nobody can judge, so it opens none."""
+    """A file that another process has locked is tried again for a while, unless `stop` ends that; `say` is told of it at once.
+    `is_offline`: DuckDB opens sockets of its own, which nobody can judge, so it opens none."""
     import duckdb
 
     # Without this, a table that is not there is looked for among the variables of this very program.
@@ -105,7 +110,7 @@ def connect(
                 if say is not None and now >= next_word:
                     say(f"database `{path}` is locked by {_holder(error)}, trying again for {left:.0f} s")
                     next_word = now + LOCK_SAY_S
-                time.sleep(LOCK_POLL_S)
+                (stop.wait if stop is not None else time.sleep)(LOCK_POLL_S)
                 continue
             helpers: dict[str, JsonMap] = {"duckdb": {"code": type(error).__name__}}
             message = f"`{path}` cannot be opened: {_first_paragraph(error)}"
@@ -180,8 +185,7 @@ def while_made(work: Callable[[], None], undo: Callable[[], None], stop: Stop) -
             if "conflict on create" not in str(error) or time.monotonic() > patient_until:
                 raise
             undo()
-            stop.check()
-            time.sleep(LOCK_POLL_S)
+            stop.wait(LOCK_POLL_S)
         else:
             return
 
@@ -317,11 +321,13 @@ class SharedDuckdb:
         self._lock = threading.Lock()
         self._root: DuckDBPyConnection | None = None
 
-    def cursor(self, folder: Path) -> DuckDBPyConnection:
+    def cursor(self, folder: Path, stop: Stop) -> DuckDBPyConnection:
         """A connection of the caller's own, which looks for files in the document's folder first."""
         with self._lock:
             if self._root is None:
-                self._root = connect(self._path, read_only=self._read_only, is_offline=self._is_offline, say=self._say)
+                self._root = connect(
+                    self._path, read_only=self._read_only, is_offline=self._is_offline, say=self._say, stop=stop
+                )
             cursor = self._root.cursor()
         # A comma is what separates the folders of this setting, and it cannot be quoted.
         folders = [one for one in searched(folder) if "," not in one]
@@ -371,7 +377,7 @@ class DuckdbTool(Tool[DuckdbParams]):
         effect = effect_of(params, verbs_of(steps), call, Dialect.DUCKDB)
 
         def work(stop: Stop) -> Ran:
-            connection = shared.cursor(call.folder)
+            connection = shared.cursor(call.folder, stop)
             forget = stop.on_stop(connection.interrupt)
             try:
                 session = DuckdbSession(connection, params.max_rows)

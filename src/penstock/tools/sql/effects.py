@@ -33,8 +33,8 @@ MOST_BYTES = 1024 * 1024
 TRIES = 3
 
 # MySQL commits before and after these by itself, and the name of the effect with it.
-_COMMIT_BY_THEMSELVES = {"alter", "analyze", "cache", "check", "create", "drop", "flush", "grant", "install", "lock"}
-_COMMIT_BY_THEMSELVES |= {"optimize", "rename", "repair", "reset", "revoke", "truncate", "uninstall", "unlock"}
+COMMITS_BY_ITSELF = {"alter", "analyze", "cache", "check", "create", "drop", "flush", "grant", "install", "lock"}
+COMMITS_BY_ITSELF |= {"optimize", "rename", "repair", "reset", "revoke", "truncate", "uninstall", "unlock"}
 _COLUMNS = {
     Dialect.POSTGRES: ("text", "text", "text", "timestamptz NOT NULL DEFAULT now()"),
     Dialect.SQLITE: ("TEXT", "TEXT", "TEXT", "TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP"),
@@ -161,7 +161,7 @@ def effect_of(params: Any, verbs: Set[str], call: Call, dialect: Dialect) -> Eff
             "`idempotency` needs the task to be one transaction: it cannot stand beside `autocommit: true`",
         )
     if dialect is Dialect.MYSQL:
-        found = sorted(verbs & _COMMIT_BY_THEMSELVES)
+        found = sorted(verbs & COMMITS_BY_ITSELF)
         if found:
             raise ToolFailure(
                 "parameters",

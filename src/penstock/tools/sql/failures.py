@@ -54,3 +54,9 @@ def failure(
         command=place.index,
         statement=place.excerpt,
     )
+
+
+def code_of(failure: ToolFailure) -> str:
+    """The database's own code of an error."""
+    helper: JsonMap = next(iter(failure.helpers.values()), {})
+    return str(helper.get("code") or failure.kind)

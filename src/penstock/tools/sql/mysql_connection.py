@@ -31,6 +31,7 @@ class Login:
     allowed: Addresses = OPEN
 
 
+_FOUND_ROWS = 2
 _SSL_MODES = ("disable", "prefer", "require", "verify-ca", "verify-full")
 
 
@@ -46,7 +47,13 @@ def login_of(address: Address, call: Call) -> Login:
     mode = options.get("sslmode", "prefer").lower().replace("_", "-")
     if mode not in _SSL_MODES:
         raise ToolFailure("parameters", f"`{mode}` is not an sslmode; it is one of {', '.join(_SSL_MODES)}")
-    arguments = {"charset": "utf8mb4", "connect_timeout": max(1, round(connect_timeout(call))), **said}
+    # Like every other database, an UPDATE then counts the rows it found, not only those that it made different.
+    arguments = {
+        "charset": "utf8mb4",
+        "client_flag": _FOUND_ROWS,
+        "connect_timeout": max(1, round(connect_timeout(call))),
+        **said,
+    }
     return Login(arguments, mode, options.get("sslrootcert") or options.get("ssl_ca"), address.allowed)
 
 

@@ -63,3 +63,9 @@ def on_conflict(keys: Sequence[str], update: Sequence[str], dialect: Dialect) ->
 
 def insert_into(table: str, columns: Sequence[str], dialect: Dialect) -> str:
     return f"INSERT INTO {quote_table(table, dialect)} ({quote_all(columns, dialect)})"
+
+
+def table_options(dialect: Dialect) -> str:
+    """What comes behind the columns of a table that is made: a server of MySQL's kind may take another charset for granted, which
+    has no room for most of Unicode."""
+    return " CHARACTER SET utf8mb4" if dialect is Dialect.MYSQL else ""

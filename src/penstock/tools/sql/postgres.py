@@ -24,7 +24,7 @@ from penstock.tools.sql.connection import (
     address_of,
 )
 from penstock.tools.sql.effects import TRIES, Effect, Happened, NoTable, Ran, effect_of
-from penstock.tools.sql.failures import Place
+from penstock.tools.sql.failures import Place, code_of
 from penstock.tools.sql.lexer import Dialect
 from penstock.tools.sql.names import insert_into, on_conflict
 from penstock.tools.sql.plan import (
@@ -43,7 +43,7 @@ from penstock.tools.sql.plan import (
 )
 from penstock.tools.sql.postgres_connection import Lease, argument, arguments, pool_for
 from penstock.tools.sql.postgres_copy import CopyData, CopyIn, CopyOut, copy_in, copy_out, copy_step
-from penstock.tools.sql.postgres_errors import OK, failure_of
+from penstock.tools.sql.postgres_errors import MADE_MEANWHILE, OK, failure_of
 from penstock.tools.sql.results import Table, too_large, whole
 from penstock.tools.sql.values import distinct, to_json
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 _BATCH = 1000
 _EFFECT = Place(0, 1, "the name of the effect")
-_MADE = ("23505", "42P07", "42710")
+
 _RECORDS = {2249, 2287}
 
 
@@ -176,7 +176,7 @@ class PostgresRun:
             async with self._told(_EFFECT):
                 await self._execute(effect.create())
         except ToolFailure as failure:
-            if failure.helpers["pg"].get("code") not in _MADE:
+            if code_of(failure) not in MADE_MEANWHILE:
                 raise
 
     async def _all(self, steps: Sequence[Step]) -> list[Table]:

@@ -14,6 +14,8 @@ from penstock.tools.sql.failures import Place, failure, scrubbed
 if TYPE_CHECKING:
     import psycopg
 
+MADE_MEANWHILE = ("23505", "42P07", "42710")
+"""How the server says that another transaction has made the table since this one looked."""
 OK: dict[str, JsonMap] = {"pg": {"code": "00000", "sqlstate": "00000"}}
 
 # The longest beginning that fits decides.

@@ -26,6 +26,8 @@ from penstock.tools.sql.plan import Planner, SqlParams, Upsert, make_plan, off_t
 from penstock.tools.sql.results import Table, too_large
 from penstock.tools.sql.values import as_json_text, distinct, to_json
 
+BUSY_S = 5.0
+"""So long SQLite itself waits for a lock."""
 MEMORY = ":memory:"
 _BATCH = 1000
 
@@ -66,7 +68,7 @@ def path_of(path: str | None, auth: str | dict[str, Any] | None, call: Call) -> 
 
 
 def connect(
-    path: str, *, create: bool = True, read_only: bool = False, busy_timeout: float = 5.0
+    path: str, *, create: bool = True, read_only: bool = False, busy_timeout: float = BUSY_S
 ) -> sqlite3.Connection:
     """A connection in autocommit mode: transactions are begun and ended by name."""
     target, uri = path, False
@@ -260,15 +262,17 @@ class SqliteTool(Tool[SqliteParams]):
 
 
 async def shared_database(
-    path: str, call: Call, *, create: bool = True, read_only: bool = False, busy_timeout: float = 5.0
+    path: str, call: Call, *, create: bool = True, read_only: bool = False, busy_timeout: float | None = None
 ) -> SharedSqlite:
+    wait_s = BUSY_S if busy_timeout is None else busy_timeout
+
     def open_one() -> sqlite3.Connection:
-        return connect(path, create=create, read_only=read_only, busy_timeout=busy_timeout)
+        return connect(path, create=create, read_only=read_only, busy_timeout=wait_s)
 
     async def make() -> tuple[SharedSqlite, Callable[[], Awaitable[None]]]:
         shared = SharedSqlite(open_one, asyncio.Lock() if path == MEMORY else None)
         return shared, shared.close
 
-    how = () if path == MEMORY else (read_only, create, busy_timeout)
+    how = () if path == MEMORY else (read_only, create, wait_s)
     shared: SharedSqlite = await call.resources.get(("sqlite", path, *how), make)
     return shared
