@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,8 @@ from penstock.adapters.project_folders import UnpackedProjects, base_folder
 from penstock.adapters.sqlite_log import SqliteLog
 from penstock.dialects.inline_secrets import restored
 from penstock.kernel.net import Net
-from penstock.keychain import Redaction, resolve
+from penstock.kernel.values import JsonMap
+from penstock.keychain import KeychainProblem, Redaction, missing, resolve
 from penstock.keychain.rendering import rendered_entries
 from penstock.ports.ambient import Clock, SystemClock
 from penstock.ports.blobs import BlobStore
@@ -129,6 +130,7 @@ class Embedded:
             self._dismiss,
             self._sweep,
             self.observers,
+            self.missing_secrets,
         )
 
     async def _unlock(self, redaction: Redaction, net: Net, workload: Any, document: Pinned) -> Keys:
@@ -142,6 +144,16 @@ class Embedded:
             environ=self.environ,
             clock=self.clock,
             redaction=redaction,
+        )
+
+    async def missing_secrets(self, entries: Sequence[JsonMap], document: Pinned) -> list[KeychainProblem]:
+        """What is missing of a document's keychain entries, as far as this machine can say."""
+        return await missing(
+            restored(entries, document.file),
+            folder=self.documents().folder(document),
+            home=self.home,
+            environ=self.environ,
+            clock=self.clock,
         )
 
     def _employ(self, execution_id: str, hide: Any) -> LocalForce:

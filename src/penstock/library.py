@@ -1,17 +1,43 @@
-"""Documents as people open them: a playbook by the playbooks' compiler, a job or joblet by the jobs'."""
+"""Documents as people open them, with the tools and components of this machine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from penstock.dialects.sniff import kind_of, kind_of_file
+from penstock.dialects.problems import Findings
+from penstock.homes import home_for
 from penstock.kernel.errors import Refused
 
 if TYPE_CHECKING:
     from penstock.dialects.job import CompiledJob
     from penstock.dialects.playbook import Compiled
+    from penstock.dialects.problems import Problem
+    from penstock.kernel.values import JsonMap
+    from penstock.keychain import KeychainProblem
+    from penstock.server.documents import Documents, Pinned
+
+
+UNDECLARED = frozenset({"P0708", "J0706"})
+
+
+class Examined(NamedTuple):
+    file: str
+    problems: tuple[Problem, ...]
+    texts: Mapping[str, str]
+    """File -> text, of every file that a problem may lie in."""
+
+
+async def _missing(
+    home: Path, documents: Documents, entries: Sequence[JsonMap], document: Pinned
+) -> list[KeychainProblem]:
+    from penstock.keychain import missing
+    from penstock.ports.ambient import SystemClock
+
+    return await missing(entries, folder=documents.folder(document), home=home, environ=os.environ, clock=SystemClock())
 
 
 class _WhenAsked:
@@ -51,24 +77,44 @@ class Library:
         """A playbook asks only if one of its tasks runs a job."""
         return _WhenAsked(lambda: self.components)
 
-    def compiled(self, path: Path) -> Compiled | CompiledJob:
-        """With its problems, whatever they are."""
-        if kind_of_file(path) == "playbook":
-            from penstock.dialects.playbook import compile_file
+    def documents(self) -> Documents:
+        from penstock.server.documents import Documents
 
-            compiled = compile_file(path, self.tools.at(path.parent), strict=self._strict)
-            if kind_of(compiled.text) == "playbook":
-                return compiled
-            from penstock.dialects.job import compile_text  # It came through a pipe, which is read once.
+        return Documents(self.tools, self.components_when_asked, strict=self._strict)
 
-            components = self.components.at(path.parent)
-            return compile_text(compiled.text, compiled.file, components, strict=self._strict)
-        return self._job(path)
+    def compiled(self, path: Path, *, looks: bool = True) -> Compiled | CompiledJob:
+        """With its problems, whatever they are. `looks`: the files that it names are looked for here."""
+        return self.documents().read(path, looks=looks)
 
-    def _job(self, path: Path) -> CompiledJob:
-        from penstock.dialects.job import compile_file
+    async def examined(
+        self,
+        path: Path,
+        inputs: Mapping[str, Any] | None = None,
+        context: str | None = None,
+        home: Path | None = None,
+    ) -> Examined:
+        """All that would stop a run of it on this machine with these inputs, and what is probably not meant; also in the
+        documents that it calls by paths that are written out. `home` is the state folder with the stored secrets."""
+        from penstock.server.calls import calls_of, input_problems, missing_secrets, secret_problems
+        from penstock.server.documents import pinned_to
+        from penstock.server.played import workload_of
 
-        return compile_file(path, self.components.at(path.parent), strict=self._strict)
+        documents = self.documents()
+        compiled = documents.read(path, inputs, context)
+        problems = Findings(compiled.problems)
+        document, given = pinned_to(path, compiled), None
+        if compiled.net is not None:
+            problems.extend(input_problems(compiled.net, compiled.file, inputs or {}, context))
+            known = context if context in compiled.net.contexts else None
+            given = workload_of(compiled.net, inputs or {}, known)
+        found = calls_of(documents, document, compiled, given)
+        problems.extend(found.problems)
+        look = partial(_missing, home or home_for(path), documents)
+        missing = list(secret_problems(await missing_secrets(found.called, look)))
+        problems = Findings([*_without_told(problems, missing), *missing])
+        if self._strict:
+            problems = problems.strict()
+        return Examined(compiled.file, tuple(problems), {**sources_of(compiled), **found.texts})
 
     def valid(self, path: Path) -> Compiled | CompiledJob:
         """Raises DocumentInvalid, which tells all problems."""
@@ -82,6 +128,12 @@ class Library:
         if not isinstance(found, CompiledJob):
             raise Refused(f"`{path}` is a playbook, which has no {what}", "give a job: a file with `components`")
         return found
+
+
+def _without_told(problems: Iterable[Problem], missing: Sequence[Problem]) -> list[Problem]:
+    """That a secret is not declared need not be said where it is said that it is nowhere."""
+    told = {one.place for one in missing}
+    return [one for one in problems if one.code not in UNDECLARED or one.place not in told]
 
 
 def sources_of(compiled: Compiled | CompiledJob) -> dict[str, str]:

@@ -243,12 +243,23 @@ def rows(run: Run | str, name: str, *, home: str | PathLike[str] | None = None) 
     return Folder(folder).rows(name_of(run), name)
 
 
-def validate(path: str | PathLike[str], *, strict: bool = False) -> Report:
-    """Check a playbook, job or joblet without running it. With `strict`, warnings are errors."""
-    from penstock.library import Library, sources_of
+def validate(
+    path: str | PathLike[str],
+    inputs: Mapping[str, Any] | None = None,
+    *,
+    home: str | PathLike[str] | None = None,
+    strict: bool = False,
+    context: str | None = None,
+) -> Report:
+    """Check a playbook, job or joblet, and the documents that it calls, without running it: as it would run with `inputs`, and
+    with the context group of a job. The secrets that it needs are looked for, too. With `strict`, warnings are errors."""
+    from penstock.homes import home_for
+    from penstock.library import Library
 
-    compiled = Library(strict=strict).compiled(Path(path))
-    return Report(str(path), tuple(compiled.problems), sources_of(compiled))
+    file, given = Path(path), jsonable(inputs or {})
+    store = home_for(file, None if home is None else str(home))
+    found = waited(lambda _: Library(strict=strict).examined(file, given, context, store))
+    return Report(str(path), found.problems, found.texts)
 
 
 # ---- running

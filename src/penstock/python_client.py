@@ -55,12 +55,19 @@ class Server:
 
     # ---- documents
 
-    def validate(self, path: str | PathLike[str], *, strict: bool = False) -> Report:
+    def validate(
+        self,
+        path: str | PathLike[str],
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        strict: bool = False,
+        context: str | None = None,
+    ) -> Report:
         """Check a file with what the server knows, which may be other tools and components than this machine has."""
         from penstock.remote.sending import seen_here
 
         sent = self._sent(path)
-        body = {"document": sent.body, "strict": strict}
+        body = {"document": sent.body, "strict": strict, "payload": jsonable(inputs or {}), "context": context}
         found = self._client.ask("POST", "/api/validate", body=body, is_safe=True)
         texts = {sent.given: sent.text, **getattr(sent.compiled, "texts", {})}
         return Report(sent.given, tuple(seen_here(problems_of(found["problems"]), sent)), texts)

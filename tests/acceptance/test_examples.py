@@ -19,7 +19,8 @@ PLAYBOOKS = sorted(file for file in EXAMPLES.glob("*/*.yaml") if "kind: Playbook
 
 @pytest.mark.parametrize("file", PLAYBOOKS, ids=lambda file: file.stem)
 def test_an_example_has_no_problem_and_says_what_it_shows(file: Path) -> None:
-    assert compile_file(file, Registry(), strict=True).problems == ()
+    found = [one.code for one in compile_file(file, Registry(), strict=True).problems]
+    assert found == (["P0621"] if file.stem == "resume" else [])  # Its file is not there yet: that is what it shows.
     assert file.read_text(encoding="utf-8").startswith("# ")
 
 

@@ -110,6 +110,11 @@ def test_a_run_calls_no_document_of_the_servers_disk(tmp_path: Path, folder: Pat
         for path in (name, f"{folder}/{name}.yaml", f"../private/{name}"):
             text = document(CALLS.format(kind=kind, path=path))
             body = {"document": {"text": text, "file": f"{folder}/main.yaml"}}
+            refused = api.post("/api/executions", body)
+            assert refused.status_code == 422
+            assert "there is no document" in refused.text
+            assert "came along with the run" in refused.text
+            body["document"]["text"] = text.replace(f"path: {path}", f"path: \"{{{{ '{path}' }}}}\"")
             run = api.post("/api/executions", body).json()["execution_id"]
             assert api.ended(run) == "failed"
             error = api.get(f"/api/executions/{run}").json()["error"]

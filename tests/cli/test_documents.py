@@ -114,3 +114,29 @@ def test_the_workbook_is_among_the_tools(capsys: Capture) -> None:
     shown = call(capsys, "tools", "workbook")
     assert (shown.code, "task: greet" in shown.out) == (0, True)
     assert call(capsys, "tools", "workbook", "--json").json["kind"] == "workbook"
+
+
+def test_validate_follows_calls_and_takes_inputs_as_run_does(capsys: Capture) -> None:
+    Path("sub").mkdir()
+    write("sub/child.yaml", "- step: start\n  tool: [{name: a, kind: nopo}]")
+    parent = write("parent.yaml", "- step: start\n  tool: [{name: c, kind: playbook, path: sub/child}]")
+    validated = call(capsys, "validate", parent)
+    assert validated.code == 2
+    assert "sub/child.yaml:" in validated.err
+    assert "- step: start" in validated.err or "kind: nopo" in validated.err
+    assert "called: parent.yaml → start → sub/child.yaml" in validated.err
+    told = call(capsys, "validate", parent, "--json").json["problems"]
+    assert [one["calls"] for one in told] == ["parent.yaml → start → sub/child.yaml"]
+    good = write("good.yaml", HELLO)
+    refused = call(capsys, "lint", good, "--set", "zzz=1")
+    assert (refused.code, "has no `zzz`" in refused.err) == (2, True)
+
+
+def test_validate_warns_of_a_secret_that_a_run_here_would_miss(capsys: Capture) -> None:
+    file = write("secret.yaml", "- step: start\n  tool: [{name: c, kind: http, url: 'http://x/', auth: tokn}]")
+    validated = call(capsys, "validate", file)
+    assert validated.code == 0
+    assert "warning[Y0505]: keychain entry `tokn`: no such secret" in validated.err
+    ran = call(capsys, "run", file)
+    assert (ran.code, "keychain entry `tokn` (secret.yaml:" in ran.err) == (2, True)
+    assert call(capsys, "validate", file, "--strict").code == 2

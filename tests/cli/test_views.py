@@ -181,3 +181,16 @@ def test_a_run_of_many_steps_is_shown_without_flooding(capsys: Capture) -> None:
     call(capsys, "run", write("many.yaml", text), "--json")
     assert "100 earlier step runs" in call(capsys, "show", "@last").out
     assert len(call(capsys, "show", "@last", "--json").json["steps"]) == 300
+
+
+def test_show_tells_what_the_engine_warned_of(capsys: Capture) -> None:
+    step = "- step: start\n  tool: [{name: a, kind: python, code: \"print('warning: own'); result = {}\"}]\n  set: {ctx.y: '{{ a.nope }}'}"
+    call(capsys, "run", write("undefined.yaml", step), "--quiet")
+    shown = call(capsys, "show", "@last")
+    assert "warnings\n  start@0: `ctx.y`, written by `set` of step `start`, is null: `a.nope` is undefined" in shown.out
+    assert "own" not in shown.out.partition("warnings\n")[2]
+    (told,) = call(capsys, "show", "@last", "--json").json["warnings"]
+    assert (told["scope"], told["count"]) == ("start@0", 1)
+    call(capsys, "run", write("plain.yaml", HELLO), "--quiet")
+    assert "warnings" not in call(capsys, "show", "@last").out
+    assert call(capsys, "show", "@last", "--json").json["warnings"] == []

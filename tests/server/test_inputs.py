@@ -6,7 +6,7 @@ import pytest
 
 from penstock import run
 from penstock.components.registry import ComponentRegistry
-from penstock.server.documents import Documents, Pinned
+from penstock.server.documents import DocumentInvalid, Documents, Pinned
 from penstock.server.inputs import UnknownInput, require_known
 from penstock.tools.registry import Registry
 
@@ -135,6 +135,11 @@ def test_a_document_that_calls_another_is_held_to_the_same_rule(tmp_path: Path, 
     called = job() if kind == "job" else playbook().replace("limit: 10", "least: 10")
     (tmp_path / "called.yaml").write_text(called)
     (tmp_path / "caller.yaml").write_text(CALLER.replace("KIND", kind))
+    with pytest.raises(DocumentInvalid, match="has no `leest`") as refused:
+        run(tmp_path / "caller.yaml")
+    assert [one.hint for one in refused.value.problems] == ["did you mean `least`?"]
+    # What is known only while it runs is held to it then.
+    (tmp_path / "caller.yaml").write_text(CALLER.replace("KIND", kind).replace("called.yaml", "\"{{ 'called' }}\""))
     ended = run(tmp_path / "caller.yaml")
     assert ended.status == "failed"
     assert "has no `leest`" in str(ended.error)

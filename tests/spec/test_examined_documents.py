@@ -7,6 +7,7 @@ from textwrap import dedent
 
 import pytest
 
+from penstock.server.documents import DocumentInvalid
 from tests.dialects.playbook.support import HEAD, codes, errors, problems, steps, tasks
 from tests.engine import play
 
@@ -49,7 +50,10 @@ def test_a_number_of_attempts_that_is_none_names_what_is_missing(tmp_path: Path,
 @pytest.mark.parametrize("step", ["strat", "fin"])
 def test_a_step_to_return_that_the_other_playbook_lacks_is_an_error_before_that_runs(tmp_path: Path, step: str) -> None:
     (tmp_path / "child.yaml").write_text(CHILD, encoding="utf-8")
-    run = play(f"- step: start\n  tool: {{kind: playbook, path: child, return_step: {step}, args: {{n: 5}}}}", tmp_path)
+    call = "- step: start\n  tool: {kind: playbook, path: child, return_step: STEP, args: {n: 5}}"
+    with pytest.raises(DocumentInvalid, match=f"has no step `{step}`"):
+        play(call.replace("STEP", step), tmp_path)
+    run = play(call.replace("STEP", f"\"{{{{ '{step}' }}}}\""), tmp_path, execution_id="run-2")
     assert run.status == "failed"
     assert run.error["message"] == f"`child` has no step `{step}` to return"
     assert run.error["hint"] == ("did you mean `start`?" if step == "strat" else "it has `start`, `end`")

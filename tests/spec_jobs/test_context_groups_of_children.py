@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from penstock.server.documents import DocumentInvalid
 from tests.engine import play
 from tests.jobs import run_job
 
@@ -20,7 +23,9 @@ def test_a_playbook_calls_a_job_with_a_group_and_its_args_go_over_it(tmp_path: P
     (tmp_path / "child.yaml").write_text(CHILD, encoding="utf-8")
     call = "- step: start\n  tool: {kind: job, path: child, context_group: GROUP, args: {what: some}}\n"
     assert play(call.replace("GROUP", "prod"), tmp_path).result["globals"] == {"told": "there some"}
-    wrong = play(call.replace("GROUP", "prd"), tmp_path, execution_id="run-2")
+    with pytest.raises(DocumentInvalid, match="no context group `prd`"):
+        play(call.replace("GROUP", "prd"), tmp_path, execution_id="run-2")
+    wrong = play(call.replace("GROUP", "\"{{ 'prd' }}\""), tmp_path, execution_id="run-3")
     assert (wrong.status, "no context group `prd`" in str(wrong.error)) == ("failed", True)
 
 

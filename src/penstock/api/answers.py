@@ -25,6 +25,8 @@ class ProblemOut(Out):
     column: int | None = None
     end_column: int | None = None
     hint: str | None = None
+    calls: str | None = None
+    """How the document came to be called: `main.yaml → load → child.yaml`."""
 
 
 class ErrorBody(Out):

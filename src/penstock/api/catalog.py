@@ -14,12 +14,13 @@ from penstock.api.documents_in import MEDIA, compiled, picture_of, pinned, plan_
 from penstock.api.errors import ApiError
 from penstock.api.projects import check_secrets, file_project
 from penstock.api.routing import answer, content, errors, router
-from penstock.dialects.problems import Severity
+from penstock.dialects.problems import Findings, Severity
 from penstock.dialects.report import as_json
 from penstock.kernel.values import JsonMap
 from penstock.ports.control import Filed, Scope
 from penstock.ports.projects import KIND as PROJECT
 from penstock.ports.wire import iso
+from penstock.server.calls import calls_of, input_problems
 from penstock.server.catalog import Kept, compiling
 
 routes = router("documents", "/api")
@@ -176,12 +177,18 @@ async def validate(request: Request, asked: models.ValidateIn) -> Response:
 
 
 def _problems(backend: Backend, asked: models.ValidateIn) -> JsonMap:
-    found = backend.documents.examined(pinned(backend, asked.document), strict=asked.strict)
-    errors_found = sum(problem.severity is Severity.ERROR for problem in found.problems)
+    document = pinned(backend, asked.document)
+    found = backend.documents.examined(document, strict=asked.strict)
+    problems = Findings([*found.problems, *calls_of(backend.documents, document, found).problems])
+    if found.net is not None:
+        problems.extend(input_problems(found.net, found.file, asked.payload, asked.context))
+    if asked.strict:
+        problems = problems.strict()
+    errors_found = sum(problem.severity is Severity.ERROR for problem in problems)
     return {
         "status": "invalid" if errors_found else "valid",
         "errors": errors_found,
-        "problems": [*as_json(found.problems)],
+        "problems": [*as_json(problems)],
     }
 
 

@@ -89,6 +89,8 @@ class DocumentAsked(In):
 
 class ValidateIn(DocumentAsked):
     strict: bool = Field(False, description="warnings are errors")
+    payload: Payload = Field(default_factory=dict, description="what a run would be given")
+    context: Short | None = Field(None, description="of a job: a group of its context")
 
 
 class PlanIn(DocumentAsked):

@@ -14,6 +14,7 @@ from penstock.kernel.errors import Refused
 from penstock.ports.control import Filed
 from penstock.ports.folders import CATALOG
 from penstock.ports.projects import KIND, MEDIA, Manifest, expanded, packed, unpacked
+from penstock.server.calls import calls_of
 from penstock.server.catalog import documents_in
 from penstock.server.documents import Pinned
 
@@ -39,8 +40,9 @@ def file_project(backend: Backend, path: str, archive: str, by: str) -> tuple[Fi
         document = Pinned(f"{root}/{name}", text, (), ref)
         check_secrets(document, name)
         if kind != "joblet":
-            found = backend.documents.examined(document).problems
-            problems += [replace(one, place=replace(one.place, file=_within(one.place.file, root))) for one in found]
+            found = backend.documents.examined(document)
+            both = [*found.problems, *calls_of(backend.documents, document, found).problems]
+            problems += [replace(one, place=replace(one.place, file=_within(one.place.file, root))) for one in both]
     errors = [one for one in dict.fromkeys(problems) if one.severity is Severity.ERROR]
     if errors:
         first = errors[0]

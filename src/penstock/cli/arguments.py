@@ -109,7 +109,9 @@ def _resume(parser: Parser) -> None:
 
 def _files(parser: Parser) -> None:
     parser.add_argument("files", metavar="FILE", nargs="+", help="a playbook, a job or a joblet")
+    _values(parser)
     parser.add_argument("--strict", action="store_true", help="warnings are errors")
+    store(parser, BESIDE)
     server(parser)
     as_json(parser)
 

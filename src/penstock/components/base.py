@@ -167,6 +167,8 @@ class Component(Generic[P]):
     inputs: ClassVar[tuple[Port, ...]] = ()
     outputs: ClassVar[tuple[Port, ...]] = ()
     startable: ClassVar[bool] = False
+    makes_files: ClassVar[bool] = True
+    """Could its run make a file that another component reads? Says when a file that is missing may still come."""
     role: ClassVar[Role] = ""
     example: ClassVar[str] = ""
     """A whole job in YAML, small and self-contained, that the docs page shows and the tests run."""
@@ -194,6 +196,7 @@ class Component(Generic[P]):
 class Relational(Component[P]):
     """Rows in, one SELECT per output, rows out; no effects. Input ports are table names in the query."""
 
+    makes_files: ClassVar[bool] = False
     keeps_count: ClassVar[bool] = False
     """Every output has exactly as many rows as its first input."""
     refuses: ClassVar[bool] = False
@@ -252,6 +255,7 @@ class Iterator(Component[P]):
     """Opens its body once per element. Every iterator has the parameters `parallel`, `globals` and `body` of `IteratorParams`."""
 
     family: ClassVar[str] = "iterate"
+    makes_files: ClassVar[bool] = False
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("item", reject=True, description="the element as one row, in the body"),
     )

@@ -170,6 +170,7 @@ def describe(component_class: type[Component[Any]]) -> ComponentDescription:
         schema=told.schema,
         ports=Ports(component_class.inputs, component_class.outputs),
         startable=component_class.startable,
+        makes_files=component_class.makes_files,
         is_iterator=issubclass(component_class, Iterator),
         is_relational=issubclass(component_class, (Relational, Sink)),
         example=component_class.example,

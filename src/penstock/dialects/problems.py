@@ -46,6 +46,8 @@ class Problem:
     """YAML that would be right, where the rewrite is mechanical."""
     path: str = ""
     """Where in the document's structure, such as `workflow[2].tool[0].kind`, where that is known."""
+    calls: str = ""
+    """How the document came to be called, where it is not the one that was looked at: `main.yaml → load → child.yaml`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,8 @@ def render_one(problem: Problem, source: str, *, color: bool = False, width: int
     indent = " " * (gutter + 1)
     if problem.path:
         out.append(f"{indent}in `{_safe(problem.path)}`")
+    if problem.calls:
+        out.append(f"{indent}called: {_safe(problem.calls)}")
     if problem.hint:
         first, *rest = problem.hint.splitlines() or [""]
         out.append(f"{indent}{_painted('hint:', _BOLD if color else '')} {_safe(first)}")
@@ -101,6 +103,7 @@ def as_json(problems: Iterable[Problem]) -> list[dict[str, Json]]:
             "hint": problem.hint,
             "rewrite": problem.rewrite,
             "path": problem.path,
+            **({"calls": problem.calls} if problem.calls else {}),
         }
         for problem in problems
     ]

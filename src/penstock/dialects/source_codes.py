@@ -239,4 +239,33 @@ LIMITS = {
     ),
 }
 
-LOADER_CODES = {**FILES, **SYNTAX, **MEANING, **SECRETS, **LIMITS, **PROJECTS}
+CALLS = {
+    "Y0501": CodeDoc(
+        "a document that is called and not there",
+        "`path` is relative to the calling file; a name that is no file must be known to the catalog of the server that runs it.",
+        "Correct the path.",
+    ),
+    "Y0502": CodeDoc(
+        "an input that the called document does not have",
+        "It neither declares nor reads an input of that name, so the call would be refused.",
+        "Correct the name; `inputs: open` in the called document takes any.",
+    ),
+    "Y0503": CodeDoc(
+        "an input that the called document needs",
+        "It reads the input, has no default for it, and the call does not give it.",
+        "Give it in the call, or give it a default in the called document.",
+    ),
+    "Y0504": CodeDoc(
+        "a part that the called document does not have",
+        "The call names a step to return, or a context group.",
+        "Correct the name.",
+    ),
+    "Y0505": CodeDoc(
+        "a secret that is not there",
+        "All secrets of a document, and of those that it calls by paths that are written out, are looked for before a run. "
+        "A run on this machine would be refused. What only a service can say, such as Vault, is not asked before.",
+        "Set the variable, put the file there, or store the secret with `penstock keychain set NAME`.",
+    ),
+}
+
+LOADER_CODES = {**FILES, **SYNTAX, **MEANING, **SECRETS, **LIMITS, **PROJECTS, **CALLS}

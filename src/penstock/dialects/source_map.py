@@ -15,6 +15,8 @@ class SourceMap:
     """(step, label) -> where the task's name stands."""
     arcs: dict[tuple[str, int], Place] = field(default_factory=dict)
     """(step, index of the edge) -> where the arc names its target."""
+    keychain: dict[str, Place] = field(default_factory=dict)
+    """Keychain entry -> where it is declared, or first used."""
     lines: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
     """(step, label) -> parameter -> the 1-based line on which the first line of its text stands."""
 

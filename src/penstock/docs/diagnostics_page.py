@@ -35,6 +35,7 @@ FAMILIES = {
     "Y02": "YAML values",
     "Y03": "Limits",
     "Y04": "Projects and the catalog",
+    "Y05": "Calls of other documents",
 }
 _SAID = {code: name for name, code in NAMES.items()}
 """The NAME that the message of a problem of structure begins with."""

@@ -3,7 +3,7 @@
 from penstock.keychain.errors import KeychainError, KeychainProblem, SecretAltered, UnknownEntry, Unresolved
 from penstock.keychain.providers import SecretProvider
 from penstock.keychain.redaction import MASK, Redaction
-from penstock.keychain.resolution import resolve
+from penstock.keychain.resolution import missing, resolve
 from penstock.keychain.resolved import Keychain
 from penstock.keychain.secret import Secret, reveal
 from penstock.keychain.store import LocalStore, StoredName
@@ -23,6 +23,7 @@ __all__ = [
     "Surroundings",
     "UnknownEntry",
     "Unresolved",
+    "missing",
     "resolve",
     "reveal",
 ]

@@ -6,6 +6,7 @@ Law: a message here may name entries, fields, variables, files and addresses. It
     ├── KeychainError      entries that cannot be resolved, all of them at once
     ├── UnknownEntry       a name that no entry has
     └── SecretAltered      a template changed a secret instead of inserting it
+    NotAsked               only a service could say, and none is to be asked
     Unresolved             raised by a provider or a kind; `resolve` collects these into one KeychainError
 """
 
@@ -22,9 +23,11 @@ class KeychainProblem:
     entry: str
     message: str
     hint: str = ""
+    where: str = ""
+    """File and line of the entry, and how its document came to be called."""
 
     def __str__(self) -> str:
-        return f"keychain entry `{self.entry}`: {self.message}"
+        return f"keychain entry `{self.entry}`{f' ({self.where})' if self.where else ''}: {self.message}"
 
 
 class KeychainError(Refused):
@@ -72,6 +75,10 @@ class Unresolved(Exception):
         first, *rest = several
         first.also = rest
         return first
+
+
+class NotAsked(Exception):
+    """Only a service outside of this machine knows, and it is not to be asked."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import Json, JsonMap
 from penstock.keychain import connections
-from penstock.keychain.errors import Unresolved, did_you_mean
+from penstock.keychain.errors import NotAsked, Unresolved, did_you_mean
 from penstock.keychain.exchange import check_address
 from penstock.keychain.lookup import Lookup
 from penstock.keychain.oauth2 import CLIENT_AUTH, Client
@@ -136,6 +136,8 @@ async def _oauth2(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
         client_auth=client_auth,
     )
     where = lookup.where
+    if not where.asks:
+        raise NotAsked
     grant = await client.grant(where)
     return Entry(grant.content, renew_at=grant.renew_at, renew=lambda: client.renewed(where))
 

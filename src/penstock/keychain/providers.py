@@ -12,7 +12,7 @@ from typing import Protocol, cast
 
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import Json, JsonMap
-from penstock.keychain.errors import Unresolved, did_you_mean
+from penstock.keychain.errors import NotAsked, Unresolved, did_you_mean
 from penstock.keychain.store import PASSPHRASE, LocalStore
 from penstock.keychain.surroundings import Surroundings, variable_name
 
@@ -107,6 +107,8 @@ async def look_up(key: str, name: str | None, options: JsonMap, where: Surroundi
     sought = []
     for each in (name,) if name is not None else _UNLESS_TOLD:
         source = provider(each)
+        if not where.asks and each not in _BUILT_IN:
+            raise NotAsked
         value = await _get(source, each, key, options, where)
         if value is not None:
             return value

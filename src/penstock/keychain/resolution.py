@@ -8,7 +8,7 @@ from pathlib import Path
 
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import JsonMap
-from penstock.keychain.errors import KeychainError, KeychainProblem, Unresolved, did_you_mean
+from penstock.keychain.errors import KeychainError, KeychainProblem, NotAsked, Unresolved, did_you_mean
 from penstock.keychain.kinds import KINDS, Kind
 from penstock.keychain.lookup import Lookup
 from penstock.keychain.redaction import Redaction
@@ -32,14 +32,8 @@ async def resolve(
     """The keychain of a run. Raises KeychainError. A sub-playbook is given its parent's `redaction` to share."""
     shared = redaction if redaction is not None else Redaction()
     where = Surroundings(folder, home, environ, clock, shared, allowed)
-    lookups = [Lookup(_name_of(entry, number), where) for number, entry in enumerate(entries)]
-    problems = _double_names([lookup.name for lookup in lookups])
-    found: dict[str, Entry] = {}
-    for lookup, result in zip(lookups, await asyncio.gather(*map(_resolved, entries, lookups)), strict=True):
-        if isinstance(result, Entry):
-            found[lookup.name] = result
-        else:
-            problems += [KeychainProblem(lookup.name, each.message, each.hint) for each in (result, *result.also)]
+    lookups = _lookups(entries, where)
+    found, problems = await _looked_up(entries, lookups)
     if problems:
         raise KeychainError(problems)
     warnings = [warning for lookup in lookups for warning in lookup.warnings]
@@ -48,6 +42,31 @@ async def resolve(
             f"others on this machine can read the key of the local keychain: `chmod 600 {home / 'keychain.key'}`"
         )
     return Keychain(found, clock=clock, redaction=where.redaction, warnings=warnings)
+
+
+async def missing(
+    entries: Sequence[JsonMap], *, folder: Path, home: Path, environ: Mapping[str, str], clock: Clock
+) -> list[KeychainProblem]:
+    """What a run would be refused for, as far as this machine knows: no service is asked, and nothing is kept."""
+    where = Surroundings(folder, home, environ, clock, Redaction(), asks=False)
+    return (await _looked_up(entries, _lookups(entries, where)))[1]
+
+
+def _lookups(entries: Sequence[JsonMap], where: Surroundings) -> list[Lookup]:
+    return [Lookup(_name_of(entry, number), where) for number, entry in enumerate(entries)]
+
+
+async def _looked_up(
+    entries: Sequence[JsonMap], lookups: list[Lookup]
+) -> tuple[dict[str, Entry], list[KeychainProblem]]:
+    problems = _double_names([lookup.name for lookup in lookups])
+    found: dict[str, Entry] = {}
+    for lookup, result in zip(lookups, await asyncio.gather(*map(_resolved, entries, lookups)), strict=True):
+        if isinstance(result, Entry):
+            found[lookup.name] = result
+        elif result is not None:
+            problems += [KeychainProblem(lookup.name, each.message, each.hint) for each in (result, *result.also)]
+    return found, problems
 
 
 def _name_of(entry: JsonMap, number: int) -> str:
@@ -62,12 +81,15 @@ def _double_names(names: list[str]) -> list[KeychainProblem]:
     ]
 
 
-async def _resolved(entry: JsonMap, lookup: Lookup) -> Entry | Unresolved:
+async def _resolved(entry: JsonMap, lookup: Lookup) -> Entry | Unresolved | None:
+    """None: only a service could say."""
     given: JsonMap = {name: value for name, value in entry.items() if value is not None}
     try:
         kind = _kind_of(given)
         kind.check(given)
         return await kind.resolve(kind, given, lookup)
+    except NotAsked:
+        return None
     except Unresolved as error:
         return error
     except PenstockError as error:

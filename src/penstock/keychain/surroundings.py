@@ -27,6 +27,8 @@ class Surroundings:
     """Whoever gets hold of a secret that is not itself an entry, such as a token to ask with, adds it here."""
     allowed: Addresses = OPEN
     """Where an issuer that a document names may be."""
+    asks: bool = True
+    """Are services outside of this machine asked? Otherwise what only they can say is not known (`NotAsked`)."""
 
     def variable(self, name: str) -> str | None:
         """A variable that is set and not blank, without line ends behind it. Raises Unresolved when it is not text."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from penstock.kernel.values import Json, JsonMap
-from penstock.keychain.errors import Unresolved
+from penstock.keychain.errors import NotAsked, Unresolved
 from penstock.keychain.exchange import Answer, ask, check_address, shown
 from penstock.keychain.surroundings import Surroundings
 from penstock.tools.addresses import OPEN
@@ -26,6 +26,8 @@ class Vault:
             raise Unresolved(f"Vault cannot be asked: {' and '.join(f'`{name}`' for name in missing)} not set")
         where.redaction.add(token)
         check_address("address", address)
+        if not where.asks:
+            raise NotAsked
         headers = {"X-Vault-Token": token, "X-Vault-Request": "true"}
         namespace = self._setting("namespace", "VAULT_NAMESPACE", options, where)
         if namespace is not None:

@@ -60,6 +60,8 @@ class ComponentDescription:
     """JSON Schema of the parameters as one object."""
     ports: Ports = field(default_factory=Ports)
     startable: bool = False
+    makes_files: bool = True
+    """Its run could make a file that another component reads."""
     is_iterator: bool = False
     is_relational: bool = False
     """It can be one stage of a fused query."""
@@ -84,7 +86,7 @@ class Mistake:
     hint: str = ""
     offset: int | None = None
     length: int = 1
-    kind: Literal["column", "type", "syntax", "value", "file"] = "value"
+    kind: Literal["column", "type", "syntax", "value"] = "value"
 
 
 @dataclass(frozen=True, slots=True)

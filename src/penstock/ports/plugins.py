@@ -32,6 +32,8 @@ class ToolDescription:
     """JSON Schema of the parameters as one object; `$defs` inside it are allowed."""
     defaults: JsonMap = field(default_factory=dict)
     """Kind defaults of `spec`: the outermost layer of the overlay."""
+    makes_files: bool = True
+    """A call could make a file that a later task reads."""
 
 
 C = TypeVar("C")

@@ -64,6 +64,7 @@ def problems_of(found: Any) -> list[Any]:
             str(one.get("hint") or ""),
             str(one.get("rewrite") or ""),
             str(one.get("path") or ""),
+            str(one.get("calls") or ""),
         )
         for one in found
     ]

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from penstock.kernel.errors import PenstockError, Refused
 
 if TYPE_CHECKING:
+    from penstock.dialects.job import CompiledJob
+    from penstock.dialects.playbook import Compiled
     from penstock.dialects.problems import Problem
     from penstock.kernel.net import Net
     from penstock.library import Library
 
-CALLS = {"playbook", "job", "run_job"}
 MOST = 200
 """Documents that come along."""
 
@@ -35,7 +36,7 @@ class Sent:
         if not path.exists() and (not path.suffix or (len(path.parts) > 1 and not path.parent.exists())):
             self.body: dict[str, Any] = {"path": given}
             return
-        self.compiled = library.compiled(path)
+        self.compiled = library.compiled(path, looks=False)
         if not self.compiled.text:  # It cannot be read, or there is nothing in it: nobody else can do better.
             from penstock.server.documents import DocumentInvalid
 
@@ -44,8 +45,7 @@ class Sent:
         self.file, self.text = str(path.resolve()), self.compiled.text
         self.taken_in = {**_as_called(self.compiled, path, Path(self.file).parent), **_sources(self.compiled)}
         sources = dict(self.taken_in)
-        if self.net is not None:
-            _gather(library, self.net, Path(self.file).parent, sources)
+        _gather(library, self.compiled, Path(self.file).parent, sources)
         self.body = {"file": self.file, "text": self.text, "sources": sources}
 
     @property
@@ -66,31 +66,24 @@ def _as_called(compiled: Any, given: Path, folder: Path) -> dict[str, str]:
     return {normpath(folder / relpath(file, given.parent)): text for file, text in called.items()}
 
 
-def _gather(library: Library, net: Net, folder: Path, sources: dict[str, str]) -> None:
+def _gather(library: Library, compiled: Compiled | CompiledJob, folder: Path, sources: dict[str, str]) -> None:
     """What a document calls by a path that is written out, and what that calls in turn. What is not here is in the catalog,
     or on the server's own disk, or missing: the server will say."""
-    for path in _called(net):
-        for name in (path, f"{path}.yaml", f"{path}.yml"):
-            file = Path(normpath((folder / name).expanduser()))
+    for call in compiled.calls:
+        for name in (call.path, f"{call.path}.yaml", f"{call.path}.yml"):
+            file = Path(normpath(((call.folder or folder) / name).expanduser()))
             if str(file) in sources or not file.is_file():
                 continue
             if len(sources) >= MOST:
                 raise Refused(f"the document calls more than {MOST} others", "keep them in the catalog instead")
             try:
-                found = library.compiled(file)
+                found = library.compiled(file, looks=False)
             except PenstockError:
                 break
             sources[str(file)] = found.text
             sources.update({**_as_called(found, file, file.parent), **_sources(found)})
-            if found.net is not None:
-                _gather(library, found.net, file.parent, sources)
+            _gather(library, found, file.parent, sources)
             break
-
-
-def _called(net: Net) -> list[str]:
-    tasks = [task for node in net.nodes.values() for task in node.tasks if task.kind in CALLS]
-    paths = [task.params.get("path") for task in tasks]
-    return [path for path in paths if isinstance(path, str) and "{{" not in path]
 
 
 def as_seen_here(error: Refused, sent: Sent) -> Refused:

@@ -108,14 +108,8 @@ class CatalogDocuments(Documents):
             self._compiled.pop(next(iter(self._compiled)), None)
         return found
 
-    async def prepared(self, document: Pinned) -> tuple[Net, Compiled | CompiledJob]:
-        found = self._compiled.get(document)
-        return found if found is not None else await compiling(lambda: self.compile(document))
-
-    async def sought(
-        self, path: str, folder: Path, sent: Mapping[str, str] | None = None, project: ResultRef | None = None
-    ) -> Pinned:
-        return await compiling(lambda: self.find(path, folder, sent, project))
+    async def aside(self, work: Callable[[], T]) -> T:
+        return await compiling(work)
 
     def examined(self, document: Pinned, *, strict: bool = False) -> Compiled | CompiledJob:
         """With all its problems, whatever they are."""

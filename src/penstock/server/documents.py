@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 
 C = TypeVar("C")
+T = TypeVar("T")
 
 
 class DocumentInvalid(Refused):
@@ -234,15 +235,20 @@ class Documents:
             found = self._compiled[document] = (compiled.net, compiled)
         return found
 
+    async def aside(self, work: Callable[[], T]) -> T:
+        """Work that reads and checks documents. A server, whose event loop others wait for, does it elsewhere."""
+        return work()
+
     async def prepared(self, document: Pinned) -> tuple[Net, Compiled | CompiledJob]:
-        """As `compile`. A server, whose event loop others wait for, does it elsewhere."""
-        return self.compile(document)
+        """As `compile`."""
+        found = self._compiled.get(document)
+        return found if found is not None else await self.aside(lambda: self.compile(document))
 
     async def sought(
         self, path: str, folder: Path, sent: Mapping[str, str] | None = None, project: ResultRef | None = None
     ) -> Pinned:
-        """As `find`, in the same way."""
-        return self.find(path, folder, sent, project)
+        """As `find`."""
+        return await self.aside(lambda: self.find(path, folder, sent, project))
 
     def _again(self, document: Pinned) -> Compiled | CompiledJob:
         files = self._files_of(document)
@@ -250,9 +256,7 @@ class Documents:
             document = document.with_secrets()[0]
         if kind_of(document.text) == "playbook":
             tools = self._with_plugins(self._catalog, document, files)
-            if files is None:
-                return compile_text(document.text, document.file, tools, strict=self._strict)
-            return compile_text(document.text, document.file, tools, strict=self._strict, folder=Path(files.folder))
+            return compile_text(document.text, document.file, tools, strict=self._strict)
         from penstock.dialects.job.compile import compile_text as compile_job
 
         texts = dict(document.sources) if self._reads_files else _by_whole_name(document.sources)
@@ -325,32 +329,45 @@ class Documents:
         around = Surroundings(str(document.folder), str(Path(found.inner).parent), root, None, None)
         return ProjectFiles(found.root, root, CatalogFolder.made(around, self._nowhere))
 
-    def open(self, path: Path, context: Mapping[str, Any] | None = None, group: str | None = None) -> Pinned:
+    def open(
+        self,
+        path: Path,
+        context: Mapping[str, Any] | None = None,
+        group: str | None = None,
+    ) -> Pinned:
         """A file as a person names it: problems carry the path as it was given, the pinned document the whole one."""
-        compiled: Compiled | CompiledJob
-        sources: dict[str, str] = {}
-        if kind_of_file(path) == "playbook":
-            compiled = compile_file(path, at_folder(self._catalog, path.parent), strict=self._strict)
-            if kind_of(compiled.text) != "playbook":  # A pipe can be read only once, and by now it has been.
-                from penstock.dialects.job.compile import compile_text as compile_job
-
-                text, file = compiled.text, str(path)
-                compiled = self._job(path, lambda more: compile_job(text, file, **more), context, group)
-                sources = compiled.sources
-        else:
-            from penstock.dialects.job.compile import compile_file as compile_job_file
-
-            compiled = self._job(path, lambda more: compile_job_file(path, **more), context, group)
-            sources = compiled.sources
+        compiled = self.read(path, context, group)
         if compiled.net is None:
             raise DocumentInvalid(compiled.file, compiled.problems, compiled.text)
         if getattr(compiled, "is_joblet", False):
             raise Refused(
                 f"`{path}` is a joblet, and runs only inside a job", hint='call it from a job as `type: "@name"`'
             )
-        document = Pinned(str(path.resolve()), compiled.text, tuple(sources.items()))
+        document = pinned_to(path, compiled)
         self._compiled[document] = (compiled.net, compiled)
         return document
+
+    def read(
+        self,
+        path: Path,
+        context: Mapping[str, Any] | None = None,
+        group: str | None = None,
+        *,
+        looks: bool = True,
+    ) -> Compiled | CompiledJob:
+        """A file, compiled, with its problems, whatever they are. `looks`: it would run on this machine, so that the files it
+        names are looked for."""
+        if kind_of_file(path) == "playbook":
+            found = compile_file(path, at_folder(self._catalog, path.parent), strict=self._strict, looks=looks)
+            if kind_of(found.text) == "playbook":
+                return found
+            from penstock.dialects.job.compile import compile_text as compile_job
+
+            # It came through a pipe, which can be read only once, and by now it has been.
+            return self._job(path, lambda more: compile_job(found.text, found.file, **more), context, group)
+        from penstock.dialects.job.compile import compile_file as compile_job_file
+
+        return self._job(path, lambda more: compile_job_file(path, looks=looks, **more), context, group)
 
     def _job(
         self,
@@ -429,6 +446,12 @@ class Documents:
         if self._components is None:
             raise Refused("jobs cannot be compiled here: no components are known")
         return self._components
+
+
+def pinned_to(path: Path, compiled: Compiled | CompiledJob) -> Pinned:
+    """A file of this machine, with the text that was read."""
+    sources: Mapping[str, str] = getattr(compiled, "sources", {})
+    return Pinned(str(path.resolve()), compiled.text, tuple(sources.items()))
 
 
 def _by_whole_name(sources: Iterable[tuple[str, str]]) -> dict[str, str]:

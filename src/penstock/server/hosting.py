@@ -17,6 +17,7 @@ from penstock.ports.dispatch import Note
 from penstock.ports.log import Header, NotOwner, Request, partition_of
 from penstock.ports.partitions import Partitions
 from penstock.ports.results import decode, encode
+from penstock.server.calls import check_calls
 from penstock.server.documents import Pinned
 from penstock.server.fleet import FleetForce
 from penstock.server.hosted_runs import HostedRun, NotFree
@@ -210,6 +211,7 @@ class Hosting:
         net, compiled = await world.documents.prepared(asked.document)
         context_group(net, asked.context)
         require_known(net, asked.payload)
+        await check_calls(world.documents, asked.document, net, compiled, net.workload)
         kept = ports_to_keep(asked.keep, net, compiled)
         trace_id = asked.trace_id or self._new_id()
         document = asked.document.registered(asked.payload, asked.context, trace_id, kept)

@@ -17,7 +17,10 @@ from enum import Enum
 from typing import Any
 
 from penstock.dialects.problems import closest
+from penstock.expr.check import inspect
+from penstock.expr.lexer import is_template
 from penstock.kernel.errors import Refused
+from penstock.kernel.kept import STATE
 from penstock.kernel.net import Net
 
 EVENT = "event"
@@ -45,6 +48,21 @@ def require_known(net: Net, given: Mapping[str, Any]) -> None:
             _require_known_keys(name, net.workload.get(name), value, reads)
         elif not reads.all_of(_namespace(net)) and not reads.word(name):
             _refuse(net, name, list(declared))
+
+
+def needed(net: Net) -> list[str]:
+    """Inputs that the document reads by name in parameters, entries and collections, and has no default for."""
+    if net.open_inputs:
+        return []
+    space = _namespace(net)
+    declared = {*net.workload, EVENT, STATE}
+    places = [(task.params, node.fan and node.fan.collection) for node in net.nodes.values() for task in node.tasks]
+    found: dict[str, None] = {}
+    for text in _texts([*places, *net.keychain]):
+        for use in inspect(text).uses if is_template(text) else ():
+            if use.path[0] == space and len(use.path) > 1 and not use.guarded and use.path[1] not in declared:
+                found[str(use.path[1])] = None
+    return list(found)
 
 
 def _require_known_keys(path: str, default: Any, given: Any, reads: _Reads) -> None:

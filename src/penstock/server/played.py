@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from penstock.kernel.errors import Refused
 from penstock.kernel.net import Net, On
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import Json, JsonMap, merge_deeply
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,11 @@ def asked_for(net: Net, outputs: tuple[str, ...]) -> frozenset[tuple[str, str]]:
         component, _, port = name.rpartition(".")
         found.add((component, port) if component in net.nodes else (name, "main"))
     return frozenset(found)
+
+
+def workload_of(net: Net, payload: Mapping[str, Any], context: str | None) -> JsonMap:
+    """What a run begins with: the payload over the context group over the defaults."""
+    return merge_deeply(merge_deeply(net.workload, context_group(net, context)), payload)
 
 
 def context_group(net: Net, name: str | None) -> JsonMap:

@@ -14,7 +14,7 @@ from penstock.kernel.facts import IterationEnded
 from penstock.kernel.fanout import SHARDS
 from penstock.kernel.net import Net
 from penstock.kernel.state import ExecutionState, PipelineState, RunState
-from penstock.kernel.values import Json, JsonMap, merge_deeply
+from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Keys, Workforce
@@ -22,11 +22,12 @@ from penstock.ports.log import EventLog, Header
 from penstock.ports.results import decode, loader, materialised
 from penstock.ports.undoing import unless_done_async
 from penstock.server.abandon import NobodyAsked, cancel, cancel_job
+from penstock.server.calls import Look, check_calls, unlocked
 from penstock.server.documents import Documents, Pinned, inputs_of, kept_of
 from penstock.server.driver import Driver
 from penstock.server.executions import ExecutionHost
 from penstock.server.fanout_results import gather_folded
-from penstock.server.played import context_group, ports_to_keep
+from penstock.server.played import ports_to_keep, workload_of
 from penstock.server.stream import Observer, Stream
 
 POLL_S = 0.2
@@ -102,6 +103,8 @@ class World:
     sweep: Callable[[str], None] = lambda execution_id: None
     """`sweep(execution_id)`: the run has ended, and what its workers have left behind can go."""
     observers: list[Observer] = field(default_factory=list)
+    look: Look | None = None
+    """What is missing of keychain entries on this machine; None where secrets are on others."""
 
 
 class RunUnderWay:
@@ -138,8 +141,10 @@ class RunUnderWay:
         world = self.world
         net, compiled = await world.documents.prepared(document)
         kept = ports_to_keep(keep, net, compiled)
-        workload = merge_deeply(merge_deeply(net.workload, context_group(net, context)), payload)
-        keys = await world.unlock(net, workload, document)  # A missing secret stops a run before there is one.
+        workload = workload_of(net, payload, context)
+        # What is missing stops a run before there is one, in the documents that it calls, too.
+        called = await check_calls(world.documents, document, net, compiled, workload)
+        keys = await unlocked(called, world.look, lambda: world.unlock(net, workload, document))
         header = Header(
             self.execution_id,
             net.kind,
@@ -199,8 +204,7 @@ class RunUnderWay:
                 "the run was registered and never started, and its inputs are not known", hint="start it anew"
             )
         net, _ = await self.world.documents.prepared(document)
-        group = context_group(net, inputs.get("context"))
-        workload = merge_deeply(merge_deeply(net.workload, group), inputs.get("payload") or {})
+        workload = workload_of(net, inputs.get("payload") or {}, inputs.get("context"))
         keys = await self.world.unlock(net, workload, document)
         host = self._host(stream, document, keys)
         self._root = await host.begin_root(document, workload, inputs.get("trace_id"), outputs=kept_of(inputs))

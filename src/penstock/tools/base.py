@@ -144,6 +144,8 @@ class Tool(Generic[P]):
     pure: ClassVar[bool] = False
     """True only for inline tools that compute and nothing else: they look at their parameters alone, and may be called again."""
     needs_secrets: ClassVar[bool] = True
+    makes_files: ClassVar[bool] = True
+    """Could a call make a file that a later task reads? Says when a file that is missing may still come."""
     example: ClassVar[str] = ""
     """A task in YAML that the docs page shows and the tests run or validate."""
     defaults: ClassVar[JsonMap] = {}

@@ -20,6 +20,7 @@ from msgspec import UNSET, Meta
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef, is_ref
+from penstock.ports.meanings import READS_FILE, only_when
 from penstock.tools import file_changes
 from penstock.tools.base import Call, Tool, ToolFailure
 from penstock.tools.file_formats import (
@@ -40,7 +41,11 @@ DEFAULT_MAX_BYTES = 100 * 1024 * 1024
 class FilesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     action: Annotated[Action, Meta(description="What to do.")]
     path: Annotated[
-        str, Meta(description="The file or folder, relative to the document's folder; a `file://` URL is read too.")
+        str,
+        Meta(
+            description="The file or folder, relative to the document's folder; a `file://` URL is read too.",
+            extra_json_schema=only_when(READS_FILE, action=["read", "copy", "move", "checksum", "stat"]),
+        ),
     ]
     to: Annotated[
         str | None,

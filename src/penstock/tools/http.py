@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, Meta
 
 from penstock.kernel.values import Json, JsonMap
+from penstock.ports.meanings import KEYCHAIN_ENTRY, WEB
 from penstock.tools.base import Call, Success, Tool, ToolFailure
 from penstock.tools.http_request import (
     Fields,
@@ -43,7 +44,7 @@ MAX_RETRY_AFTER = 300.0
 
 
 class HttpParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    url: Annotated[str, Meta(description="Where to: an `http` or `https` URL.")]
+    url: Annotated[str, Meta(description="Where to: an `http` or `https` URL.", extra_json_schema=WEB)]
     method: Annotated[str, Meta(description="`GET`, `POST`, `PUT`, `PATCH`, `DELETE`, `HEAD`, `OPTIONS` …")] = "GET"
     params: Annotated[
         Fields, Meta(description="Query parameters. A list repeats the name; null leaves the parameter out.")
@@ -58,7 +59,8 @@ class HttpParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         Meta(
             description="The name of a keychain entry, or a mapping: `{type: basic, username, password}`, "
             "`{type: bearer, token}`, `{type: api_key, header or query, value}`; `credential: name` takes what is "
-            "missing from the keychain."
+            "missing from the keychain.",
+            extra_json_schema=KEYCHAIN_ENTRY,
         ),
     ] = None
     follow_redirects: Annotated[
@@ -216,6 +218,7 @@ class HttpTool(Tool[HttpParams]):
     """
 
     kind: ClassVar[str] = "http"
+    makes_files: ClassVar[bool] = False
     Params = HttpParams
     defaults: ClassVar[JsonMap] = {"timeout": {"connect": 10, "read": 60, "write": 60}}
     example: ClassVar[str] = """\

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta
 
+from penstock.ports.meanings import READS_FILE
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.paths import local_path, open_regular
 
@@ -41,7 +42,9 @@ class Upload(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One file of a multipart form."""
 
     name: Annotated[str, Meta(description="Name of the form field.")]
-    path: Annotated[str, Meta(description="The file to send, relative to the document's folder.")]
+    path: Annotated[
+        str, Meta(description="The file to send, relative to the document's folder.", extra_json_schema=READS_FILE)
+    ]
     filename: Annotated[str | None, Meta(description="The name the server is told; that of the file if left out.")] = (
         None
     )

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta
 
 from penstock.kernel.values import JsonMap
+from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE, WEB
 from penstock.tools.base import Call, Success, Tool, ToolFailure
 from penstock.tools.http import HttpParams, HttpTool, TimeLimits, within
 from penstock.tools.http_request import Identity, Scalar
@@ -34,12 +35,15 @@ class NotifyParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ] = None
     auth: Annotated[
         str | dict[str, Any] | None,
-        Meta(description="A keychain entry: user name and password of the mail server, or as in `http` for a webhook."),
+        Meta(
+            description="A keychain entry: user name and password of the mail server, or as in `http` for a webhook.",
+            extra_json_schema=KEYCHAIN_ENTRY,
+        ),
     ] = None
     verify: Annotated[
         bool | str, Meta(description="Check the server's certificate; a path names the file of certificates to trust.")
     ] = True
-    url: Annotated[str | None, Meta(description="Webhook: where to.")] = None
+    url: Annotated[str | None, Meta(description="Webhook: where to.", extra_json_schema=WEB)] = None
     json: Annotated[Any, Meta(description="Webhook: the body, in place of `{text: …}`.")] = UNSET
     headers: Annotated[dict[str, Scalar], Meta(description="Webhook: more headers.")] = {}
     host: Annotated[str | None, Meta(description="Mail: the server.")] = None
@@ -58,7 +62,10 @@ class NotifyParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     bcc: Annotated[str | list[str], Meta(description="Mail: who gets a copy that the others do not see.")] = []
     subject: Annotated[str, Meta(description="Mail: the subject.")] = ""
     html: Annotated[str | None, Meta(description="Mail: the words as HTML, beside or in place of `text`.")] = None
-    attachments: Annotated[list[str], Meta(description="Mail: paths of files to send along, up to 50 MiB in all.")] = []
+    attachments: Annotated[
+        list[str],
+        Meta(description="Mail: paths of files to send along, up to 50 MiB in all.", extra_json_schema=READS_FILE),
+    ] = []
     timeout: Annotated[
         Seconds | None, Meta(description="Mail: how long the server may stay silent, in seconds (60).")
     ] = None
@@ -79,6 +86,7 @@ class NotifyTool(Tool[NotifyParams]):
     """
 
     kind: ClassVar[str] = "notify"
+    makes_files: ClassVar[bool] = False
     Params = NotifyParams
     defaults: ClassVar[JsonMap] = {"timeout": {"connect": 10, "read": 60, "write": 60}}
     example: ClassVar[str] = """\

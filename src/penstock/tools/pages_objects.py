@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.kernel.values import Json, JsonMap
+from penstock.ports.meanings import OBJECT_STORES
 from penstock.ports.ranges import Page
 from penstock.tools.addresses import Addresses
 from penstock.tools.base import Call, ToolFailure
@@ -23,7 +24,6 @@ from penstock.tools.pages import Reader
 
 AT_ONCE = 1_000
 """So many keys are listed with one question to the store."""
-SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl", "file", "memory")
 MOST_HELD = 100_000
 CLIENT = {"connect_timeout": "10s", "timeout": "60s"}
 RETRY = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
@@ -162,7 +162,7 @@ def _opened(params: ObjectPagesParams, call: Call) -> Any:
     from obstore.store import from_url
 
     scheme = urlsplit(params.url).scheme
-    if scheme not in SCHEMES:
+    if scheme not in OBJECT_STORES:
         raise ToolFailure("parameters", f"`{params.url}` is not the URL of an object store; hint: `s3://BUCKET/PREFIX`")
     options = {**_credential(params, call), **params.options}
     _refuse_endpoints(options, call)

@@ -19,7 +19,7 @@ from penstock.ports.ranges import Page
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.pages import Reader
 from penstock.tools.sql.binding import Bound
-from penstock.tools.sql.connection import Auth, Database, Host, Password, Port, SslMode, Url, User
+from penstock.tools.sql.connection import Auth, Database, Host, Password, Port, SslMode, User
 from penstock.tools.sql.lexer import Dialect
 from penstock.tools.sql.names import quote
 from penstock.tools.sql.plan import Bindings, Planner
@@ -46,7 +46,7 @@ class SqlPagesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ] = None
     args: Annotated[Bindings, Meta(description="The same as `params`.")] = None
     auth: Auth = None
-    url: Url = None
+    url: Annotated[str | None, Meta(description="Connection URL, instead of `auth` or the single fields.")] = None
     host: Host = None
     port: Port = None
     user: User = None

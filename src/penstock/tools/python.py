@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.ports.blobs import ResultRef, is_ref
+from penstock.ports.meanings import PYTHON, READS_SCRIPT
 from penstock.tools.base import Call, Tool, ToolFailure
 from penstock.tools.module_path import prefer
 from penstock.tools.output import Lines
@@ -29,8 +30,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class PythonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    code: Annotated[str | None, Meta(description="The code itself. One of `code` and `script` is needed.")] = None
-    script: Annotated[str | None, Meta(description="A file with the code, relative to the document's folder.")] = None
+    code: Annotated[
+        str | None, Meta(description="The code itself. One of `code` and `script` is needed.", extra_json_schema=PYTHON)
+    ] = None
+    script: Annotated[
+        str | None,
+        Meta(description="A file with the code, relative to the document's folder.", extra_json_schema=READS_SCRIPT),
+    ] = None
     args: Annotated[
         dict[str, Any] | None,
         Meta(description="Variables of the code, and arguments of `main` where it asks for them."),

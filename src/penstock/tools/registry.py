@@ -8,6 +8,7 @@ only for a kind that is none of these.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -159,7 +160,8 @@ def _checked(tool_class: Any, whose: str) -> None:
 
 def describe(tool_class: type[Tool[Any]]) -> ToolDescription:
     """What a document is checked against, the reference page shows and an editor offers."""
-    return described(tool_class.kind, tool_class.Params, tool_class.__doc__, dict(tool_class.defaults))
+    told = described(tool_class.kind, tool_class.Params, tool_class.__doc__, dict(tool_class.defaults))
+    return replace(told, makes_files=tool_class.makes_files)
 
 
 def described(kind: str, params: type[msgspec.Struct], doc: str | None, defaults: JsonMap) -> ToolDescription:

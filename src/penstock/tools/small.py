@@ -18,6 +18,7 @@ class NoopTool(Tool[NoopParams]):
     """Do nothing, successfully. The result is `value`: handy where a policy or a route needs a task to hang on."""
 
     kind: ClassVar[str] = "noop"
+    makes_files: ClassVar[bool] = False
     Params: ClassVar[type[msgspec.Struct]] = NoopParams
     inline: ClassVar[bool] = True
     pure: ClassVar[bool] = True
@@ -39,6 +40,7 @@ class SleepTool(Tool[SleepParams]):
     """Wait. The result is `{slept}`, in seconds."""
 
     kind: ClassVar[str] = "sleep"
+    makes_files: ClassVar[bool] = False
     Params: ClassVar[type[msgspec.Struct]] = SleepParams
     needs_secrets: ClassVar[bool] = False
     example: ClassVar[str] = """\
@@ -64,6 +66,7 @@ class LogTool(Tool[LogParams]):
     """Write a line into the run's log. The result is the message."""
 
     kind: ClassVar[str] = "log"
+    makes_files: ClassVar[bool] = False
     Params: ClassVar[type[msgspec.Struct]] = LogParams
     inline: ClassVar[bool] = True
     example: ClassVar[str] = """\

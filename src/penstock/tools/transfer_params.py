@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, READS_FILE, WEB
 from penstock.tools.http_request import Fields, Scalar
-from penstock.tools.sql.connection import Auth, Database, Host, Password, Port, SslMode, Url, User
+from penstock.tools.sql.connection import Auth, Database, Host, MysqlUrl, Password, Port, PostgresUrl, SslMode, User
 from penstock.tools.sql.plan import Bindings
 
 Table = Annotated[str | None, Meta(description="The table to read, spelled as the database keeps it; or give `query`.")]
@@ -18,7 +19,9 @@ DatabaseFile = Annotated[
     str | None,
     Meta(description="The database file, relative to the document's folder; `:memory:` is the execution's own."),
 ]
-Path = Annotated[str, Meta(description="The file, relative to the document's folder.")]
+_FILE = "The file, relative to the document's folder."
+Path = Annotated[str, Meta(description=_FILE, extra_json_schema=LOCAL_PATH)]
+SourcePath = Annotated[str, Meta(description=_FILE, extra_json_schema=READS_FILE)]
 Character = Annotated[str, Meta(min_length=1, max_length=1)]
 Delimiter = Annotated[Character, Meta(description="The character between values.")]
 Encoding = Annotated[str, Meta(description="How the text is written in bytes.")]
@@ -47,7 +50,6 @@ FileMode = Annotated[
 
 class ServerSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     auth: Auth = None
-    url: Url = None
     host: Host = None
     port: Port = None
     user: User = None
@@ -62,9 +64,13 @@ class ServerSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class PostgresSource(ServerSource, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="postgres"):
     """Rows of a PostgreSQL table or query, read through a server-side cursor."""
 
+    url: PostgresUrl = None
+
 
 class MysqlSource(ServerSource, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="mysql"):
     """Rows of a MySQL table or query."""
+
+    url: MysqlUrl = None
 
 
 class DatabaseFileSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -86,7 +92,7 @@ class DuckdbSource(DatabaseFileSource, kw_only=True, forbid_unknown_fields=True,
 class CsvSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="csv"):
     """Lines of a CSV file. Values are text; the target's columns give them their types."""
 
-    path: Path
+    path: SourcePath
     delimiter: Delimiter = ","
     header: Annotated[bool, Meta(description="The first line names the columns; otherwise they are `column_1` …")] = (
         True
@@ -98,20 +104,20 @@ class CsvSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_fi
 class JsonSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="json"):
     """Objects of a list in a JSON file."""
 
-    path: Path
+    path: SourcePath
     rows: RowsAt = None
 
 
 class JsonlSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="jsonl"):
     """One JSON object a line."""
 
-    path: Path
+    path: SourcePath
 
 
 class ParquetSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="parquet"):
     """Rows of a Parquet file."""
 
-    path: Path
+    path: SourcePath
 
 
 class RowsSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="rows"):
@@ -123,12 +129,14 @@ class RowsSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_f
 class HttpSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="http"):
     """The body of an HTTP response, kept in the result store while it is read."""
 
-    url: Annotated[str, Meta(description="Where to: an `http` or `https` URL.")]
+    url: Annotated[str, Meta(description="Where to: an `http` or `https` URL.", extra_json_schema=WEB)]
     method: Annotated[str, Meta(description="`GET`, `POST` …")] = "GET"
     params: Annotated[Fields, Meta(description="Query parameters.")] = {}
     headers: Annotated[dict[str, Scalar], Meta(description="Request headers.")] = {}
     json: Annotated[Any, Meta(description="A body sent as JSON.")] = msgspec.UNSET
-    auth: Annotated[str | dict[str, Any] | None, Meta(description="As for the `http` tool.")] = None
+    auth: Annotated[
+        str | dict[str, Any] | None, Meta(description="As for the `http` tool.", extra_json_schema=KEYCHAIN_ENTRY)
+    ] = None
     format: Annotated[Literal["json", "jsonl", "csv"], Meta(description="What the body is.")] = "json"
     rows: RowsAt = None
     delimiter: Delimiter = ","
@@ -160,7 +168,6 @@ class TableTarget(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 class ServerTarget(TableTarget, kw_only=True, forbid_unknown_fields=True):
     auth: Auth = None
-    url: Url = None
     host: Host = None
     port: Port = None
     user: User = None
@@ -172,9 +179,13 @@ class ServerTarget(TableTarget, kw_only=True, forbid_unknown_fields=True):
 class PostgresTarget(ServerTarget, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="postgres"):
     """A PostgreSQL table, filled with COPY, or row by row for `upsert`."""
 
+    url: PostgresUrl = None
+
 
 class MysqlTarget(ServerTarget, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="mysql"):
     """A MySQL table."""
+
+    url: MysqlUrl = None
 
 
 class DatabaseFileTarget(TableTarget, kw_only=True, forbid_unknown_fields=True):

@@ -227,14 +227,6 @@ def test_the_main_input_is_needed_in_all_modes_but_once():
     assert needed == {"once": False, "row": True, "batch": True, "frame": True}
 
 
-def test_a_syntax_error_is_found_before_the_run_with_its_place():
-    (mistake,) = mistakes("python", {"code": "a = 1\nb = = 2\n"})
-    assert mistake.path == ("code",)
-    assert mistake.kind == "syntax"
-    assert mistake.message == "SyntaxError: invalid syntax"
-    assert mistake.offset == len("a = 1\nb = ")
-
-
 def test_a_wrong_type_in_output_schema_is_found_before_the_run():
     (mistake,) = mistakes("python", {"code": "pass", "output_schema": {"a": "intger"}})
     assert mistake.path == ("output_schema", "a")

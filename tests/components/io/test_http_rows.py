@@ -154,7 +154,6 @@ def test_an_answer_that_is_not_what_was_expected_is_an_error(tmp_path: Path) -> 
 
 
 def test_wrong_parameters_are_mistakes() -> None:
-    assert [one.path for one in mistakes("http_rows", {"url": "ftp://x"})] == [("url",)]
     paging = {"kind": "page", "into": "json"}
     assert [one.path for one in mistakes("http_rows", {"url": "http://x", "pagination": paging})] == [("pagination",)]
     (mistake,) = mistakes("http_rows", {"url": "http://x", "pagination": {"kind": "pages"}})

@@ -134,7 +134,6 @@ connections:
         ({"connection": "sqlite:///x.db", "sql": "SELECT 1", "file": "a.sql"}, "exactly one of `sql` and `file`"),
         ({"sql": "SELECT 1"}, "no database is named"),
         ({"connection": "sqlite:///x.db", "sql": "SELECT 1", "on_error": "continue"}, "`transaction: none`"),
-        ({"connection": "sqlite:///x.db", "file": "nowhere.sql"}, "there is no file `nowhere.sql`"),
     ],
 )
 def test_what_cannot_work_is_said_before_the_run(params: dict[str, Any], said: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import UNKNOWN, ComponentDescription, Inferred, Mistake, Port, Ports
+from penstock.ports.meanings import DATABASE, KEYCHAIN_ENTRY, PYTHON, READS_FILE, WEB
 from penstock.ports.rows import Column, Schema
 
 _IN = (Port("input"),)
@@ -60,7 +61,7 @@ TYPES = (
         outputs=_OUT,
         is_relational=True,
     ),
-    _type("read_csv", "read", {"path": {**_TEXT, "description": "The file."}}, ("path",), outputs=(*_OUT, _REJECT), is_relational=True),
+    _type("read_csv", "read", {"path": {**_TEXT, **READS_FILE, "description": "The file."}}, ("path",), outputs=(*_OUT, _REJECT), is_relational=True),
     _type("filter", "transform", {"where": _TEXT}, ("where",), _IN, (*_OUT, _REJECT), is_relational=True),
     _type("derive", "transform", {"columns": {"type": "object", "additionalProperties": {"anyOf": [_TEXT, {"type": "number"}]}}}, ("columns",), _IN, _OUT, is_relational=True),
     _type("join", "transform", {"on": {"type": "array"}, "how": {"enum": ["inner", "left"]}}, (), (Port("main"), Port("lookup")), (*_OUT, _REJECT), is_relational=True),
@@ -74,10 +75,11 @@ TYPES = (
     _type("write_sql", "write", _SQL, ("connection",), _IN, (Port("main", reject=True), _REJECT)),
     _type("run_sql", "write", _SQL, ("connection",), (), (Port("main", reject=True),)),
     _type("shared_commit", "write"),
-    _type("python", "code", {"code": _TEXT, "mode": {"enum": ["once", "row"]}}, ("code",), (Port("input", required=False), Port("input_*", required=False)), (*_OUT, _REJECT, Port("output_*"))),
+    _type("python", "code", {"code": {**_TEXT, **PYTHON}, "mode": {"enum": ["once", "row"]}}, ("code",), (Port("input", required=False), Port("input_*", required=False)), (*_OUT, _REJECT, Port("output_*"))),
     _type("sleep", "orchestrate", {"seconds": {"type": "number", "minimum": 0, "description": "How long."}}, ("seconds",)),
-    _type("warn", "orchestrate", {"message": {}, "code": {"type": ["integer", "null"]}}, ("message",)),
-    _type("noop", "orchestrate"),
+    _type("warn", "orchestrate", {"message": {}, "code": {"type": ["integer", "null"]}}, ("message",), makes_files=False),
+    _type("noop", "orchestrate", makes_files=False),
+    _type("call", "orchestrate", {"url": {**_TEXT, **WEB}, "connection": {**_TEXT, **DATABASE}, "auth": {**_TEXT, **KEYCHAIN_ENTRY}}),
     _type("timer", "orchestrate", startable=True),
     _type("set_global", "orchestrate", {"values": {"type": ["object", "string"]}}, ("values",)),
     _type("pre_job", "orchestrate"),
@@ -124,8 +126,6 @@ class SmallCatalog:
                 schema = None
             case "read_csv":
                 schema = None
-                if isinstance(params.get("path"), str):
-                    mistakes.append(Mistake(("path",), f"there is no file `{folder / params['path']}`", kind="file"))
             case "filter":
                 mistakes += _looked_over(("where",), params.get("where"), first)
             case "derive" if isinstance(params.get("columns"), dict):

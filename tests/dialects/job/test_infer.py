@@ -84,11 +84,6 @@ def test_a_mistake_inside_a_mapping_has_its_place():
     assert found.message == "UNKNOWN_COLUMN: there is no column `idd` (in `d`)"
 
 
-def test_a_file_that_is_not_there_yet_is_a_warning():
-    (found,) = problems(job("a -> b", types={"a": "read_csv"}))
-    assert (found.code, found.severity.value) == ("J0504", "warning")
-
-
 JOBLET = """
 kind: Joblet
 params: {least: 0}

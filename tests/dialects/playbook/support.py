@@ -8,16 +8,23 @@ from penstock.dialects.playbook import Compiled, compile_text
 from penstock.dialects.problems import Problem, Severity
 from penstock.kernel.net import Net, Node
 from penstock.kernel.values import JsonMap
+from penstock.ports.meanings import KEYCHAIN_ENTRY, PYTHON, READS_FILE, WEB
 from penstock.ports.plugins import ParamInfo, ToolDescription
 
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: { name: test }\n"
 WORKLOAD = "workload: { city: Oslo, go: true, again: false, more: false, x: 1, items: [1, 2] }\n"
 
 
+_MEANINGS: dict[str, JsonMap] = {"url": WEB, "auth": KEYCHAIN_ENTRY, "code": PYTHON, "script": READS_FILE}
+
+
 def _tool(kind: str, *params: ParamInfo, defaults: JsonMap | None = None) -> ToolDescription:
+    types: dict[str, JsonMap] = {
+        param.name: {"type": list(param.types)} if param.types != ("any",) else {} for param in params
+    }
     schema: JsonMap = {
         "type": "object",
-        "properties": {param.name: {"type": list(param.types)} if param.types != ("any",) else {} for param in params},
+        "properties": {name: {**one, **_MEANINGS.get(name, {})} for name, one in types.items()},
         "required": [param.name for param in params if param.required],
     }
     return ToolDescription(kind, f"The {kind} tool.", {param.name: param for param in params}, schema, defaults or {})

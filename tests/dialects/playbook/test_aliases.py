@@ -2,9 +2,8 @@
 
 import pytest
 
-from penstock.dialects.playbook import compile_file
 from penstock.kernel.net import Writes
-from tests.dialects.playbook.support import CATALOG, HEAD, codes, errors, net_of, node_of, problems, steps, tasks
+from tests.dialects.playbook.support import HEAD, codes, errors, net_of, node_of, problems, steps, tasks
 
 
 def test_input_is_args():
@@ -156,24 +155,3 @@ workbook:
     assert rules is not None
     assert rules[0].then.to == "a"
     assert errors(HEAD + document.replace("to: a", "to: c")) == ["P0414"]
-
-
-# ---- sub-playbooks
-
-
-def test_a_sub_playbook_is_looked_for_beside_the_calling_file(tmp_path):
-    path = tmp_path / "main.yaml"
-    path.write_text(tasks("- { name: a, kind: playbook, path: child, return_step: end, args: { x: 1 } }\n"))
-    assert [problem.code for problem in compile_file(path, CATALOG).problems] == ["P0513"]
-    (tmp_path / "child.yaml").write_text(HEAD)
-    assert compile_file(path, CATALOG).problems == ()
-
-
-def test_a_path_that_is_a_template_or_a_text_without_a_file_is_not_looked_for():
-    assert codes(tasks("- { name: a, kind: playbook, path: nowhere.yaml }\n")) == []
-
-
-def test_a_path_that_no_file_system_could_have_is_only_a_warning(tmp_path):
-    path = tmp_path / "main.yaml"
-    path.write_text(tasks(f"- {{ name: a, kind: playbook, path: {'x' * 5000} }}\n"))
-    assert [problem.code for problem in compile_file(path, CATALOG).problems] == ["P0513"]

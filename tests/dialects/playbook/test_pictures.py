@@ -13,6 +13,7 @@ from penstock.dialects.playbook.plan import plan
 from penstock.dialects.playbook.schema import json_schema
 from penstock.dialects.playbook.words import SCOPES
 from penstock.dialects.source import load_text, to_json
+from penstock.ports.meanings import WEB
 from penstock.ports.plugins import ParamInfo, ToolDescription
 from tests.dialects.playbook.support import CATALOG, HEAD, SmallCatalog, compiled, net_of, steps, tasks, whole
 from tests.dialects.playbook.test_spec_examples import LABELLED, ROUTED, TODAY
@@ -186,7 +187,7 @@ def test_parameters_of_tools_are_described_and_may_be_templates():
     (http,) = [
         case["then"] for case in SCHEMA["$defs"]["call"]["allOf"] if case["if"]["properties"]["kind"]["const"] == "http"
     ]
-    assert http["properties"]["url"] == {"type": ["string"], "description": "The url."}
+    assert http["properties"]["url"] == {**WEB, "type": ["string"], "description": "The url."}
     assert http["properties"]["headers"]["anyOf"][1] == {"type": "string", "pattern": r"\{\{"}
     assert http["required"] == ["url"]
     assert http["additionalProperties"] is False

@@ -99,7 +99,7 @@ def _put_project(door: Client, options: Namespace, folder: Path, name: str) -> i
         if kind is None or kind == "joblet":
             continue
         documents.append(f"{name}/{path.rpartition('.')[0]}")
-        compiled = library.compiled(folder / path)
+        compiled = library.compiled(folder / path, looks=False)
         sources.update(sources_of(compiled))
         problems += [*compiled.problems, *unresolved(folder, gathered.files, compiled)]
     errors = [one for one in problems if one.severity is Severity.ERROR]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from penstock.cli import inputs
 from penstock.cli.output import has_colour, put_json, say
 from penstock.cli.remote import server_of
 from penstock.remote.client import Client, problems_of
 
 if TYPE_CHECKING:
     from penstock.dialects.problems import Problem
+    from penstock.library import Examined
 
 
 ERRORS = frozenset({"error"})
@@ -21,29 +24,38 @@ WITHOUT_NOTES = ERRORS | {"warning"}
 EVERYTHING = WITHOUT_NOTES | {"note"}
 
 
-class _Examined(NamedTuple):
-    file: str
-    text: str
-    texts: Mapping[str, str]
-    problems: Sequence[Problem]
-
-
 class _Asked:
     """Files as a server sees them, which may know other tools than this machine does."""
 
-    def __init__(self, url: str, *, strict: bool) -> None:
+    def __init__(self, url: str, options: Namespace, given: Mapping[str, Any]) -> None:
         self._client = Client(url)
-        self._strict = strict
+        self._asked = {"strict": options.strict, "payload": given, "context": options.context}
 
-    def examined(self, path: Path) -> Any:
-        from penstock.library import Library
+    def examined(self, path: Path) -> Examined:
+        from penstock.library import Examined, Library
         from penstock.remote.sending import Sent, seen_here
 
         sent = Sent(Library(), str(path))
-        body = {"document": sent.body, "strict": self._strict}
-        found = self._client.ask("POST", "/api/validate", body=body, is_safe=True)
-        texts = getattr(sent.compiled, "texts", {})
-        return _Examined(str(path), sent.text, texts, seen_here(problems_of(found["problems"]), sent))
+        found = self._client.ask("POST", "/api/validate", body={"document": sent.body, **self._asked}, is_safe=True)
+        texts = {str(path): sent.text, **getattr(sent.compiled, "texts", {})}
+        return Examined(str(path), tuple(seen_here(problems_of(found["problems"]), sent)), texts)
+
+
+class _LookedAt:
+    """Files as they would run on this machine."""
+
+    def __init__(self, options: Namespace, given: Mapping[str, Any]) -> None:
+        from penstock.library import Library
+
+        self._library = Library(strict=options.strict)
+        self._options = options
+        self._given = given
+
+    def examined(self, path: Path) -> Examined:
+        from penstock.homes import home_for
+
+        home = home_for(path, self._options.store)
+        return asyncio.run(self._library.examined(path, self._given, self._options.context, home))
 
 
 def validate(options: Namespace) -> int:
@@ -57,20 +69,20 @@ def lint(options: Namespace) -> int:
 def _check(options: Namespace, *, shown: frozenset[str]) -> int:
     from penstock.dialects.problems import Severity
     from penstock.dialects.report import as_json, render, summary
-    from penstock.library import Library, sources_of
 
     url = server_of(options)
-    examined = Library(strict=options.strict).compiled if url is None else _Asked(url, strict=options.strict).examined
+    given = inputs.workload(options.payload, options.set)
+    examined = (_LookedAt(options, given) if url is None else _Asked(url, options, given)).examined
     reported: list[Problem] = []
     left_out: list[Problem] = []
     sources: dict[str, str] = {}
     files = []
     for file in dict.fromkeys(options.files):
-        compiled = examined(Path(file))
-        sources.update(sources_of(compiled))
-        errors = sum(problem.severity is Severity.ERROR for problem in compiled.problems)
+        found = examined(Path(file))
+        sources.update(found.texts)
+        errors = sum(problem.severity is Severity.ERROR for problem in found.problems)
         files.append({"file": file, "status": "invalid" if errors else "valid", "errors": errors})
-        for problem in compiled.problems:
+        for problem in found.problems:
             (reported if problem.severity.value in shown else left_out).append(problem)
     is_invalid = any(one["errors"] for one in files)
     code = 2 if is_invalid else 0

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.engine import looking_at, views_of
 from penstock.cli.output import put, safe, say
+from penstock.cli.printed import printed_lines
 
 if TYPE_CHECKING:
-    from penstock.cli.engine import Engine
     from penstock.kernel.net import Net
-
-POLL_S = 0.2
 
 
 def main(options: Namespace) -> int:
@@ -33,7 +29,7 @@ def main(options: Namespace) -> int:
         return options.step in (step_of(scope), step_run_of(scope), scope)
 
     with looking_at(options) as (engine, header):
-        lines = _lines(engine, header.execution_id, follow=options.follow)
+        lines = printed_lines(engine, header.execution_id, follow=options.follow)
         first = next(lines, None)
         if first is None and not options.follow:
             say("the tools and components of this run have said nothing")
@@ -68,25 +64,3 @@ def _check_name(name: str, kind: str, net: Net | None) -> None:
     what, close = "component" if kind == "job" else "step", did_you_mean(own, list(net.nodes))
     known = ", ".join(f"`{one}`" for one in list(net.nodes)[:20])
     raise CommandLineError(f"the {kind} has no {what} `{name}`{f'; {close}' if close else ''}", f"it has {known}")
-
-
-def _lines(engine: Engine, execution_id: str, *, follow: bool) -> Iterator[bytes]:
-    from penstock.app import Embedded
-    from penstock.cli.local_feed import PrintedLines, is_over
-
-    if not isinstance(engine, Embedded):
-        yield from engine.lines(execution_id, follow=follow)
-        return
-    printed = PrintedLines(engine, execution_id)
-    try:
-        while True:
-            over = is_over(engine, execution_id)
-            yield from printed.new()
-            sys.stdout.flush()
-            if not follow or over:
-                break
-            time.sleep(POLL_S)
-        if printed.rest:
-            yield printed.rest
-    finally:
-        printed.close()

@@ -10,6 +10,7 @@ from penstock.cli.engine import looking_at, views_of
 from penstock.cli.fanned import fanout_lines
 from penstock.cli.inside import job_lines, jobs_by_step_run
 from penstock.cli.output import BOLD, GREEN, RED, YELLOW, one_line, painted, put, put_json, safe
+from penstock.cli.printed import warning_lines, warnings_of
 from penstock.cli.summary import bounded
 from penstock.cli.waiting import TITLE, lines_of, waits_of
 from penstock.projections.wording import counted, error_line, seconds
@@ -21,25 +22,29 @@ def main(options: Namespace) -> int:
     with looking_at(options) as (engine, header):
         views = views_of(engine)
         waits = waits_of(engine, header)
+        warnings = warnings_of(engine, header.execution_id)
         if header.kind == "job" and not options.json:
             from penstock.cli.job_page import show_job
 
             code = show_job(views, header)
-            _put_waits(waits)
+            _put_rest(waits, warnings)
             return code
         view: Any = views.shown(header)
     if options.json:
-        put_json({**view, "waiting": waits} if waits else view)
+        more = {"waiting": waits} if waits else {}
+        put_json({**view, "warnings": warnings, **more})
     else:
         inside = jobs_by_step_run(view["children"], view["steps"])
         put(_page(view, view["steps"], inside, crashed=view["crashed"]))
-        _put_waits(waits)
+        _put_rest(waits, warnings)
     return 0
 
 
-def _put_waits(waits: list[Any]) -> None:
-    if waits:
-        put("\n".join(["", painted(TITLE, BOLD, sys.stdout), *(f"  {line}" for line in lines_of(waits))]))
+def _put_rest(waits: list[Any], warnings: list[dict[str, Any]]) -> None:
+    lines = ["", painted(TITLE, BOLD, sys.stdout), *(f"  {line}" for line in lines_of(waits))] if waits else []
+    lines += warning_lines(warnings)
+    if lines:
+        put("\n".join(lines))
 
 
 def _page(view: dict[str, Any], steps: list[Any], inside: dict[str, list[Any]], *, crashed: bool) -> str:

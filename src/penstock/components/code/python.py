@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from penstock.components.base import Action, Call, Mistake, PlanCall, Port, Ports
 from penstock.components.code.frames import FrameName
+from penstock.ports.meanings import PYTHON
 from penstock.ports.rows import Schema
 from penstock.tools.module_path import prefer
 from penstock.tools.parameters import Positive
@@ -18,7 +19,7 @@ Mode = Literal["once", "row", "batch", "frame"]
 
 
 class PythonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    code: Annotated[str, Meta(description="The code.")]
+    code: Annotated[str, Meta(description="The code.", extra_json_schema=PYTHON)]
     mode: Annotated[
         Mode,
         Meta(
@@ -26,7 +27,11 @@ class PythonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = "once"
     setup: Annotated[
-        str | None, Meta(description="Code that runs once, before the first row; its names are there in `code`.")
+        str | None,
+        Meta(
+            description="Code that runs once, before the first row; its names are there in `code`.",
+            extra_json_schema=PYTHON,
+        ),
     ] = None
     frame: Annotated[
         FrameName, Meta(description="What `frame` is: a list of mappings, or a table of PyArrow, Polars or pandas.")
@@ -126,7 +131,7 @@ connections:
     def check(self, params: PythonParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         from penstock.components.code.checking import mistakes
 
-        return mistakes(params.code, params.setup, params.output_schema)
+        return mistakes(params.output_schema)
 
     def schemas(
         self, params: PythonParams, inputs: Mapping[str, Schema | None], call: PlanCall

@@ -18,11 +18,16 @@ from penstock.components.base import Action, Call, ComponentFailure
 from penstock.components.files.listing import OptionalPatterns, Recursive, find
 from penstock.components.flow.calls import file_failures, place_of, tool_call
 from penstock.kernel.values import Json, JsonMap
+from penstock.ports.meanings import READS_FILE, only_when
 from penstock.tools import file_changes
 from penstock.tools.files import FilesParams, perform
 
 FilePath = Annotated[
-    str, Meta(description="The file or folder, relative to the document's folder; with `pattern`, the folder.")
+    str,
+    Meta(
+        description="The file or folder, relative to the document's folder; with `pattern`, the folder.",
+        extra_json_schema=only_when(READS_FILE, missing_ok=[None, False]),
+    ),
 ]
 Overwrite = Annotated[
     bool, Meta(description="Replace what is there. If false, that is a failure of kind `file_exists`.")
@@ -159,6 +164,7 @@ class FileDelete(Action[DeleteParams]):
 
     type: ClassVar[str] = "file_delete"
     family: ClassVar[str] = "file"
+    makes_files: ClassVar[bool] = False
     Params = DeleteParams
     example: ClassVar[str] = """\
 components:

@@ -16,6 +16,7 @@ from penstock.components.files.listing import COLUMNS, Exclude, Order, Patterns,
 from penstock.components.flow.calls import file_failures, place_of, tool_call
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Port
+from penstock.ports.meanings import READS_FILE
 from penstock.ports.rows import Column, Schema
 from penstock.tools.file_changes import chunks_of
 from penstock.tools.files import FilesParams, perform
@@ -37,6 +38,7 @@ class FileExists(Action[PathParams]):
 
     type: ClassVar[str] = "file_exists"
     family: ClassVar[str] = "file"
+    makes_files: ClassVar[bool] = False
     Params = PathParams
     example: ClassVar[str] = """\
 components:
@@ -71,6 +73,7 @@ class FileProperties(Action[PathParams]):
 
     type: ClassVar[str] = "file_properties"
     family: ClassVar[str] = "file"
+    makes_files: ClassVar[bool] = False
     Params = PathParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="one row"),)
     example: ClassVar[str] = """\
@@ -126,6 +129,7 @@ class FileList(Action[ListParams]):
 
     type: ClassVar[str] = "file_list"
     family: ClassVar[str] = "file"
+    makes_files: ClassVar[bool] = False
     Params = ListParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per file"),)
     example: ClassVar[str] = """\
@@ -169,8 +173,8 @@ connections:
 
 
 class CompareParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="One file.")]
-    other: Annotated[str, Meta(description="The file to compare it with.")]
+    path: Annotated[str, Meta(description="One file.", extra_json_schema=READS_FILE)]
+    other: Annotated[str, Meta(description="The file to compare it with.", extra_json_schema=READS_FILE)]
     mode: Annotated[
         Literal["bytes", "text"],
         Meta(description="`text` compares line by line and takes all line ends for the same."),
@@ -188,6 +192,7 @@ class FileCompare(Action[CompareParams]):
 
     type: ClassVar[str] = "file_compare"
     family: ClassVar[str] = "file"
+    makes_files: ClassVar[bool] = False
     Params = CompareParams
     example: ClassVar[str] = """\
 components:
@@ -255,7 +260,7 @@ def _even(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class ChecksumParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The file, relative to the document's folder.")]
+    path: Annotated[str, Meta(description="The file, relative to the document's folder.", extra_json_schema=READS_FILE)]
     algorithm: Annotated[str, Meta(description="`sha256`, `sha1`, `md5`, `blake2b` …")] = "sha256"
     expected: Annotated[
         str | None, Meta(description="In hexadecimal; a file that has another one is a failure, of kind `checksum`.")
@@ -270,6 +275,7 @@ class FileChecksum(Action[ChecksumParams]):
 
     type: ClassVar[str] = "file_checksum"
     family: ClassVar[str] = "file"
+    makes_files: ClassVar[bool] = False
     Params = ChecksumParams
     example: ClassVar[str] = """\
 components:

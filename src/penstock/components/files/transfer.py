@@ -22,6 +22,7 @@ from penstock.components.files.remote import PORTS, Remote, RemoteFile, Scheme, 
 from penstock.components.flow.calls import file_failures, place_of, require, tool_failures
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Mistake, Port
+from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE, only_when, url
 from penstock.ports.rows import Column, Schema
 from penstock.tools import file_changes
 
@@ -44,14 +45,16 @@ class TransferParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         str,
         Meta(
             description="`ftp://host`, `ftps://host` or `sftp://host`; a path in it is where `remote` starts, "
-            "with `/~/` below the login's own folder, as without a path."
+            "with `/~/` below the login's own folder, as without a path.",
+            extra_json_schema=url("ftp", "ftps", "sftp"),
         ),
     ]
     remote: Annotated[str, Meta(description="The file on the server; with `pattern`, and for `list`, the folder.")] = ""
     path: Annotated[
         str | None,
         Meta(
-            description="The file here. A folder that exists, or a name that ends in `/`: into it; with `pattern` always."
+            description="The file here. A folder that exists, or a name that ends in `/`: into it; with `pattern` always.",
+            extra_json_schema=only_when(READS_FILE, action=["put"], missing_ok=[None, False]),
         ),
     ] = None
     to: Annotated[str | None, Meta(description="`move`: the new place on the server.")] = None
@@ -65,7 +68,8 @@ class TransferParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     auth: Annotated[
         str | dict[str, Any] | None,
         Meta(
-            description="Keychain entry with `username` and `password`, or `private_key` (and `passphrase`) for SFTP."
+            description="Keychain entry with `username` and `password`, or `private_key` (and `passphrase`) for SFTP.",
+            extra_json_schema=KEYCHAIN_ENTRY,
         ),
     ] = None
     verify: Annotated[

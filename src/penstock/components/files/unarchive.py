@@ -30,6 +30,7 @@ from penstock.components.files.changes import Overwrite, not_there
 from penstock.components.files.listing import listed
 from penstock.components.flow.calls import file_failures, place_of
 from penstock.kernel.values import Json, JsonMap
+from penstock.ports.meanings import READS_FILE
 from penstock.tools import file_changes
 from penstock.tools.paths import open_regular
 
@@ -38,7 +39,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 class UnarchiveParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The archive.")]
+    path: Annotated[str, Meta(description="The archive.", extra_json_schema=READS_FILE)]
     to: Annotated[str, Meta(description="The folder to unpack into; it is made when it is not there.")]
     pattern: Annotated[
         str | list[str] | None, Meta(description="Which members: their names or paths in the archive; all if left out.")

@@ -12,12 +12,17 @@ from penstock.components.base import Action, Call, ComponentFailure, PlanCall
 from penstock.components.flow.calls import file_failures, missing_columns, place_of, require
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Mistake, Port
+from penstock.ports.meanings import READS_FILE, only_when
 from penstock.ports.rows import Schema
 
 
 class ContextLoadParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[
-        str | None, Meta(description="The file; without it the names and values come in through `input`.")
+        str | None,
+        Meta(
+            description="The file; without it the names and values come in through `input`.",
+            extra_json_schema=only_when(READS_FILE, missing_ok=[None, False]),
+        ),
     ] = None
     format: Annotated[
         Literal["auto", "yaml", "json", "env", "csv"],
@@ -47,6 +52,7 @@ class ContextLoad(Action[ContextLoadParams]):
 
     type: ClassVar[str] = "context_load"
     family: ClassVar[str] = "orchestrate"
+    makes_files: ClassVar[bool] = False
     Params = ContextLoadParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", required=False, description="rows of names and values"),)
     example: ClassVar[str] = """\

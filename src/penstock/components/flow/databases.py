@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from penstock.components.flow.calls import tool_failures
 from penstock.kernel.values import JsonMap
+from penstock.ports.meanings import DATABASE, KEYCHAIN_ENTRY
 from penstock.tools.base import Call as ToolCall
 from penstock.tools.base import Success, Tool, ToolFailure
 
@@ -24,12 +25,16 @@ Connection = Annotated[
     str | None,
     Meta(
         description="The database as a URL: `postgresql://…`, `mysql://…`, `sqlite:///orders.db`, `duckdb:///orders.duckdb`; "
-        "files are relative to the document's folder."
+        "files are relative to the document's folder.",
+        extra_json_schema=DATABASE,
     ),
 ]
 Auth = Annotated[
     str | dict[str, Any] | None,
-    Meta(description="Name of the keychain entry with the connection, or with the login for `connection`."),
+    Meta(
+        description="Name of the keychain entry with the connection, or with the login for `connection`.",
+        extra_json_schema=KEYCHAIN_ENTRY,
+    ),
 ]
 Bindings = Annotated[
     dict[str, Any] | list[Any] | None,
@@ -115,7 +120,7 @@ def driver_of(question: Question, call: ToolCall) -> tuple[Driver, str | None]:
 
     with tool_failures():
         entry = entry_of(question.auth, call)
-        url = question.connection or _text(entry, "url") or _text(entry, "dsn")
+        url = question.connection or _text(entry, "url") or _text(entry, "dsn") or _text(entry, "value")
         if url is not None and "://" in url:
             scheme = url.partition("://")[0].partition("+")[0].lower()
             if scheme not in SCHEMES:

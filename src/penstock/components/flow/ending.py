@@ -27,6 +27,7 @@ class Die(Action[DieParams]):
 
     type: ClassVar[str] = "die"
     family: ClassVar[str] = "orchestrate"
+    makes_files: ClassVar[bool] = False
     Params = DieParams
     example: ClassVar[str] = """\
 components:
@@ -63,6 +64,7 @@ class Warn(Action[WarnParams]):
 
     type: ClassVar[str] = "warn"
     family: ClassVar[str] = "orchestrate"
+    makes_files: ClassVar[bool] = False
     Params = WarnParams
     example: ClassVar[str] = """\
 components:

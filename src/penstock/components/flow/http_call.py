@@ -34,6 +34,7 @@ class HttpCall(Action[HttpCallParams]):
 
     type: ClassVar[str] = "http_call"
     family: ClassVar[str] = "orchestrate"
+    makes_files: ClassVar[bool] = False
     Params = HttpCallParams
     example: ClassVar[str] = """\
 components:

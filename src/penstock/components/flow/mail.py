@@ -10,6 +10,7 @@ from msgspec import Meta
 from penstock.components.base import Action, Call
 from penstock.components.flow.calls import tool_call, tool_failures
 from penstock.kernel.values import JsonMap
+from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE
 
 Addresses = str | list[str]
 Port = Annotated[int, Meta(ge=1, le=65535)]
@@ -26,9 +27,15 @@ class MailParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     html: Annotated[str | None, Meta(description="The words as HTML.")] = None
     cc: Annotated[Addresses, Meta(description="Who gets a copy.")] = []
     bcc: Annotated[Addresses, Meta(description="Who gets a copy that the others do not see.")] = []
-    attachments: Annotated[list[str], Meta(description="Paths of files to send along, up to 50 MiB in all.")] = []
+    attachments: Annotated[
+        list[str], Meta(description="Paths of files to send along, up to 50 MiB in all.", extra_json_schema=READS_FILE)
+    ] = []
     auth: Annotated[
-        str | dict[str, Any] | None, Meta(description="Keychain entry with the user name and password of the server.")
+        str | dict[str, Any] | None,
+        Meta(
+            description="Keychain entry with the user name and password of the server.",
+            extra_json_schema=KEYCHAIN_ENTRY,
+        ),
     ] = None
     port: Annotated[Port | None, Meta(description="587 for `starttls`, 465 for `tls`, 25 for `none`.")] = None
     security: Annotated[Literal["none", "starttls", "tls"], Meta(description="How the connection is made safe.")] = (
@@ -50,6 +57,7 @@ class Mail(Action[MailParams]):
 
     type: ClassVar[str] = "mail"
     family: ClassVar[str] = "orchestrate"
+    makes_files: ClassVar[bool] = False
     Params = MailParams
     example: ClassVar[str] = """\
 components:

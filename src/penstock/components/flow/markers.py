@@ -24,6 +24,7 @@ class Noop(Action[NoopParams]):
 
     type: ClassVar[str] = "noop"
     family: ClassVar[str] = "orchestrate"
+    makes_files: ClassVar[bool] = False
     Params = NoopParams
     example: ClassVar[str] = """\
 components:
@@ -57,6 +58,7 @@ class PreJob(Action[MarkerParams]):
 
     type: ClassVar[str] = "pre_job"
     family: ClassVar[str] = "orchestrate"
+    makes_files: ClassVar[bool] = False
     role: ClassVar[Role] = "pre_job"
     Params = MarkerParams
     example: ClassVar[str] = """\
@@ -89,6 +91,7 @@ class PostJob(Action[MarkerParams]):
 
     type: ClassVar[str] = "post_job"
     family: ClassVar[str] = "orchestrate"
+    makes_files: ClassVar[bool] = False
     role: ClassVar[Role] = "post_job"
     Params = MarkerParams
     example: ClassVar[str] = """\

@@ -65,6 +65,7 @@ class LogCatcher(Action[LogCatcherParams]):
 
     type: ClassVar[str] = "log_catcher"
     family: ClassVar[str] = "orchestrate"
+    makes_files: ClassVar[bool] = False
     Params = LogCatcherParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per error or warning"),)
     example: ClassVar[str] = """\
@@ -132,6 +133,7 @@ class FlowMeter(Action[MeasureParams]):
 
     type: ClassVar[str] = "flow_meter"
     family: ClassVar[str] = "orchestrate"
+    makes_files: ClassVar[bool] = False
     Params = MeasureParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per data link"),)
     example: ClassVar[str] = """\
@@ -190,6 +192,7 @@ class Stats(Action[MeasureParams]):
 
     type: ClassVar[str] = "stats"
     family: ClassVar[str] = "orchestrate"
+    makes_files: ClassVar[bool] = False
     Params = MeasureParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per component"),)
     example: ClassVar[str] = """\

@@ -36,6 +36,7 @@ class SetGlobal(Action[SetGlobalParams]):
 
     type: ClassVar[str] = "set_global"
     family: ClassVar[str] = "orchestrate"
+    makes_files: ClassVar[bool] = False
     Params = SetGlobalParams
     example: ClassVar[str] = """\
 context: {country: NL}

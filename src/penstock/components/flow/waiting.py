@@ -38,6 +38,7 @@ class Sleep(Action[SleepParams]):
 
     type: ClassVar[str] = "sleep"
     family: ClassVar[str] = "orchestrate"
+    makes_files: ClassVar[bool] = False
     Params = SleepParams
     example: ClassVar[str] = """\
 components:
@@ -172,6 +173,7 @@ class WaitForRows(Action[WaitForRowsParams]):
 
     type: ClassVar[str] = "wait_for_rows"
     family: ClassVar[str] = "orchestrate"
+    makes_files: ClassVar[bool] = False
     Params = WaitForRowsParams
     example: ClassVar[str] = """\
 components:

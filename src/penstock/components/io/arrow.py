@@ -45,6 +45,7 @@ class ReadArrow(Action[ReadArrowParams]):
 
     type = "read_arrow"
     family = "read"
+    makes_files: ClassVar[bool] = False
     Params = ReadArrowParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
     example = """\

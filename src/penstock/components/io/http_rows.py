@@ -17,6 +17,7 @@ from penstock.components.io import columns, words
 from penstock.components.io.http_pages import Page, Pagination, first_page, next_page
 from penstock.data.untyped import NOTHING, UNKNOWN_COLUMNS
 from penstock.kernel.values import JsonMap
+from penstock.ports.meanings import KEYCHAIN_ENTRY, WEB
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.http_answers import value_at
 from penstock.tools.http_request import Fields, Scalar
@@ -25,7 +26,7 @@ _BATCH = 5_000
 
 
 class HttpRowsParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    url: Annotated[str, Meta(min_length=1, description="Where to: an `http` or `https` URL.")]
+    url: Annotated[str, Meta(min_length=1, description="Where to: an `http` or `https` URL.", extra_json_schema=WEB)]
     method: Annotated[str, Meta(description="`GET` or `POST`.")] = "GET"
     params: Annotated[
         Fields, Meta(description="Query parameters. A list repeats the name; null leaves the parameter out.")
@@ -34,7 +35,10 @@ class HttpRowsParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     json: Annotated[Any, Meta(description="A body sent as JSON.")] = UNSET
     auth: Annotated[
         str | dict[str, Any] | None,
-        Meta(description="The name of a keychain entry, or a mapping, as for the `http` tool of playbooks."),
+        Meta(
+            description="The name of a keychain entry, or a mapping, as for the `http` tool of playbooks.",
+            extra_json_schema=KEYCHAIN_ENTRY,
+        ),
     ] = None
     rows: Annotated[
         str | None,
@@ -80,6 +84,7 @@ class HttpRows(Action[HttpRowsParams]):
 
     type = "http_rows"
     family = "read"
+    makes_files: ClassVar[bool] = False
     Params = HttpRowsParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
     example = """\
@@ -104,8 +109,6 @@ connections:
 
     def check(self, params: HttpRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         found = columns.type_mistakes(params.columns, {})
-        if not params.url.strip().lower().startswith(("http://", "https://")):
-            found.append(Mistake(("url",), "this is not a URL that begins with `http://` or `https://`"))
         into_json = getattr(params.pagination, "into", "query") == "json"
         if into_json and not isinstance(params.json, dict):
             found.append(Mistake(("pagination",), "`into: json` needs a mapping in `json` to put the page into"))

@@ -38,6 +38,7 @@ class LogRows(Action[LogRowsParams]):
 
     type = "log_rows"
     family = "write"
+    makes_files: ClassVar[bool] = False
     Params = LogRowsParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to show"),)
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows"),)

@@ -117,6 +117,7 @@ class ReadExcel(Action[ReadExcelParams]):
 
     type = "read_excel"
     family = "read"
+    makes_files: ClassVar[bool] = False
     Params = ReadExcelParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows"),

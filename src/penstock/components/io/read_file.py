@@ -37,6 +37,7 @@ class ReadFile(Action[ReadFileParams]):
 
     type = "read_file"
     family = "read"
+    makes_files: ClassVar[bool] = False
     Params = ReadFileParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the files, or their lines"),)
     example = """\

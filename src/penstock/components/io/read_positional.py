@@ -72,6 +72,7 @@ class ReadPositional(Action[ReadPositionalParams]):
 
     type = "read_positional"
     family = "read"
+    makes_files: ClassVar[bool] = False
     Params = ReadPositionalParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows"),

@@ -56,6 +56,7 @@ class ReadSql(Action[ReadSqlParams]):
 
     type = "read_sql"
     family = "read"
+    makes_files: ClassVar[bool] = False
     Params = ReadSqlParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
     example = """\

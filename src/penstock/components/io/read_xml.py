@@ -76,6 +76,7 @@ class ReadXml(Action[ReadXmlParams]):
 
     type = "read_xml"
     family = "read"
+    makes_files: ClassVar[bool] = False
     Params = ReadXmlParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows"),

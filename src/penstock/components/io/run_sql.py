@@ -14,6 +14,7 @@ from penstock.components.base import Action, Call, ComponentFailure, Mistake, Pl
 from penstock.components.flow.calls import file_failures, place_of, require, tool_failures
 from penstock.components.flow.databases import Auth, Bindings, Connection
 from penstock.kernel.values import Json, JsonMap
+from penstock.ports.meanings import READS_SCRIPT
 from penstock.ports.rows import Column, Schema
 from penstock.tools.base import ToolFailure
 
@@ -37,7 +38,11 @@ class RunSqlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         Meta(description="The statements, in the database's own SQL: a text with `;` between them, or a list."),
     ] = None
     file: Annotated[
-        str | None, Meta(description="A file with the statements, instead of `sql`; relative to the document's folder.")
+        str | None,
+        Meta(
+            description="A file with the statements, instead of `sql`; relative to the document's folder.",
+            extra_json_schema=READS_SCRIPT,
+        ),
     ] = None
     params: Bindings = None
     transaction: Annotated[
@@ -123,11 +128,7 @@ connections:
                 )
             ]
         alone = _stands_alone(params)
-        if alone is not None:
-            return [alone]
-        if params.file is not None and not (call.folder / params.file).is_file():
-            return [Mistake(("file",), f"there is no file `{params.file}`", kind="file")]
-        return []
+        return [] if alone is None else [alone]
 
     def schemas(
         self, params: RunSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall
@@ -137,7 +138,7 @@ connections:
     async def run(self, params: RunSqlParams, call: Call) -> JsonMap:
         from penstock.components.io import sql_place
 
-        require([one for one in self.check(params, {}, PlanCall(call.folder, call.connected)) if one.kind != "file"])
+        require(self.check(params, {}, PlanCall(call.folder, call.connected)))
         place = sql_place.where(params.connection, params.auth, call, params.connect_timeout, params.timeout)
         texts = await _texts(params, call, place)
         if params.transaction == "shared":

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from penstock.ports.meanings import LOCAL_PATH, READS_FILE
+
 Character = Annotated[str, Meta(min_length=1, max_length=1)]
 Filled = Annotated[str, Meta(min_length=1)]
 AtLeastOne = Annotated[int, Meta(ge=1)]
@@ -17,15 +19,19 @@ SourcePath = Annotated[
         min_length=1,
         description="The file, relative to the document's folder; or a pattern such as `in/*.csv`, whose files are read in "
         "the order of their names.",
+        extra_json_schema=READS_FILE,
     ),
 ]
-OneSourcePath = Annotated[str, Meta(min_length=1, description="The file, relative to the document's folder.")]
+OneSourcePath = Annotated[
+    str, Meta(min_length=1, description="The file, relative to the document's folder.", extra_json_schema=READS_FILE)
+]
 TargetPath = Annotated[
     str,
     Meta(
         min_length=1,
         description="The file, relative to the document's folder; folders that are missing are made. It appears whole or not "
         "at all.",
+        extra_json_schema=LOCAL_PATH,
     ),
 ]
 Append = Annotated[

@@ -18,6 +18,7 @@ from penstock.components.transform.base import Known, Parameters, Transform, abs
 from penstock.components.transform.matching import MATCH_WORDS, Match, On, beside, pairs, wrong_pairs
 from penstock.components.transform.sides import Sides, joined, unmatched
 from penstock.data.untyped import is_open
+from penstock.ports.meanings import DATABASE, KEYCHAIN_ENTRY, READS_FILE
 from penstock.ports.rows import Column, Copy, Relation, Schema
 from penstock.ports.undoing import unless_done_async
 
@@ -42,13 +43,18 @@ class LookupParams(Parameters):
         ),
     ]
     rows: Annotated[list[dict[str, Any]] | None, Meta(description="The lookup itself: a list of mappings.")] = None
-    path: Annotated[str | None, Meta(description="A file that holds the lookup.")] = None
+    path: Annotated[str | None, Meta(description="A file that holds the lookup.", extra_json_schema=READS_FILE)] = None
     format: Annotated[
         Literal["csv", "parquet", "json"] | None,
         Meta(description="What the file is; its extension says so by default."),
     ] = None
-    connection: Annotated[str | None, Meta(description="A database that holds the lookup, as in `read_sql`.")] = None
-    auth: Annotated[str | None, Meta(description="A keychain entry for the database, as in `read_sql`.")] = None
+    connection: Annotated[
+        str | None, Meta(description="A database that holds the lookup, as in `read_sql`.", extra_json_schema=DATABASE)
+    ] = None
+    auth: Annotated[
+        str | None,
+        Meta(description="A keychain entry for the database, as in `read_sql`.", extra_json_schema=KEYCHAIN_ENTRY),
+    ] = None
     table: Annotated[str | None, Meta(description="The table in the database.")] = None
     query: Annotated[str | None, Meta(description="A query in the database's own SQL, instead of a table.")] = None
     options: Annotated[

@@ -23,6 +23,7 @@ from penstock.dialects.problems import Place, Severity, closest
 from penstock.dialects.reading import texts_in
 from penstock.dialects.source import SourceNode
 from penstock.expr.check import Inspection, Use, inspect
+from penstock.kernel.kept import STATE
 from penstock.kernel.net import On
 
 AFTER_VARIABLES = ("NB_LINE", "ERROR_MESSAGE", "DURATION_MS")
@@ -41,6 +42,8 @@ class Names:
 
     context: frozenset[str] | None = None
     keychain: frozenset[str] = frozenset()
+    state: frozenset[str] | None = None
+    """What is kept between runs; None when the document declares nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Site:
 def check_names(reading: Reading, level: Level, names: Names) -> None:
     own = frozenset(str(entry.get("name")) for entry in level.draft.keychain)
     context = None if names.context is None else names.context | frozenset(level.draft.context)
-    known = Names(context, names.keychain | own)
+    known = Names(context, names.keychain | own, names.state)
     for entry in level.draft.keychain_nodes:
         for node in texts_in(entry):
             if is_template(node):
@@ -87,6 +90,9 @@ def _check_secret(reading: Reading, level: Level, context: frozenset[str] | None
         if root != "context" and root in NAMESPACES:
             hint = "it sees `context`; a secret is named by where it lies: `{env: NAME}`, `{file: path}`"
             reading.report("UNSEEN_NAME", f"`{root}` cannot be seen from a keychain entry", place, hint=hint)
+        elif root != "context" and len(use.path) > 1 and (near := _OTHER_WORDS.get(root) or _near_namespace(root)):
+            message, hint = f"nothing defines `{root}`", "a keychain entry sees `context`, and nothing else"
+            reading.report("UNKNOWN_NAME", message, place, label=f"did you mean `{near}`?", hint=hint)
         elif context is not None and name != "context" and name not in context and not use.guarded:
             label = did_you_mean(name, [*context, "context"])
             hint = "" if label else "give it a default in `context`"
@@ -110,6 +116,10 @@ def sites(level: Level) -> Iterator[Site]:
 
 def read_of(site: Site) -> Inspection:
     return inspected(site.excerpt.text) if site.is_condition else inspect(site.excerpt.text)
+
+
+def _near_namespace(name: str) -> str | None:
+    return closest(name, [one for one in sorted(NAMESPACES) if abs(len(one) - len(name)) < 2])
 
 
 class _Check:
@@ -150,6 +160,13 @@ class _Check:
             warn_constant(self.reading.findings, text, value, self._place(0, len(text)), "global.ready")
 
     def _use(self, use: Use) -> None:
+        path = use.path[1:] if use.path[0] == "context" else use.path
+        state = self.known.state
+        if state is not None and path[0:1] == (STATE,) and len(path) > 1 and not use.guarded and path[1] not in state:
+            label = did_you_mean(path[1], state)
+            hint = "" if label else f"declare it, with the value of the first run: `state: {{{path[1]}: null}}`"
+            self._unknown(f"`state` has no `{path[1]}`", use, label, hint, Severity.ERROR)
+            return
         match use.path[0]:
             case "context":
                 if len(use.path) > 1 and not use.guarded:
@@ -174,19 +191,22 @@ class _Check:
 
     def _bare(self, use: Use, name: str) -> None:
         context = self.known.context
-        if context is None or name in context:
+        if context is not None and name in context:
             return
-        meant = _OTHER_WORDS.get(name)
+        # Of a joblet by itself nobody knows the context: `env` may be a variable of it, and `contxt` is a slip all the same.
+        meant = None if context is None else _OTHER_WORDS.get(name)
         if len(use.path) > 1 and not use.guarded and name not in self.level.members:
             # Something is read from it, and it is so near to one of the few names that have something in them.
-            near = meant or closest(name, [one for one in sorted(NAMESPACES) if abs(len(one) - len(name)) < 2])
+            near = meant or _near_namespace(name)
             if near is not None:
                 place = self._span(use)
                 self.reading.report("UNKNOWN_NAME", f"nothing defines `{name}`", place, label=f"did you mean `{near}`?")
                 return
+        if context is None:
+            return
         if self.site.is_link:
             # What a component sets after its run is its own affair, so only a near miss is worth a word.
-            near = closest(name, sorted((*AFTER_VARIABLES, *context)))
+            near = closest(name, sorted((*AFTER_VARIABLES, *context, *NAMESPACES)))
             if (near or meant) and not name.startswith("NB_LINE_OUT_"):
                 label = f"did you mean `{meant or near}`?"
                 self._unknown(f"`{name}` is no variable that every component sets", use, label, "")

@@ -75,8 +75,9 @@ PARAMS = {
         MINIMAL,
     ),
     "J0504": CodeDoc(
-        "a file that is not there yet",
-        "Its columns cannot be known, and unless something makes it before, the component will fail.",
+        "a file that is not there",
+        "The component fails without it. A script of a component that starts with the job is an error, when nothing could make the "
+        "file before; anything else is a warning, as the file may be there by then.",
         "Correct the path. Relative ones begin at the folder of the document they are written in.",
     ),
     "J0505": CodeDoc(
@@ -93,6 +94,18 @@ PARAMS = {
         "Choose another name.",
         _set("{ two words: 1 }"),
         _set("{ two_words: 1 }"),
+    ),
+    "J0507": CodeDoc(
+        "a URL that cannot work",
+        "Its scheme is none that the component speaks, its port is out of range, or it names no host; or it stands where only a "
+        "path can be read.",
+        "Correct the URL.",
+    ),
+    "J0508": CodeDoc(
+        "Python that cannot be compiled",
+        "Code is compiled before anything runs, so that a slip in the last component does not come out after the work of all "
+        "others.",
+        "Correct the code; the place is the one in the file.",
     ),
 }
 
@@ -157,6 +170,12 @@ NAMES_AND_SECRETS = {
         "Correct the spelling, set it before, or write `| default(…)`.",
         _say("{{ global.total }}"),
         _say("{{ global.total | default(0) }}"),
+    ),
+    "J0706": CodeDoc(
+        "a keychain entry that is not declared",
+        "It is looked up by its name before the run, in the keychain store and then in the environment. Whoever reads the "
+        "document does not see which secrets it needs, and a slip of the pen is found only then.",
+        "Declare it in `keychain`, with its kind; or correct the name.",
     ),
     "J0720": CodeDoc(
         "blanks beside an expression",

@@ -8,14 +8,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from penstock.dialects.calls import DocumentCall
 from penstock.dialects.job import codes
 from penstock.dialects.job.check_keys import check_keys
+from penstock.dialects.job.check_literals import Found, Literals
 from penstock.dialects.job.check_names import Names
 from penstock.dialects.job.check_params import check_params
 from penstock.dialects.job.document import read_document
 from penstock.dialects.job.drafts import JobDraft
 from penstock.dialects.job.expand import Expanded, expand
-from penstock.dialects.job.folders import Folders, find_bases
+from penstock.dialects.job.folders import Folders, find_bases, written_files
 from penstock.dialects.job.infer import Columns, Origin, infer
 from penstock.dialects.job.joblets import Joblets, Read, Whole
 from penstock.dialects.job.lint import lint
@@ -24,9 +26,10 @@ from penstock.dialects.job.reading import Reading
 from penstock.dialects.job.render import Context, effective
 from penstock.dialects.job.transactions import share_transactions
 from penstock.dialects.literal_secrets import warn_literals
-from penstock.dialects.problems import Findings, Problem
+from penstock.dialects.problems import Findings, Place, Problem
 from penstock.dialects.source import Loaded, lines_of, load_file, load_text
 from penstock.dialects.source_map import SourceMap
+from penstock.kernel.kept import STATE
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import ComponentCatalog
@@ -58,6 +61,8 @@ class CompiledJob:
     """Component -> where its relative paths begin, when that is not the folder of `file`."""
     gives_out: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
     """Joblet call -> its output -> the (component, output port) inside it; those that nobody reads, too."""
+    calls: tuple[DocumentCall, ...] = ()
+    """The documents that it calls by paths that are written out."""
 
 
 def compile_text(
@@ -83,8 +88,10 @@ def compile_file(
     strict: bool = False,
     read: Read | None = None,
     context: Mapping[str, Any] | None = None,
+    looks: bool = True,
 ) -> CompiledJob:
-    return _compiled(load_file(path), catalog, strict, read, context)
+    """`looks`: the job runs here, so that the files it names are looked for."""
+    return _compiled(load_file(path), catalog, strict, read, context, looks=looks)
 
 
 def _compiled(
@@ -94,6 +101,7 @@ def _compiled(
     read: Read | None,
     context: Mapping[str, Any] | None,
     whole: Whole = whole_folder,
+    looks: bool = False,
 ) -> CompiledJob:
     findings = Findings(_told_of_links(problem, loaded.text) for problem in loaded.problems)
     reading = Reading(findings, catalog)
@@ -103,7 +111,7 @@ def _compiled(
     if loaded.root is not None:
         draft = read_document(reading, loaded.root, loaded.file, loaded.text)
         if draft is not None:
-            found = _put_together(reading, draft, loaded, joblets, context, whole)
+            found = _put_together(reading, draft, loaded, joblets, context, whole, looks)
         for each in joblets.loaded.values():
             if each.root is not None:
                 warn_literals(findings, each.root)
@@ -123,6 +131,7 @@ def _compiled(
         is_joblet=found.is_joblet,
         bases=found.bases,
         gives_out=found.gives_out,
+        calls=tuple(found.literals.calls),
     )
 
 
@@ -134,6 +143,7 @@ class _Found:
     is_joblet: bool = False
     bases: dict[str, Base] = field(default_factory=dict)
     gives_out: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
+    literals: Found = field(default_factory=Found)
 
 
 def _put_together(
@@ -143,6 +153,7 @@ def _put_together(
     joblets: Joblets,
     context: Mapping[str, Any] | None,
     whole: Whole,
+    looks: bool,
 ) -> _Found:
     joblets.names = _names(draft, context)
     level = joblets.level(draft, loaded.text)
@@ -159,16 +170,43 @@ def _put_together(
     found.gives_out = {
         name: unit.gives_out() for name, unit in expanded.units.items() if unit.member.joblet is not None
     }
+    texts = {name: each.text for name, each in joblets.loaded.items()}
+    seen = Context(effective(defaults, context))
+    folders = Folders(Path(loaded.file).parent, found.bases)
+    keychain = _keychain(draft, joblets)
+    named = _check_literals(reading, draft, expanded, seen, folders, texts, keychain, looks)
+    found.literals = named
+    secrets = {**_keychain_places(draft, joblets), **named.places}
     if not _is_whole(expanded):
         return found
     share_transactions(reading, expanded)
-    texts = {name: each.text for name, each in joblets.loaded.items()}
-    seen = Context(effective(defaults, context))
-    found.columns = infer(reading, expanded, seen, Folders(Path(loaded.file).parent, found.bases), texts, wrong)
+    found.columns = infer(reading, expanded, seen, folders, texts, wrong)
     lint(reading, expanded, starts_whole=draft.config.starts_whole)
     if not reading.findings.has_errors:
-        found.net, found.places = lowered(draft, expanded, defaults, _keychain(draft, joblets))
+        found.net, found.places = lowered(draft, expanded, defaults, [*keychain, *named.entries])
+        found.places.keychain.update(secrets)
     return found
+
+
+def _check_literals(
+    reading: Reading,
+    draft: JobDraft,
+    expanded: Expanded,
+    context: Context,
+    folders: Folders,
+    texts: Mapping[str, str],
+    keychain: list[JsonMap],
+    looks: bool,
+) -> Found:
+    declared = frozenset(str(entry.get("name")) for entry in keychain)
+    begins = {name: folders.of(name, context.text) for name in expanded.units}
+    written = written_files(expanded, context, folders)
+    return Literals(reading, expanded, declared, begins, texts, written, looks, draft.is_joblet).check()
+
+
+def _keychain_places(draft: JobDraft, joblets: Joblets) -> dict[str, Place]:
+    nodes = [node for each in (*joblets.drafts(), draft) for node in each.keychain_nodes]
+    return {str(node.entries["name"].value): node.place for node in nodes if "name" in node.entries}
 
 
 def _is_whole(expanded: Expanded) -> bool:
@@ -181,8 +219,9 @@ def _names(draft: JobDraft, context: Mapping[str, Any] | None) -> Names:
     if draft.is_joblet:
         return Names(None, keychain)
     groups = (name for group in draft.contexts.values() for name in group)
-    kept = ("state",) if draft.state is not None else ()
-    return Names(frozenset((*draft.context, *groups, *(context or ()), *kept)), keychain)
+    state = None if draft.state is None else frozenset(draft.state)
+    kept = () if state is None else (STATE,)
+    return Names(frozenset((*draft.context, *groups, *(context or ()), *kept)), keychain, state)
 
 
 def _keychain(draft: JobDraft, joblets: Joblets) -> list[JsonMap]:

@@ -1,15 +1,19 @@
-"""Which folder the relative paths of each component begin at: that of the document they are written in (D56)."""
+"""Which folder the relative paths of each component begin at: that of the document they are written in (D56); and the files
+that a job writes itself."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from penstock.dialects.job.expand import Expanded
+from penstock.dialects.job.expand import Expanded, Unit
 from penstock.dialects.job.joblets import Whole
+from penstock.dialects.job.render import Context
+from penstock.dialects.source import SourceNode
 from penstock.ports.folders import Base, whole_folder
 
 
@@ -37,4 +41,23 @@ def find_bases(expanded: Expanded, file: str, whole: Whole = whole_folder) -> di
         borrowed = tuple((text, folder(lender)) for text, lender in unit.borrowed if folder(lender) != own)
         if borrowed or own != folder(file):
             found[name] = Base(own, borrowed)
+    return found
+
+
+def target_of(unit: Unit) -> SourceNode | None:
+    """The parameter with the file or folder that a component of the families `write` and `file` makes."""
+    description = unit.member.description
+    if description is None or not description.makes_files or description.family not in ("write", "file"):
+        return None
+    return unit.params.get("to") or unit.params.get("path")
+
+
+def written_files(expanded: Expanded, context: Context, folders: Folders) -> set[str]:
+    """The whole paths that components of the job write to, as far as they are known before the run."""
+    found = set()
+    for unit in expanded.units.values():
+        target = target_of(unit)
+        path = None if target is None else context.value(target)
+        if isinstance(path, str):
+            found.add(os.path.abspath(folders.of(unit.name, context.text) / path))
     return found

@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 from penstock.dialects.job.check_names import WHILE
 from penstock.dialects.job.columns import can_become
 from penstock.dialects.job.expand import Expanded, Unit
-from penstock.dialects.job.folders import Folders
+from penstock.dialects.job.folders import Folders, written_files
 from penstock.dialects.job.level import Wire
 from penstock.dialects.job.reading import Reading, did_you_mean, is_template, listed
 from penstock.dialects.job.render import Context
-from penstock.dialects.problems import Place, Severity
+from penstock.dialects.problems import Place
 from penstock.dialects.source import SourceNode, place_in_text
 from penstock.kernel.errors import PenstockError
 from penstock.ports.components import UNKNOWN, Inferred, Mistake
@@ -33,7 +33,6 @@ _NAMES = {
     "type": "TYPE_MISMATCH",
     "syntax": "BAD_SQL",
     "value": "BAD_PARAM",
-    "file": "MISSING_FILE",
 }
 _PASSING = ("transform", "quality")
 """Families whose outputs are made of their inputs, so that a declared column cannot come from anywhere else."""
@@ -79,6 +78,7 @@ class _Inference:
         self.found = Columns()
         self.arrivals: dict[str, list[Wire]] = {}
         self.leaving: dict[str, list[Wire]] = {}
+        self.expanded = expanded
         self.units = expanded.units
         self.boundary = expanded.boundary
         self.wrong = wrong
@@ -129,16 +129,8 @@ class _Inference:
         return os.path.abspath(self._folder(unit) / path)
 
     def _made(self) -> set[str]:
-        """The paths that components of this job write to."""
         if self._paths is None:
-            makers = [unit for unit in self.units.values() if _family(unit) in ("write", "file")]
-            written = [
-                (unit, self.context.value(unit.params[name]))
-                for unit in makers
-                for name in ("path", "to")
-                if name in unit.params
-            ]
-            self._paths = {self._whole(unit, path) for unit, path in written if isinstance(path, str)}
+            self._paths = written_files(self.expanded, self.context, self.folders)
         return self._paths
 
     def _arriving(self, name: str, port: str) -> Schema | None:
@@ -213,16 +205,13 @@ class _Inference:
     def _mistake(self, unit: Unit, params: dict[str, Any], mistake: Mistake) -> None:
         if mistake.path and mistake.path[0] in self.wrong.get(unit.name, ()):
             return
-        severity = Severity.WARNING if mistake.kind == "file" else Severity.ERROR
         message = mistake.message if f"`{unit.name}`" in mistake.message else f"{mistake.message} (in `{unit.name}`)"
         place = self._place(unit, params, mistake)
         # Two calls of one joblet make the same mistake in the same place.
         if (mistake.message, place) in self.told:
             return
         self.told.add((mistake.message, place))
-        self.reading.report(
-            _name(unit, mistake), message, place, label=mistake.label, hint=mistake.hint, severity=severity
-        )
+        self.reading.report(_NAMES[mistake.kind], message, place, label=mistake.label, hint=mistake.hint)
 
     def _place(self, unit: Unit, params: dict[str, Any], mistake: Mistake) -> Place:
         if not mistake.path:
@@ -279,12 +268,6 @@ def _inner_value(value: Any, step: str | int) -> Any:
     if isinstance(value, list) and isinstance(step, int) and step < len(value):
         return value[step]
     return None
-
-
-def _name(unit: Unit, mistake: Mistake) -> str:
-    """Code that cannot be read is SQL everywhere but where the author writes Python."""
-    is_python = mistake.kind == "syntax" and _family(unit) == "code"
-    return "BAD_PARAM" if is_python else _NAMES[mistake.kind]
 
 
 def _family(unit: Unit) -> str:

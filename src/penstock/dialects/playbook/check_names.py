@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from itertools import chain
 
 from penstock.dialects.expressions import blanks_beside, declared_secrets, is_plain_true, named_part, warn_constant
@@ -15,6 +17,7 @@ from penstock.dialects.source import SourceNode, place_in_text
 from penstock.expr.check import Use, inspect
 from penstock.expr.parse import parse_condition
 from penstock.expr.rules import read_expression
+from penstock.kernel.kept import STATE
 
 _OUTCOME_WORDS = ("status", "result", "error", "meta", "data")
 # What jobs and other engines call the namespaces.
@@ -25,8 +28,20 @@ _OTHER_WORDS = {
 _EVENT_WORDS = ("name", "result", "error", "step")
 
 
-def check_names(reading: Reading, draft: PlaybookDraft, pipelines: dict[str, list[TaskDraft]], text: str) -> None:
+def check_names(
+    reading: Reading,
+    draft: PlaybookDraft,
+    pipelines: dict[str, list[TaskDraft]],
+    text: str,
+    uncalled: Iterable[TaskDraft] = (),
+) -> None:
+    """`uncalled` are tasks of the workbook in no pipeline, whose neighbours nobody knows."""
     definitions = Definitions(draft, pipelines, entry_of(draft) if draft.steps else "")
+    labels = frozenset(task.label for tasks in pipelines.values() for task in tasks)
+    for task in uncalled:
+        anywhere = replace(definitions.everywhere, args=None, tasks=labels, is_open=True)
+        for site in task.sites:
+            _Check(reading, anywhere, site, text).run()
     for site in draft.keychain_sites:
         _Check(reading, definitions.everywhere, site, text).run()
     for step in draft.steps:
@@ -37,6 +52,10 @@ def check_names(reading: Reading, draft: PlaybookDraft, pipelines: dict[str, lis
             within = definitions.within(known, task)
             for site in task.sites:
                 _Check(reading, within, site, text).run()
+
+
+def _seen_from(namespace: str) -> list[str]:
+    return [where.value for where, names in SEEN.items() if namespace in names]
 
 
 class _Check:
@@ -79,7 +98,11 @@ class _Check:
 
     def _use(self, use: Use, place: Place) -> None:
         root = str(use.path[0])
-        if root == "keychain":
+        if (kept := self._undeclared_state(use)) is not None:
+            label = did_you_mean(kept, self.known.state or ())
+            hint = "" if label else f"declare it, with the value of the first run: `state: {{{kept}: null}}`"
+            self.findings.error("P0830", f"`state` does not declare `{kept}`", place, label=label, hint=hint)
+        elif root == "keychain":
             self._secret(use, place)
         elif root in NAMESPACES:
             # The iteration around a sub-playbook is seen from everywhere in it.
@@ -93,6 +116,14 @@ class _Check:
             self.findings.warning("P0706", message, place, hint=hint)
         elif not use.guarded and not self.known.has(root, self.where):
             self._unknown(root, place, is_dotted=len(use.path) > 1)
+
+    def _undeclared_state(self, use: Use) -> str | None:
+        """What is read of `state` and not declared: nothing else brings it."""
+        path = use.path[1:] if use.path[0] == "ctx" else use.path
+        declared = self.known.state
+        if declared is None or use.guarded or len(path) < 2 or path[0] != STATE or not isinstance(path[1], str):
+            return None
+        return None if path[1] in declared or STATE in self.known.own_args else path[1]
 
     def _secret(self, use: Use, place: Place) -> None:
         if self.where is Where.KEYCHAIN:
@@ -110,8 +141,7 @@ class _Check:
             self.findings.error("P0705", message, place, label=did_you_mean(name, names), hint=declared_secrets(names))
 
     def _unseen(self, root: str, place: Place) -> None:
-        seen = [where.value for where, names in SEEN.items() if root in names]
-        hint = f"it is seen in {', '.join(seen)}"
+        hint = f"it is seen in {', '.join(_seen_from(root))}"
         if root == "fanin":
             hint = "it is there in the arcs of a step that has a loop"
         elif self.where is Where.CHECK:
@@ -131,7 +161,11 @@ class _Check:
         meant = None if label else _OTHER_WORDS.get(name) or _OTHER_WORDS.get(closest(name, _OTHER_WORDS) or "")
         if meant:
             label = f"did you mean `{meant}`?"
+        unseen = None if label or not is_dotted else closest(name, sorted(NAMESPACES - SEEN[self.where]))
         hint = "" if label else "give it a default in `workload`, or write `| default(…)`"
+        if unseen:
+            label = f"did you mean `{unseen}`?"
+            hint = f"`{unseen}` cannot be seen from {self.where.value}: it is seen in {', '.join(_seen_from(unseen))}"
         message = f"nothing in this document defines `{name}`"
         # A bare name that is like no other may come with a payload; one that is looked into, or nearly another, is a slip.
         if (is_dotted or label) and not self.known.is_open:

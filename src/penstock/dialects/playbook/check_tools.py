@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from urllib.parse import urlsplit
-
 from penstock.dialects.playbook.drafts import ParamDraft, TaskDraft
 from penstock.dialects.playbook.reading import Reading, did_you_mean, is_template, listed
 from penstock.dialects.playbook.tasks import WORKBOOK
@@ -29,14 +26,7 @@ _KIND_HINTS = {
 }
 
 
-_SCHEMES: dict[str, tuple[str, ...]] = {
-    "http": ("http", "https"),
-    "postgres": ("postgres", "postgresql"),
-    "mysql": ("mysql", "mariadb"),
-}
-
-
-def check_tool(reading: Reading, task: TaskDraft, folder: Path | None) -> None:
+def check_tool(reading: Reading, task: TaskDraft) -> None:
     if task.is_generated or not task.kind or task.kind == WORKBOOK or task.kind_place is None:
         return
     description = reading.describe(task.kind, task.kind_place)
@@ -53,10 +43,6 @@ def check_tool(reading: Reading, task: TaskDraft, folder: Path | None) -> None:
     missing = [name for name, info in description.params.items() if info.required and name not in task.params]
     if missing:
         _missing_params(reading, task, missing, description)
-    if task.kind in _SCHEMES and (url := task.params.get("url")) is not None:
-        _check_url(reading, task.kind, url.node)
-    if task.kind == "playbook":
-        _check_path(reading, task, folder)
 
 
 def _unknown_kind(reading: Reading, task: TaskDraft) -> None:
@@ -111,45 +97,3 @@ def _check_value(reading: Reading, kind: str, info: ParamInfo, node: SourceNode)
         reading.findings.error(
             "P0507", f"`{info.name}` of `{kind}` must be {expected}, not {node.noun}", node.place, hint=hint
         )
-
-
-def _check_url(reading: Reading, kind: str, node: SourceNode) -> None:
-    """A URL that is written out and cannot work, whoever answers there."""
-    text = node.text()
-    if not text or is_template(node):
-        return
-    scheme, separator, _ = text.strip().partition("://")
-    schemes = _SCHEMES[kind]
-    if not separator:
-        return
-    # A driver may be named behind a plus: `mysql+pymysql://`.
-    if scheme.casefold().partition("+")[0] not in schemes:
-        hint = f"it begins with {listed(f'{each}://' for each in schemes)}"
-        label = did_you_mean(scheme, schemes)
-        reading.findings.error("P0620", f"`{scheme}` is not a scheme of `{kind}`", node.place, label=label, hint=hint)
-        return
-    try:
-        parts = urlsplit(text.strip())
-        port, host = parts.port, parts.hostname
-    except ValueError as error:
-        reading.findings.error("P0620", f"this URL cannot be read: {error}", node.place)
-        return
-    if port == 0:
-        reading.findings.error("P0620", "a URL cannot have the port 0", node.place)
-    elif not host and kind == "http":
-        reading.findings.error("P0620", "this URL names no host", node.place)
-
-
-def _check_path(reading: Reading, task: TaskDraft, folder: Path | None) -> None:
-    param = task.params.get("path")
-    path = None if param is None else param.node.text()
-    if folder is None or param is None or not path or is_template(param.node):
-        return
-    try:
-        wanted = folder / Path(path).expanduser()
-        if any(candidate.is_file() for candidate in (wanted, Path(f"{wanted}.yaml"), Path(f"{wanted}.yml"))):
-            return
-    except (OSError, RuntimeError, ValueError):
-        wanted = Path(path)
-    hint = f"looked for `{wanted}`; it runs only if the catalog knows the name"
-    reading.findings.warning("P0513", f"there is no file `{path}` beside this playbook", param.node.place, hint=hint)

@@ -100,11 +100,6 @@ TASKS = {
         _BOOK.replace("kind: workbook, task: CALL", "kind: noop"),
         _BOOK.replace("CALL", "greet"),
     ),
-    "P0513": CodeDoc(
-        "a playbook file that is not there",
-        "`path` is relative to the calling file; a name that is no file must be known to the catalog when it runs.",
-        "Correct the path.",
-    ),
     "P0514": CodeDoc(
         "a tool that cannot be loaded",
         "The tool is known, but its code or a library it needs is missing or broken.",
@@ -154,7 +149,14 @@ TASKS = {
     ),
     "P0620": CodeDoc(
         "a URL that cannot work",
-        "Its scheme is none that the tool speaks, its port is out of range, or it names no host.",
+        "Its scheme is none that the tool speaks, its port is out of range, or it names no host; or it stands where only a path "
+        "can be read.",
         "Correct the URL.",
+    ),
+    "P0621": CodeDoc(
+        "a file that is not there",
+        "The task fails without it. A script that every run comes to is an error; anything else is a warning, as the file may be "
+        "there by then.",
+        "Correct the path; relative ones begin at the folder of the document.",
     ),
 }

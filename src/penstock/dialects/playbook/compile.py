@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from penstock.dialects.calls import DocumentCall
 from penstock.dialects.literal_secrets import warn_literals
 from penstock.dialects.playbook import codes
-from penstock.dialects.playbook.check_code import check_code
 from penstock.dialects.playbook.check_flow import Flow, check_flow, check_targets
+from penstock.dialects.playbook.check_literals import Literals, check_uncalled
 from penstock.dialects.playbook.check_names import check_names
 from penstock.dialects.playbook.check_pipeline import check_pipeline
 from penstock.dialects.playbook.check_tools import check_tool
@@ -19,7 +20,6 @@ from penstock.dialects.playbook.lower import Pipelines, entry_of, lowered, sourc
 from penstock.dialects.playbook.reading import Reading, did_you_mean
 from penstock.dialects.playbook.shared import check_shared
 from penstock.dialects.playbook.sugar import expand
-from penstock.dialects.playbook.undeclared import declare_auth
 from penstock.dialects.playbook.workbook import Workbook, inlined, report_uncalled
 from penstock.dialects.problems import Findings, Problem
 from penstock.dialects.source import Loaded, load_file, load_text
@@ -38,51 +38,63 @@ class Compiled:
     places: SourceMap = field(default_factory=SourceMap)
     text: str = ""
     file: str = ""
+    calls: tuple[DocumentCall, ...] = ()
+    """The documents that it calls by paths that are written out."""
 
 
-def compile_text(
-    text: str, file: str, catalog: ToolCatalog, *, strict: bool = False, folder: Path | None = None
-) -> Compiled:
-    """`strict` turns every warning into an error. `file` is only a name: nothing is looked for beside it. `folder`: where the
-    files are that the document names."""
-    return _compiled(load_text(text, file), catalog, folder, strict)
+def compile_text(text: str, file: str, catalog: ToolCatalog, *, strict: bool = False) -> Compiled:
+    """`strict` turns every warning into an error. `file` is only a name: nothing is looked for beside it."""
+    return _compiled(load_text(text, file), catalog, None, strict)
 
 
-def compile_file(path: Path, catalog: ToolCatalog, *, strict: bool = False) -> Compiled:
-    return _compiled(load_file(path), catalog, path.parent, strict)
+def compile_file(path: Path, catalog: ToolCatalog, *, strict: bool = False, looks: bool = True) -> Compiled:
+    """`looks`: the document runs here, so that the files it names are looked for."""
+    return _compiled(load_file(path), catalog, path.parent if looks else None, strict)
 
 
 def _compiled(loaded: Loaded, catalog: ToolCatalog, folder: Path | None, strict: bool) -> Compiled:
     findings = Findings(loaded.problems)
     net: Net | None = None
     places = SourceMap(loaded.file)
+    literals: Literals | None = None
     if loaded.root is not None:
         warn_literals(findings, loaded.root)
-        net, places = _read(loaded, Reading(findings, catalog), folder)
+        net, places, literals = _read(loaded, Reading(findings, catalog), folder)
     if strict:
         findings = findings.strict()
     problems = tuple(_with_path(problem, loaded) for problem in findings)
-    return Compiled(None if findings.has_errors else net, problems, places, loaded.text, loaded.file)
+    return Compiled(
+        None if findings.has_errors else net,
+        problems,
+        places,
+        loaded.text,
+        loaded.file,
+        () if literals is None else tuple(literals.calls),
+    )
 
 
 def _with_path(problem: Problem, loaded: Loaded) -> Problem:
     return problem if problem.path else replace(problem, path=loaded.path_at(problem.place))
 
 
-def _read(loaded: Loaded, reading: Reading, folder: Path | None) -> tuple[Net | None, SourceMap]:
+def _read(loaded: Loaded, reading: Reading, folder: Path | None) -> tuple[Net | None, SourceMap, Literals | None]:
     assert loaded.root is not None
     read = read_document(reading, loaded.root, loaded.file)
     if read is None:
-        return None, SourceMap(loaded.file)
+        return None, SourceMap(loaded.file), None
     draft, book = read
+    literals: Literals | None = None
     pipelines = _expanded(reading, draft, book)
-    check_names(reading, draft, pipelines, loaded.text)
+    uncalled = [task for name, task in book.tasks.items() if name not in book.called]
+    check_uncalled(reading, uncalled, loaded.text)
+    check_names(reading, draft, pipelines, loaded.text, uncalled)
     if draft.steps:
-        _check_steps(reading, draft, pipelines, folder, loaded.text)
+        flow = _check_steps(reading, draft, pipelines)
+        literals = Literals(reading, draft, pipelines, flow, folder, loaded.text).check()
     places = source_map(draft, pipelines, loaded.file)
     if reading.findings.has_errors:
-        return None, places
-    return lowered(draft, pipelines, entry_of(draft), reading.describe), places
+        return None, places, literals
+    return lowered(draft, pipelines, entry_of(draft), reading.describe), places, literals
 
 
 def _expanded(reading: Reading, draft: PlaybookDraft, book: Workbook) -> Pipelines:
@@ -93,7 +105,7 @@ def _expanded(reading: Reading, draft: PlaybookDraft, book: Workbook) -> Pipelin
     return pipelines
 
 
-def _check_steps(reading: Reading, draft: PlaybookDraft, pipelines: Pipelines, folder: Path | None, text: str) -> None:
+def _check_steps(reading: Reading, draft: PlaybookDraft, pipelines: Pipelines) -> Flow:
     entry = draft.executor.entry
     names = [step.name for step in draft.steps]
     if entry is not None and entry[0] not in names:
@@ -101,13 +113,13 @@ def _check_steps(reading: Reading, draft: PlaybookDraft, pipelines: Pipelines, f
             "P0305", f"there is no step `{entry[0]}` to begin with", entry[1], label=did_you_mean(entry[0], names)
         )
     check_targets(reading, draft.steps)
-    check_flow(reading, Flow(draft.steps, entry_of(draft)))
+    flow = Flow(draft.steps, entry_of(draft))
+    check_flow(reading, flow)
     for step in draft.steps:
         tasks = pipelines[step.name]
-        declare_auth(reading, draft, tasks)
         check_pipeline(reading, step, tasks)
         check_shared(reading, step, tasks, draft.executor)
         check_fanout(reading, step, tasks, draft.executor)
         for task in tasks:
-            check_tool(reading, task, folder)
-            check_code(reading, task, text)
+            check_tool(reading, task)
+    return flow

@@ -40,6 +40,7 @@ def read_document(reading: Reading, root: SourceNode, file: str) -> tuple[Playbo
     for entry in read_keychain(reading, root.get("keychain")):
         draft.keychain.append(as_map(entry))
         draft.keychain_sites.append(Site(entry, Where.KEYCHAIN))
+        draft.keychain_places[str(draft.keychain[-1].get("name"))] = entry.place
     draft.executor = _read_executor(reading, root.get("executor"))
     book = read_workbook(reading, root.get("workbook"))
     draft.steps = _read_workflow(reading, root)

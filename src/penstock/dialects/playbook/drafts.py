@@ -177,5 +177,7 @@ class PlaybookDraft:
     state: JsonMap | None = None
     keychain: list[JsonMap] = field(default_factory=list)
     keychain_sites: list[Site] = field(default_factory=list)
+    keychain_places: dict[str, Place] = field(default_factory=dict)
+    """Entry -> where it is declared, or first used."""
     executor: ExecutorDraft = field(default_factory=ExecutorDraft)
     steps: list[StepDraft] = field(default_factory=list)

@@ -50,6 +50,8 @@ class Known:
     tasks: frozenset[str] = frozenset()
     steps: frozenset[str] = frozenset()
     keychain: frozenset[str] = frozenset()
+    state: frozenset[str] | None = None
+    """What is kept between runs; None when the document declares nothing."""
     is_loop: bool = False
     is_open: bool = False
     """The task's args are one template, which may bring any name."""
@@ -114,9 +116,11 @@ class Definitions:
 
     def __post_init__(self) -> None:
         ctx: set[str] = set()
+        kept = set(self.draft.state or ())
         for step in self.draft.steps:
             for writes in _writes(step, self.pipelines[step.name]):
                 ctx |= {_head(key) for key in (*writes.ctx, *writes.append, *writes.shared)}
+                kept |= {_head(key.removeprefix(f"{STATE}.")) for key in writes.ctx if key.startswith(f"{STATE}.")}
             for edge in step.edges:
                 self.args.setdefault(edge.target, set()).update(edge.args)
             self.args.setdefault(step.name, set()).update(step.joins)
@@ -127,6 +131,7 @@ class Definitions:
             ctx=frozenset(ctx),
             steps=frozenset(step.name for step in self.draft.steps),
             keychain=frozenset(str(entry["name"]) for entry in self.draft.keychain),
+            state=None if self.draft.state is None else frozenset(kept),
         )
 
     def of(self, step: StepDraft) -> Known:

@@ -102,7 +102,7 @@ def _fan(loop: LoopDraft, step: StepDraft, tasks: list[TaskDraft], executor: Exe
 
 
 def source_map(draft: PlaybookDraft, pipelines: Pipelines, file: str) -> SourceMap:
-    found = SourceMap(file)
+    found = SourceMap(file, keychain=dict(draft.keychain_places))
     for step in draft.steps:
         found.steps[step.name] = step.place
         for index, places in enumerate(step.arc_places):

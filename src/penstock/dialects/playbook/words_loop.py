@@ -28,8 +28,10 @@ from penstock.dialects.word import (
     ref,
 )
 from penstock.kernel.values import JsonMap
+from penstock.ports.meanings import KEYCHAIN_ENTRY, OBJECT_STORES, READS_FILE, WEB, url
 
 _BOUND: JsonMap = {"type": ["integer", "string"]}
+_ENTRY = or_template({"type": ["string", "object"]})
 
 
 CONNECTION: dict[str, tuple[str, JsonMap]] = {
@@ -106,7 +108,10 @@ LOOP = {
             ),
             "params": Word("Values for the placeholders of the query.", or_template({"type": ["object", "array"]})),
             "args": Word("The same as `params`.", or_template({"type": ["object", "array"]})),
-            **{name: Word(about, or_template(schema)) for name, (about, schema) in CONNECTION.items()},
+            **{
+                name: Word(about, {**or_template(schema), **(KEYCHAIN_ENTRY if name == "auth" else {})})
+                for name, (about, schema) in CONNECTION.items()
+            },
             "keep": Word(
                 "Keep the rows of each page in the result store, for elements that are tried again. Otherwise they are read "
                 "again, and fail if keys were added or removed among them.",
@@ -120,7 +125,9 @@ LOOP = {
         "The lines of a text file, without their ends. `iter.iter_key` is the number of the line, from 1.",
         {
             "path": Word(
-                "The file, relative to the document. One that ends in `.gz` is unpacked.", TEXT, required=True
+                "The file, relative to the document. One that ends in `.gz` is unpacked.",
+                {**TEXT, **READS_FILE},
+                required=True,
             ),
             "encoding": Word("The encoding of its text.", {**TEXT, "default": "utf-8"}),
             "skip": Word("So many lines at the beginning are no elements: a header.", or_template(integer(0, 0))),
@@ -129,7 +136,7 @@ LOOP = {
     "collection_row_groups": Scope(
         "loop.in.row_groups",
         "The row groups of Parquet files: `{path, row_group, rows, first_row}`.",
-        {"path": Word("A file or a pattern, relative to the document.", TEXT, required=True)},
+        {"path": Word("A file or a pattern, relative to the document.", {**TEXT, **READS_FILE}, required=True)},
     ),
     "collection_files": Scope(
         "loop.in.files",
@@ -146,10 +153,12 @@ LOOP = {
         "Objects of a store in the order of their keys: `{key, name, size, modified, url}`. `iter.iter_key` is the key.",
         {
             "url": Word(
-                "Where they are: `s3://BUCKET/PREFIX`, `gs://…`, `az://…` or `file:///FOLDER`.", TEXT, required=True
+                "Where they are: `s3://BUCKET/PREFIX`, `gs://…`, `az://…` or `file:///FOLDER`.",
+                {**TEXT, **url(*OBJECT_STORES)},
+                required=True,
             ),
             "pattern": Word("Which keys, such as `*.csv`; `*` stands for `/` too.", {**TEXT, "default": "*"}),
-            "auth": Word("A keychain entry with what the store wants.", or_template({"type": ["string", "object"]})),
+            "auth": Word("A keychain entry with what the store wants.", {**_ENTRY, **KEYCHAIN_ENTRY}),
             "options": Word("More of these, such as `endpoint` or `region`.", or_template(MAPPING)),
         },
     ),
@@ -157,7 +166,7 @@ LOOP = {
         "loop.in.http",
         "What a service lists page by page: by a cursor or a link to the next page, or by numbers.",
         {
-            "url": Word("Where the first page is.", TEXT, required=True),
+            "url": Word("Where the first page is.", {**TEXT, **WEB}, required=True),
             "method": Word("How pages are asked for.", or_template(choice(("GET", "POST"), "GET"))),
             "params": Word("Query parameters of every request.", or_template(MAPPING)),
             "json": Word("The body of every request, for `POST`.", or_template(MAPPING)),
@@ -174,9 +183,7 @@ LOOP = {
             "start": Word("The number of the first page.", or_template({"type": "integer", "default": 1})),
             "step": Word("How far numbers are apart: for an offset, the size of a page.", or_template(integer(1, 1))),
             "max_pages": Word("More pages than this are a failure.", or_template(integer(1, 10_000))),
-            "auth": Word(
-                "A keychain entry, or a mapping, as for the `http` tool.", or_template({"type": ["string", "object"]})
-            ),
+            "auth": Word("A keychain entry, or a mapping, as for the `http` tool.", {**_ENTRY, **KEYCHAIN_ENTRY}),
             "verify": Word(
                 "Check the server's certificate; a path names the file of certificates to trust.",
                 or_template({"type": ["boolean", "string"]}),

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from penstock.ports.meanings import KEYCHAIN_ENTRY, url
 from penstock.tools.addresses import OPEN, Addresses
 from penstock.tools.base import Call, ToolFailure
 
@@ -30,9 +31,16 @@ _NAME_OF_ENTRY = ("credential", "key", "name")
 
 Auth = Annotated[
     str | dict[str, Any] | None,
-    Meta(description="Name of the keychain entry with the connection, or the entry's mapping itself."),
+    Meta(
+        description="Name of the keychain entry with the connection, or the entry's mapping itself.",
+        extra_json_schema=KEYCHAIN_ENTRY,
+    ),
 ]
-Url = Annotated[str | None, Meta(description="Connection URL, instead of `auth` or the single fields.")]
+_URL = "Connection URL, instead of `auth` or the single fields."
+PostgresUrl = Annotated[
+    str | None, Meta(description=_URL, extra_json_schema=url("postgresql", "postgres", "cockroachdb"))
+]
+MysqlUrl = Annotated[str | None, Meta(description=_URL, extra_json_schema=url("mysql", "mariadb"))]
 Host = Annotated[str | None, Meta(description="Server name or address.")]
 Port = Annotated[int | str | None, Meta(description="Server port.")]
 User = Annotated[str | None, Meta(description="User to connect as.")]

@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.folders import searched
+from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, SCHEMES
 from penstock.tools.base import Call, Success, Tool, ToolFailure
 from penstock.tools.network import address_refused
 from penstock.tools.paths import local_path
@@ -56,10 +57,17 @@ ZONED = "TIMESTAMP WITH TIME ZONE"
 class DuckdbParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[
         str | None,
-        Meta(description="The database file, relative to the document's folder; in memory when left out."),
+        Meta(
+            description="The database file, relative to the document's folder; in memory when left out.",
+            extra_json_schema={**LOCAL_PATH, SCHEMES: ["duckdb"]},
+        ),
     ] = None
     auth: Annotated[
-        str | dict[str, Any] | None, Meta(description="Name of a keychain entry with a `path`, instead of `path`.")
+        str | dict[str, Any] | None,
+        Meta(
+            description="Name of a keychain entry with a `path`, instead of `path`.",
+            extra_json_schema=KEYCHAIN_ENTRY,
+        ),
     ] = None
     read_only: Annotated[bool, Meta(description="Open the file for reading only.")] = False
     autocommit: Annotated[

@@ -19,10 +19,10 @@ from penstock.tools.sql.connection import (
     Auth,
     Database,
     Host,
+    MysqlUrl,
     Password,
     Port,
     SslMode,
-    Url,
     User,
     address_of,
     pool_size,
@@ -45,7 +45,7 @@ JSON_TYPE = 245
 
 class MysqlParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
     auth: Auth = None
-    url: Url = None
+    url: MysqlUrl = None
     host: Host = None
     port: Port = None
     user: User = None
@@ -208,6 +208,7 @@ class MysqlTool(Tool[MysqlParams]):
     """
 
     kind: ClassVar[str] = "mysql"
+    makes_files: ClassVar[bool] = False
     Params: ClassVar[type[msgspec.Struct]] = MysqlParams
     example: ClassVar[str] = """\
 - name: open_orders

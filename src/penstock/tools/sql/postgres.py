@@ -18,8 +18,8 @@ from penstock.tools.sql.connection import (
     Host,
     Password,
     Port,
+    PostgresUrl,
     SslMode,
-    Url,
     User,
     address_of,
 )
@@ -70,7 +70,7 @@ class PostgresParams(CommonParams, kw_only=True, forbid_unknown_fields=True):
     ] = None
     copy: Annotated[CopyData | None, Meta(description="COPY rows in or out.")] = None
     auth: Auth = None
-    url: Url = None
+    url: PostgresUrl = None
     host: Host = None
     port: Port = None
     user: User = None

@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from penstock.kernel.values import JsonMap
 from penstock.ports.blobs import ResultRef, is_ref
+from penstock.ports.meanings import READS_FILE
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.paths import local_path, os_failure, require_regular
 from penstock.tools.sql.binding import Bound
@@ -40,7 +41,10 @@ class CopyData(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     query: Annotated[str | None, Meta(description="Copy out what this query gives, instead of a table.")] = None
     source: Annotated[
         str | list[Any] | dict[str, Any] | None,
-        Meta(description="Copy in: a file's path, or a list of rows, each a mapping or a list of values."),
+        Meta(
+            description="Copy in: a file's path, or a list of rows, each a mapping or a list of values.",
+            extra_json_schema=READS_FILE,
+        ),
     ] = msgspec.field(default=None, name="from")
     to: Annotated[
         str | None,

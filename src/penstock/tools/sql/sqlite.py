@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.kernel.values import Json, JsonMap
+from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, SCHEMES
 from penstock.tools.base import Call, Success, Tool, ToolFailure
 from penstock.tools.paths import local_path
 from penstock.tools.sql.binding import Bound
@@ -35,11 +36,16 @@ class SqliteParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[
         str | None,
         Meta(
-            description="The database file, relative to the document's folder; `:memory:` is shared within one execution."
+            description="The database file, relative to the document's folder; `:memory:` is shared within one execution.",
+            extra_json_schema={**LOCAL_PATH, SCHEMES: ["sqlite"]},
         ),
     ] = None
     auth: Annotated[
-        str | dict[str, Any] | None, Meta(description="Name of a keychain entry with a `path`, instead of `path`.")
+        str | dict[str, Any] | None,
+        Meta(
+            description="Name of a keychain entry with a `path`, instead of `path`.",
+            extra_json_schema=KEYCHAIN_ENTRY,
+        ),
     ] = None
     create: Annotated[bool, Meta(description="Make the file when it is not there.")] = True
     read_only: Annotated[bool, Meta(description="Open the file for reading only.")] = False

@@ -1,0 +1,84 @@
+"""Documents that a document calls by paths that are written out: known before the run, so that they can be checked with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from penstock.dialects.problems import Place
+from penstock.dialects.reading import is_template
+from penstock.dialects.source import SourceNode, to_json
+from penstock.kernel.values import JsonMap
+
+PLAYBOOK_CALLS: Mapping[str, tuple[str, ...]] = {"playbook": ("args",), "job": ("args",)}
+"""Tool that calls another document -> the parameters with its inputs, the last having the last word."""
+JOB_CALLS: Mapping[str, tuple[str, ...]] = {"run_job": ("context",), "playbook": ("workload", "args")}
+"""The same for components."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A part of the called document that the call names."""
+
+    name: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentCall:
+    caller: str
+    """The step or component."""
+    path: str
+    place: Place
+    given: JsonMap | None = None
+    """The inputs as they are written, with their templates; None when one template makes all of them."""
+    places: Mapping[str, Place] = field(default_factory=dict)
+    """Where the name of each input stands."""
+    folder: Path | None = None
+    """Where the path begins, if not in the folder of the calling document."""
+    return_step: Named | None = None
+    group: Named | None = None
+    may_be_absent: bool = False
+    """Something that runs before could write the file, or the calling document answers its absence."""
+
+
+def call_in(
+    caller: str,
+    params: Mapping[str, SourceNode],
+    inputs: tuple[str, ...],
+    *,
+    folder: Path | None = None,
+    may_be_absent: bool = False,
+) -> DocumentCall | None:
+    """The call in the parameters of a task or component; None when its path is a template."""
+    path = params.get("path")
+    if path is None or not (path.text() or "").strip() or is_template(path):
+        return None
+    given: JsonMap | None = {}
+    places: dict[str, Place] = {}
+    for name in inputs:
+        node = params.get(name)
+        if node is None or node.is_null:
+            continue
+        if node.kind != "mapping":
+            given = None
+        elif given is not None:
+            given.update({key: to_json(inner) for key, inner in node.entries.items()})
+        places.update(node.keys)
+    return DocumentCall(
+        caller,
+        str(path.value),
+        path.place,
+        given,
+        places,
+        folder,
+        _named(params.get("return_step")),
+        _named(params.get("context_group")),
+        may_be_absent,
+    )
+
+
+def _named(node: SourceNode | None) -> Named | None:
+    text = None if node is None else node.text()
+    return None if node is None or not text or is_template(node) else Named(text, node.place)

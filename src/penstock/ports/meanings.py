@@ -1,0 +1,53 @@
+"""What the text in a parameter means, beside its type: a file that is read, a URL, a secret's name, code.
+
+A tool or component says so in the JSON Schema of its parameters:
+
+    path: Annotated[str, Meta(description="The file.", extra_json_schema=READS_FILE)]
+
+What can be checked before a run (is the file there, can the URL work, is the secret declared, is it Python) follows from this
+alone, in the same way for playbooks and jobs, and for the tools and components of plug-ins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+Schema = Mapping[str, Any]
+
+MEANING: Final = "x-meaning"
+SCHEMES: Final = "x-schemes"
+"""With which a URL begins."""
+WHEN: Final = "x-when"
+"""Parameter -> the values of it for which the meaning holds."""
+
+FILE, SCRIPT, LOCAL, URL = "reads-file", "reads-script", "local-path", "url"
+DATABASE_URL, ENTRY, CODE = "database", "keychain-entry", "python"
+
+READS_FILE: dict[str, Any] = {MEANING: FILE}
+"""A path, or a pattern such as `in/*.csv`; relative to the document's folder. The call fails when nothing is there."""
+READS_SCRIPT: dict[str, Any] = {MEANING: SCRIPT}
+"""The same of a file that is part of the program: nobody delivers it while a run goes."""
+LOCAL_PATH: dict[str, Any] = {MEANING: LOCAL}
+"""A path of a file that is made when it is not there."""
+KEYCHAIN_ENTRY: dict[str, Any] = {MEANING: ENTRY}
+"""The name of a keychain entry, where it is a text."""
+PYTHON: dict[str, Any] = {MEANING: CODE}
+"""Python, with the names of the tool or component in it."""
+DATABASE: dict[str, Any] = {
+    MEANING: DATABASE_URL,
+    SCHEMES: ["postgresql", "postgres", "mysql", "mariadb", "sqlite", "duckdb"],
+}
+"""The URL of any database; a text that is none is the name of a keychain entry."""
+
+
+def url(*schemes: str) -> dict[str, Any]:
+    return {MEANING: URL, SCHEMES: list(schemes)}
+
+
+WEB = url("http", "https")
+OBJECT_STORES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl", "file", "memory")
+
+
+def only_when(meaning: Schema, **values: list[str]) -> dict[str, Any]:
+    return {**meaning, WHEN: values}
