@@ -337,9 +337,12 @@ def test_a_text_that_calls_itself_a_document_of_the_catalog_stays_below_the_base
     text = document(
         "- step: start\n  tool: [{name: w, kind: files, action: write, path: below-the-base.txt, content: hello}]\n"
     )
-    for file in ("catalog:/../../outside/p.yaml", "catalog:/../p.yaml", "catalog:p.yaml"):
+    for file in ("catalog:/../../outside/p.yaml", "catalog:/../p.yaml"):
         run = based.post("/api/executions", {"document": {"text": text, "file": file}}).json()["execution_id"]
         based.ended(run)
+    refused = based.post("/api/executions", {"document": {"text": text, "file": "catalog:p.yaml"}})
+    assert refused.status_code == 422
+    assert "an address in the catalog begins with `catalog:/`" in refused.text
     written = [one.relative_to(folder.parent) for one in folder.parent.rglob("below-the-base.txt")]
     assert all(one.parts[:2] == (folder.name, "base") for one in written), written
     assert not list(folder.parent.rglob(CATALOG))
