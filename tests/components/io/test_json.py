@@ -96,6 +96,28 @@ def test_elements_of_a_list_with_wrong_values_are_rejected_by_their_number(tmp_p
     assert [(row["line"], row["column"]) for row in ran.outputs["reject"]] == [(2, "id")]
 
 
+@pytest.mark.parametrize("other", ["5", '"x"', "[1]", "true"])
+@pytest.mark.parametrize(
+    ("name", "text", "params"),
+    [
+        ("it.json", '[{"id": 1, "day": "2024-01-31"}, OTHER, {"id": 2}]', {}),
+        ("it.jsonl", '{"id": 1, "day": "2024-01-31"}\nOTHER\n{"id": 2}\n', {}),
+        ("it.json", '{"d": {"l": [[{"id": 1, "day": "2024-01-31"}, OTHER, {"id": 2}]]}}', {"rows": "d.l.0"}),
+        ("it.json", '[{"id": 1, "day": "2024-01-31"}, OTHER, {"id": 2}]', {"types": {"id": "integer"}}),
+    ],
+)
+def test_a_row_that_is_no_object_takes_no_column_from_the_others(
+    tmp_path: Path, name: str, text: str, params: dict[str, Any], other: str
+) -> None:
+    text = text.replace("OTHER", other)
+    ran = read(tmp_path, text, connected=("main", "reject"), name=name, **params)
+    assert ran.main == [{"id": 1, "day": datetime.date(2024, 1, 31)}, {"id": 2, "day": None}]
+    (reject,) = ran.outputs["reject"]
+    assert (reject["error_code"], reject["line"], reject["raw_line"]) == ("not_an_object", 2, other)
+    with pytest.raises(ComponentFailure, match="line 2: this is JSON, but no object"):
+        read(tmp_path, text, name=name, **params)
+
+
 def test_without_a_reject_port_a_wrong_line_is_an_error_or_is_left_out(tmp_path: Path) -> None:
     text = '{"id": 1}\n{"id": 2}\nnot json\n'
     with pytest.raises(ComponentFailure, match=r"it\.json`, line 3: this is not JSON"):

@@ -3,53 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from penstock.components.base import Call
-from penstock.components.io.json_shape import Reading, steps
-from penstock.components.io.scans import all_of, column_types, scan, text_lines
+from penstock.components.io.json_objects import named, rows_in
+from penstock.components.io.json_shape import Reading
 from penstock.components.io.text_types import call as function
 from penstock.components.io.text_types import try_cast
-from penstock.components.queries import row_number
 from penstock.data import select
 from penstock.data.untyped import NOTHING
 from penstock.ports.rows import Column, Relation
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
-def _named(node: exp.Expr, name: str) -> exp.Expr:
-    return exp.alias_(node, select.name(name))
-
 
 def objects(reading: Reading, call: Call) -> Relation:
     """(file, line, raw) of every row, as text that may or may not be JSON."""
-    query = all_of(*(_of_file(path, reading) for path in reading.paths))
-    return call.engine.select(select.sql(query), {})
-
-
-def _of_file(path: Path, reading: Reading) -> exp.Query:
-    manner = reading.manner
-    if manner.form == "newline_delimited":
-        lines = text_lines(path, "raw")
-    else:
-        options = {"format": manner.form, "maximum_object_size": manner.max_object_bytes}
-        documents = scan("read_json_objects", [path], options | {"columns": column_types({})})
-        found: exp.Expr = select.column("json")
-        if manner.rows is not None:
-            way = "".join(f"[{step}]" if step.isdecimal() else f'."{step}"' for step in steps(manner.rows))
-            there = function("json_extract", found, f"${way}")
-            is_list = function("json_type", there).eq(select.literal("ARRAY"))
-            several = function("json_extract", there.copy(), "$[*]")
-            found = function("unnest", exp.case().when(is_list, several).else_(exp.Array(expressions=[there.copy()])))
-        lines = exp.select(_named(select.cast(found, "VARCHAR"), "raw")).from_(documents)
-    numbered = exp.select(_named(row_number(), "line"), select.column("raw")).from_(lines.subquery("lines"))
-    wanted = [_named(select.literal(str(path)), "file"), select.column("line"), select.column("raw")]
-    filled = function("trim", function("coalesce", select.column("raw"), "")).neq(select.literal(""))
-    return exp.select(*wanted).from_(numbered.subquery("numbered")).where(filled)
+    return call.engine.select(select.sql(rows_in(reading.paths, reading.manner)), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +65,17 @@ def parted(reading: Reading) -> tuple[exp.Query, exp.Query]:
     for cell in wrong:
         code = code.when(cell.is_wrong, select.literal("bad_value"))
         culprit = culprit.when(cell.is_wrong, select.literal(cell.column.name))
-    judged = exp.select(exp.Star(), _named(code, "code"), _named(culprit, "culprit")).from_(select.table("objects"))
-    named = [_named(select.column("file"), reading.file_column)] if reading.file_column is not None else []
-    good = exp.select(*(_named(cell.value, cell.column.name) for cell in cells), *named)
+    judged = exp.select(exp.Star(), named(code, "code"), named(culprit, "culprit")).from_(select.table("objects"))
+    extra = [named(select.column("file"), reading.file_column)] if reading.file_column is not None else []
+    good = exp.select(*(named(cell.value, cell.column.name) for cell in cells), *extra)
     good = good.from_(judged.copy().subquery("judged")).where(select.column("code").is_(exp.null()))
     bad = exp.select(
-        _named(select.column("code"), "error_code"),
-        _named(_message(wrong), "error_message"),
+        named(select.column("code"), "error_code"),
+        named(_message(wrong), "error_message"),
         select.column("file"),
         select.column("line"),
-        _named(select.cast(_culprit_if_any(), "VARCHAR"), "column"),
-        _named(select.column("raw"), "raw_line"),
+        named(select.cast(_culprit_if_any(), "VARCHAR"), "column"),
+        named(select.column("raw"), "raw_line"),
     )
     return good, bad.from_(judged.subquery("judged")).where(select.column("code").is_(exp.null()).not_())
 

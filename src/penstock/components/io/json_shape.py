@@ -7,6 +7,7 @@ only when the author names it with its type.
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -132,8 +133,66 @@ def _top(found: tuple[files.Stamp, ...], manner: Manner) -> dict[str, str]:
     options = manner.options() | {"sample_size": manner.sample, "union_by_name": len(found) > 1 or None}
     # A line that is not JSON says nothing about the others; which one it is comes out when the rows are read.
     options["ignore_errors"] = manner.form == "newline_delimited" or None
-    query = exp.select(exp.Star()).from_(scan("read_json", [Path(path) for path, _, _ in found], options))
-    return {column.name: _NOTHING.sub("VARCHAR", column.type) for column in looking.columns(query)}
+    paths = [Path(path) for path, _, _ in found]
+    query = exp.select(exp.Star()).from_(scan("read_json", paths, options))
+    top = {column.name: _NOTHING.sub("VARCHAR", column.type) for column in looking.columns(query)}
+    if _tells_no_columns(manner, top) and (fields := _fields_of_objects(paths, manner)):
+        return fields if manner.rows is None else _with_elements(manner.rows, top, fields)
+    return top
+
+
+def _tells_no_columns(manner: Manner, top: Mapping[str, str]) -> bool:
+    """There are rows that are no objects, or no rows at all."""
+    if manner.rows is None:
+        return list(top.items()) == [("json", "JSON")]
+    try:
+        return _element_type(manner.rows, top) == "JSON"
+    except KeyError:
+        return False
+
+
+def _fields_of_objects(paths: list[Path], manner: Manner) -> dict[str, str]:
+    """The columns of those rows that are objects: one that is none is a reject, and takes no column from the others."""
+    from sqlglot import exp
+
+    from penstock.components.io.json_objects import is_object, rows_in
+    from penstock.components.io.scans import scan
+    from penstock.data import select
+
+    query = exp.select(select.column("raw")).from_(rows_in(paths, manner).subquery("rows_there")).where(is_object())
+    try:
+        found = looking.ask(query if manner.sample < 0 else query.limit(manner.sample))
+    except ComponentFailure:
+        return {}  # What is wrong with the file is said by who reads it.
+    if not found:
+        return {}
+    with tempfile.TemporaryDirectory(prefix="penstock-look-") as folder:
+        copy = Path(folder) / "objects.json"
+        copy.write_text("\n".join(str(raw) for (raw,) in found), encoding="utf-8")
+        options = manner.options() | {"format": "unstructured", "sample_size": -1}
+        described = looking.columns(exp.select(exp.Star()).from_(scan("read_json", [copy], options)))
+    return {column.name: _NOTHING.sub("VARCHAR", column.type) for column in described}
+
+
+def _with_elements(rows: str, top: Mapping[str, str], fields: Mapping[str, str]) -> dict[str, str]:
+    """The type of the document with the elements at `rows` as objects with these fields."""
+
+    def typed(type: str, way: list[str]) -> str:
+        if not way:
+            element = f"STRUCT({', '.join(f'{_quoted(name)} {kind}' for name, kind in fields.items())})"
+            return element if _inner(type) is None else f"{element}[]"
+        inner = _fields(type)
+        if inner is None:
+            return f"{typed(_inner(type) or '', way[1:])}[]"
+        return f"STRUCT({_quoted(way[0])} {typed(inner[way[0]], way[1:])})"
+
+    first, *others = steps(rows)
+    return {first: typed(top[first], others)}
+
+
+def _quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def settle(
