@@ -191,3 +191,20 @@ def test_lines_can_be_added_and_a_list_cannot(tmp_path: Path) -> None:
     assert ran.main == [{"a": 1}]
     (mistake,) = mistakes("write_json", {"path": "out.json", "append": True}, {"input": schema(a="BIGINT")})
     assert "only lines can be added" in mistake.message
+
+
+@pytest.mark.parametrize(
+    ("text", "params"),
+    [
+        ('[{"n": 7}, {"n": 9.95}, {"n": "8"}, {"n": 2.0}, {"n": null}]', {}),
+        ('{"d": [{"n": 7}, {"n": 9.95}, {"n": 8}, {"n": 2.0}, {"n": null}]}', {"rows": "d"}),
+    ],
+)
+def test_a_number_with_a_fraction_is_no_whole_number(tmp_path: Path, text: str, params: dict[str, Any]) -> None:
+    params = {**params, "types": {"n": "integer"}}
+    ran = read(tmp_path, text, connected=("main", "reject"), **params)
+    assert [row["n"] for row in ran.main] == [7, 8, 2, None]
+    assert [row["error_message"] for row in ran.outputs["reject"]] == ["`9.95` is not a BIGINT"]
+    with pytest.raises(ComponentFailure, match="line 2, column `n`: `9.95` is not a BIGINT"):
+        read(tmp_path, text, **params)
+    assert [row["n"] for row in read(tmp_path, text.replace("9.95", "9"), **params).main] == [7, 9, 8, 2, None]

@@ -332,3 +332,19 @@ def test_the_query_has_its_columns_written_in_it(tmp_path: Path) -> None:
     selects = ReadCsv().selects(ReadCsvParams(path="it.csv"), {}, PlanCall(tmp_path, frozenset({"main"})))
     assert "'id': 'BIGINT'" in selects["main"]
     assert "sample_size := 1" in selects["main"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_number_with_a_fraction_is_no_whole_number(tmp_path: Path, encoding: str) -> None:
+    text = 'id,n,price\n1,7,1.5\n2,9.95,2.5\n3,"x\ny",cheap\n4,1e3,3.5\n5,7.0,4.5\n7,,6.5\n'
+    params: dict[str, Any] = {"types": {"n": "integer", "price": "decimal(6,1)"}, "encoding": encoding}
+    ran = read(tmp_path, text, connected=("main", "reject"), **params)
+    assert [(row["id"], row["n"]) for row in ran.main] == [(1, 7), (4, 1000), (5, 7), (7, None)]
+    rejects = [(row["line"], row["column"], row["error_message"], row["raw_line"]) for row in ran.outputs["reject"]]
+    assert rejects == [
+        (3, "n", "`9.95` is not a BIGINT", "2,9.95,2.5"),
+        (4, "n", "`n`: `x…` is not a BIGINT; `price`: `cheap` is not a DECIMAL", '3,"x\ny",cheap'),
+    ]
+    assert ran.after["NB_LINE_REJECTED"] == 2
+    with pytest.raises(ComponentFailure, match=r"line 3, column `n`: `9.95` is not a BIGINT \(2 lines in all\)"):
+        read(tmp_path, text, **params)

@@ -183,6 +183,12 @@ def test_cells_are_rows_with_the_types_they_have(tmp_path: Path) -> None:
     ]
 
 
+def test_a_cell_with_a_fraction_is_no_whole_number(tmp_path: Path) -> None:
+    ran = excel(tmp_path, [["n"], [7], [9.95], [8.0]], connected=("main", "reject"), types={"n": "integer"})
+    assert [row["n"] for row in ran.main] == [7, 8]
+    assert [(row["line"], row["error_message"]) for row in ran.outputs["reject"]] == [(3, "`9.95` is not a BIGINT")]
+
+
 def test_sheets_ranges_and_columns_are_picked(tmp_path: Path) -> None:
     assert excel(tmp_path, TABLE, columns=["name", {"name": "id", "type": "string"}]).main[0] == {
         "name": "ada",

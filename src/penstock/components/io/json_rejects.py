@@ -11,6 +11,7 @@ from penstock.components.io.json_objects import named, rows_in
 from penstock.components.io.json_shape import Reading
 from penstock.components.io.text_types import call as function
 from penstock.components.io.text_types import try_cast
+from penstock.components.written_numbers import WHOLE, is_whole
 from penstock.data import select
 from penstock.data.untyped import NOTHING
 from penstock.ports.rows import Column, Relation
@@ -44,7 +45,8 @@ class _Cell:
             return self.text
         if self.column.type == NOTHING:
             return exp.null()
-        return try_cast(function("json_extract", select.column("raw"), self.way), self.column.type)
+        value = try_cast(function("json_extract", select.column("raw"), self.way), self.column.type)
+        return exp.case().when(is_whole(self.text), value).else_(exp.null()) if self.column.type in WHOLE else value
 
     @property
     def is_wrong(self) -> exp.Expr:

@@ -82,6 +82,8 @@ class Reading:
     file_column: str | None = None
     is_empty: bool = False
     """There are no rows: nothing says what the columns would be, and nothing is read."""
+    declared: frozenset[str] = frozenset()
+    """The columns that the author wants as whole numbers. Of one that was inferred, the values are whole."""
 
     @property
     def schema(self) -> Schema:
@@ -101,10 +103,16 @@ class Reading:
         if self.is_empty:
             return columns.no_rows(self.schema)
         named = [select.column(self.file_column)] if self.file_column is not None else []
-        options = self.manner.options() | {"columns": column_types(self.top), "filename": self.file_column}
+        checked = self.declared if self.manner.rows is None else frozenset()
+        # As the JSON it is: DuckDB would round a number with a fraction to a whole one, and say nothing.
+        top = {name: "JSON" if name in checked else type for name, type in self.top.items()}
+        options = self.manner.options() | {"columns": column_types(top), "filename": self.file_column}
         source = scan("read_json", self.paths, options)
         if self.manner.rows is None:
-            return exp.select(*(select.column(column.name) for column in self.columns), *named).from_(source)
+            picked = [
+                _whole(column) if column.name in checked else select.column(column.name) for column in self.columns
+            ]
+            return exp.select(*picked, *named).from_(source)
         element = exp.alias_(_elements(self.manner.rows, self.top), select.name("element"))
         inner = exp.select(element, *named).from_(source).subquery(select.name("found"))
         return exp.select(*(self._field(column) for column in self.columns), *named).from_(inner)
@@ -112,6 +120,7 @@ class Reading:
     def _field(self, column: Column) -> exp.Expr:
         from sqlglot import exp
 
+        from penstock.components.written_numbers import checked_whole
         from penstock.data import select
 
         fields = _fields(_element_type(self.manner.rows or "", self.top))
@@ -120,7 +129,20 @@ class Reading:
             return exp.alias_(select.cast(exp.null(), column.type), select.name(column.name))
         if fields is not None:
             element = exp.Anonymous(this="struct_extract", expressions=[element, select.literal(column.name)])
+        if column.name in self.declared:
+            element = checked_whole(select.cast(element, "VARCHAR"))
         return exp.alias_(select.cast(element, column.type), select.name(column.name))
+
+
+def _whole(column: Column) -> exp.Expr:
+    """The column, which is JSON, as a whole number; a value that is none cannot be cast, and ends the query."""
+    from sqlglot import exp
+
+    from penstock.components.written_numbers import checked_whole
+    from penstock.data import select
+
+    text = exp.Anonymous(this="json_extract_string", expressions=[select.column(column.name), select.literal("$")])
+    return exp.alias_(select.cast(checked_whole(text), column.type), select.name(column.name))
 
 
 @lru_cache(maxsize=256)
@@ -204,11 +226,14 @@ def settle(
 ) -> Reading:
     """What is to be read. `wanted` are the columns the author names, in order; `types` those of some. Raises
     ComponentFailure."""
+    from penstock.components.written_numbers import WHOLE
+
     given = {name: type for name, type in wanted.items() if type is not None} | dict(types)
+    declared = frozenset(name for name, type in given.items() if type in WHOLE)
     if wanted and manner.rows is None and all(name in given for name in wanted):
         # All is said: the files need not be looked at.
         top = {name: given[name] for name in wanted}
-        return Reading(tuple(paths), manner, top, _columns(top), file_column)
+        return Reading(tuple(paths), manner, top, _columns(top), file_column, declared=declared)
     top = _top(files.stamps(paths), manner)
     present = _present(paths[0], manner, top)
     says_nothing = list(present.items()) in ([("json", "JSON")], [(ONLY, "JSON")])
@@ -225,7 +250,7 @@ def settle(
     chosen = {name: given.get(name) or present[name] for name in wanted or {**present, **types}}
     if manner.rows is None:
         top = chosen
-    return Reading(tuple(paths), manner, top, _columns(chosen), file_column)
+    return Reading(tuple(paths), manner, top, _columns(chosen), file_column, declared=declared)
 
 
 def _has_rows(reading: Reading) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from penstock.components.written_numbers import plain_number
 from penstock.data import select
 
 _FIRST = 200
@@ -32,9 +33,7 @@ class Notation:
 
     def plain_number(self, text: exp.Expr) -> exp.Expr:
         """The text with its number written as SQL writes numbers."""
-        if self.thousands is not None:
-            text = call("replace", text, self.thousands, "")
-        return call("replace", text, self.decimal, ".") if self.decimal != "." else text
+        return plain_number(text, self.decimal, self.thousands)
 
 
 def call(name: str, *arguments: exp.Expr | str) -> exp.Anonymous:
