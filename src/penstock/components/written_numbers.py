@@ -1,8 +1,8 @@
 """Numbers as people write them, turned into numbers as SQL writes them.
 
 Law: a mark that means nothing in the notation is no part of a number. Where the decimal mark is a comma, `1.250` is not a number
-unless the full stop separates thousands; where it does, `9.95` is none, because no group of thousands has two digits. A number with
-a fraction is no whole number: DuckDB would round it, and say nothing.
+unless the full stop separates thousands; where it does, `9.95` is none, because no group of thousands has two digits. A number
+with a fraction is no whole number: DuckDB would round it, and say nothing.
 """
 
 from __future__ import annotations

@@ -205,6 +205,6 @@ def test_a_number_with_a_fraction_is_no_whole_number(tmp_path: Path, text: str, 
     ran = read(tmp_path, text, connected=("main", "reject"), **params)
     assert [row["n"] for row in ran.main] == [7, 8, 2, None]
     assert [row["error_message"] for row in ran.outputs["reject"]] == ["`9.95` is not a BIGINT"]
-    with pytest.raises(ComponentFailure, match="line 2, column `n`: `9.95` is not a BIGINT"):
+    with pytest.raises(ComponentFailure, match=r"line 2, column `n`: `9.95` is not a BIGINT"):
         read(tmp_path, text, **params)
     assert [row["n"] for row in read(tmp_path, text.replace("9.95", "9"), **params).main] == [7, 9, 8, 2, None]

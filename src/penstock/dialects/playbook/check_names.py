@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import chain
 
 from penstock.dialects.expressions import blanks_beside, declared_secrets, is_plain_true, named_part, warn_constant
@@ -15,6 +16,7 @@ from penstock.dialects.source import SourceNode, place_in_text
 from penstock.expr.check import Use, inspect
 from penstock.expr.parse import parse_condition
 from penstock.expr.rules import read_expression
+from penstock.kernel.kept import STATE
 
 _OUTCOME_WORDS = ("status", "result", "error", "meta", "data")
 # What jobs and other engines call the namespaces.
@@ -23,6 +25,12 @@ _OTHER_WORDS = {
     "iteration": "iter", "secrets": "keychain", "result": "output", "env": "workload",
 }  # fmt: skip
 _EVENT_WORDS = ("name", "result", "error", "step")
+_ERROR_WORDS = ("kind", "message", "retryable", "data")
+
+
+def _begun(key: str, words: Iterable[str]) -> str | None:
+    """The word that somebody has cut short: `err` for `error`."""
+    return next((word for word in words if len(key) > 2 and word.startswith(key)), None)
 
 
 def check_names(reading: Reading, draft: PlaybookDraft, pipelines: dict[str, list[TaskDraft]], text: str) -> None:
@@ -81,6 +89,8 @@ class _Check:
         root = str(use.path[0])
         if root == "keychain":
             self._secret(use, place)
+        elif (kept := self._kept(use)) is not None:
+            self._unkept(kept, place)
         elif root in NAMESPACES:
             # The iteration around a sub-playbook is seen from everywhere in it.
             if self.known.sees(root, self.where) or use.path[:2] == ("iter", "parent"):
@@ -93,6 +103,19 @@ class _Check:
             self.findings.warning("P0706", message, place, hint=hint)
         elif not use.guarded and not self.known.has(root, self.where):
             self._unknown(root, place, is_dotted=len(use.path) > 1)
+
+    def _kept(self, use: Use) -> str | None:
+        """What is read from `state` and not declared there."""
+        path = use.path[1:] if use.path[0] == "ctx" else use.path
+        if self.known.state is None or use.guarded or len(path) < 2 or path[0] != STATE:
+            return None
+        return str(path[1]) if str(path[1]) not in self.known.state else None
+
+    def _unkept(self, name: str, place: Place) -> None:
+        keys = self.known.state or ()
+        label = did_you_mean(name, keys)
+        hint = "" if label else f"declare it with the value of the first run: `state: {{{name}: null}}`"
+        self.findings.warning("P0702", f"`state` does not declare `{name}`", place, label=label, hint=hint)
 
     def _secret(self, use: Use, place: Place) -> None:
         if self.where is Where.KEYCHAIN:
@@ -147,8 +170,12 @@ class _Check:
         if root in ("outcome", "output", "event"):
             # Tools add fields of their own, so only what is nearly a known word is worth a remark.
             words = _EVENT_WORDS if root == "event" else _OUTCOME_WORDS
-            if isinstance(key, str) and key not in words and (meant := closest(key, words)):
-                message = f"`{root}.{key}` looks like a misspelt `{root}.{meant}`"
+            at, below = root, use.path[1:]
+            if below[:1] == ("error",) and len(below) > 1:
+                at, words, below = f"{root}.error", _ERROR_WORDS, below[1:]
+            key = below[0]
+            if isinstance(key, str) and key not in words and (meant := closest(key, words) or _begun(key, words)):
+                message = f"`{at}.{key}` looks like a misspelt `{at}.{meant}`"
                 self.findings.warning("P0702", message, place, label=f"did you mean `{meant}`?")
         elif keys is not None and isinstance(key, str) and key not in keys:
             self._unwritten(root, key, list(keys), place)

@@ -50,6 +50,8 @@ class Known:
     tasks: frozenset[str] = frozenset()
     steps: frozenset[str] = frozenset()
     keychain: frozenset[str] = frozenset()
+    state: frozenset[str] | None = None
+    """What is kept from run to run; None in a document that keeps nothing, where the name is free."""
     is_loop: bool = False
     is_open: bool = False
     """The task's args are one template, which may bring any name."""
@@ -127,6 +129,7 @@ class Definitions:
             ctx=frozenset(ctx),
             steps=frozenset(step.name for step in self.draft.steps),
             keychain=frozenset(str(entry["name"]) for entry in self.draft.keychain),
+            state=None if self.draft.state is None else frozenset(self.draft.state),
         )
 
     def of(self, step: StepDraft) -> Known:
