@@ -197,7 +197,7 @@ def _passed_over(seen: Progress, entry: Entry) -> None:
         return
     said = (data["outcome"].get("error") or {}).get("message", "error")
     place = entry.scope[len(run.id) :]
-    text = f"task {data['task']}{place} attempt {data['attempt']}: {said}; no rule of its policy matches, so it goes on"
+    text = f"task {data['task']}{place} attempt {data['attempt']}: no rule of its policy matches, so it goes on: {said}"
     _tell(seen, run, entry.ts, text)
 
 
