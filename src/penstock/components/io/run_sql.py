@@ -80,8 +80,8 @@ class RunSql(Action[RunSqlParams]):
     family: ClassVar[str] = "write"
     Params = RunSqlParams
     outputs: ClassVar[tuple[Port, ...]] = (
-        Port("main", description="one row per statement"),
-        Port("rows", description="the rows of the last statement"),
+        Port("main", reject=True, description="one row per statement"),
+        Port("rows", reject=True, description="the rows of the last statement"),
     )
     example: ClassVar[str] = """\
 apiVersion: penstock/v1

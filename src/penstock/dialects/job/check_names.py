@@ -64,8 +64,26 @@ def check_names(reading: Reading, level: Level, names: Names) -> None:
     for member in level.members.values():
         if member.draft.type == SHELL and (command := member.draft.params.get("command")) is not None:
             _check_command(reading, level, command.node)
+        if (auth := member.draft.params.get("auth")) is not None and context is not None:
+            _check_auth(reading, known, auth.node)
     for site in sites(level):
         _Check(reading, level, known, site).run()
+
+
+def _check_auth(reading: Reading, known: Names, node: SourceNode) -> None:
+    """Unlike a secret in a template it may also lie in the keychain store, under its name."""
+    name = node.text()
+    if name and not is_template(node) and name not in known.keychain:
+        message = f"`auth` names `{name}`, which `keychain` does not declare"
+        label = did_you_mean(name, known.keychain)
+        reading.report(
+            "UNKNOWN_SECRET",
+            message,
+            node.place,
+            label=label,
+            hint=declared_secrets(known.keychain),
+            severity=Severity.WARNING,
+        )
 
 
 def _check_command(reading: Reading, level: Level, node: SourceNode) -> None:

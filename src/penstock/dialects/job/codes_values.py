@@ -153,7 +153,8 @@ NAMES_AND_SECRETS = {
     ),
     "J0705": CodeDoc(
         "a global that nothing writes",
-        "No component of this job sets it by that name, so reading it fails.",
+        "No component of this job sets it by that name. Reading it fails; in the condition of a link it makes that false. "
+        "It is a warning when it is nearly another name, or an after-variable of a component that is not there.",
         "Correct the spelling, set it before, or write `| default(…)`.",
         _say("{{ global.total }}"),
         _say("{{ global.total | default(0) }}"),
