@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from penstock.components import bound
+from penstock.components import bound, incremental
 from penstock.components.base import Component, ComponentFailure, PlanCall, Relational, Sink, UserSql
 from penstock.data import lineage, select
 from penstock.data.untyped import is_open
@@ -52,6 +53,9 @@ def infer(
     if mistakes or not unknown <= conditions:
         return Inferred(dict.fromkeys(outputs), tuple(mistakes))
     found, queries = _shapes(component, model, inputs, outputs, call)
+    asked = getattr(model, "incremental", None)
+    if asked is not None and (wrong := incremental.mistakes(asked, found.outputs.get("main"))):
+        return replace(found, mistakes=(*found.mistakes, *wrong))
     known = {port: schema for port, schema in inputs.items() if schema is not None}
     if with_lineage and known:
         for port, query in queries.items():

@@ -37,7 +37,7 @@ _AS_TEXT += [
 
 
 def _keep_quiet() -> None:
-    """The driver logs what it ignores, such as the end of a batch in which a row was refused. Without a handler, Python would print
+    """The driver logs what it ignores, such as the end of a batch in which a row was refused. Without a handler Python prints
     that on the terminal; a program that has handlers of its own gets it as before."""
     driver = logging.getLogger("psycopg")
     if not driver.handlers:
