@@ -125,8 +125,17 @@ def _checked(
     component: Component[Any], params: Any, inputs: Known, call: PlanCall, unknown: frozenset[Place]
 ) -> list[Mistake]:
     """What the component itself has to say, but nothing about values that stand in for unknown ones."""
-    found = component.check(params, inputs, call)
+    found = [*_formats(params), *component.check(params, inputs, call)]
     return found if not unknown else [one for one in found if not _touches(one.path, unknown)]
+
+
+def _formats(params: Any) -> Iterable[Mistake]:
+    """A format without a `%` is a text that no date is written as."""
+    for name, example in (("date_format", "%d.%m.%Y"), ("timestamp_format", "%d.%m.%Y %H:%M:%S")):
+        text = getattr(params, name, None)
+        if isinstance(text, str) and "%" not in text:
+            hint = f"its parts are written as in `{example}`"
+            yield Mistake((name,), f"`{text}` names no part of a date", hint=hint)
 
 
 def _touches(path: Place, unknown: frozenset[Place]) -> bool:

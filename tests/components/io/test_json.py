@@ -208,3 +208,24 @@ def test_a_number_with_a_fraction_is_no_whole_number(tmp_path: Path, text: str, 
     with pytest.raises(ComponentFailure, match=r"line 2, column `n`: `9.95` is not a BIGINT"):
         read(tmp_path, text, **params)
     assert [row["n"] for row in read(tmp_path, text.replace("9.95", "9"), **params).main] == [7, 9, 8, 2, None]
+
+
+@pytest.mark.parametrize("connected", [("main",), ("main", "reject")])
+@pytest.mark.parametrize(
+    ("value", "type", "params", "made"),
+    [
+        ("31.01.2024", "date", {"date_format": "%d.%m.%Y"}, datetime.date(2024, 1, 31)),
+        ("2024-01-31", "date", {"date_format": "%d.%m.%Y"}, datetime.date(2024, 1, 31)),
+        ("1/2/24 7:05", "timestamp", {"timestamp_format": "%d/%m/%y %H:%M"}, datetime.datetime(2024, 2, 1, 7, 5)),
+    ],
+)
+def test_dates_are_read_as_they_are_written_whoever_reads_the_rejects(
+    tmp_path: Path, value: str, type: str, params: dict[str, str], made: Any, connected: Any
+) -> None:
+    ran = read(tmp_path, json.dumps([{"at": value}]), connected=connected, types={"at": type}, **params)
+    assert ran.main == [{"at": made}]
+
+
+def test_a_date_that_is_written_in_another_way_is_told_how_it_would_be(tmp_path: Path) -> None:
+    with pytest.raises(ComponentFailure, match=r"`31/01/2024` is not a DATE written as `%d\.%m\.%Y`"):
+        read(tmp_path, '[{"day": "31/01/2024"}]', types={"day": "date"}, date_format="%d.%m.%Y")

@@ -144,6 +144,7 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are(tmp_path: Path)
         ({"columns": ["a", "A"]}, ("columns", 1), "named twice"),
         ({"encoding": "klingon"}, ("encoding",), "no encoding `klingon`"),
         ({"decimal": ",", "thousands": ","}, ("thousands",), "cannot be the same"),
+        ({"date_format": "dd.mm.yyyy"}, ("date_format",), "`dd.mm.yyyy` names no part of a date"),
     ],
 )
 def test_wrong_parameters_are_mistakes_before_the_run(params: Any, path: Any, words: str) -> None:
@@ -348,3 +349,9 @@ def test_a_number_with_a_fraction_is_no_whole_number(tmp_path: Path, encoding: s
     assert ran.after["NB_LINE_REJECTED"] == 2
     with pytest.raises(ComponentFailure, match=r"line 3, column `n`: `9.95` is not a BIGINT \(2 lines in all\)"):
         read(tmp_path, text, **params)
+
+
+def test_a_date_that_is_written_in_another_way_is_told_how_it_would_be(tmp_path: Path) -> None:
+    wanted = r"`2024-01-31` is not a DATE written as `%d\.%m\.%Y`"
+    with pytest.raises(ComponentFailure, match=wanted):
+        read(tmp_path, "day\n2024-01-31\n", types={"day": "date"}, date_format="%d.%m.%Y")

@@ -20,6 +20,7 @@ from penstock.components.base import Call, ComponentFailure
 from penstock.components.io import files
 from penstock.components.io.rejects import REJECTED
 from penstock.components.io.scans import all_of
+from penstock.components.io.text_types import Notation
 from penstock.components.written_numbers import WHOLE, is_whole
 from penstock.data import select
 from penstock.ports.rows import Relation
@@ -227,7 +228,7 @@ def _words(errors: list[tuple[Any, ...]], reading: Reading) -> str:
     match kind:
         case "CAST":
             said = [
-                (error[3], _not_converted(str(error[6]), reading.types.get(str(error[3]))))
+                (error[3], _not_converted(str(error[6]), reading.types.get(str(error[3])), reading.layout.notation))
                 for error in errors
                 if error[4] == "CAST"
             ]
@@ -245,7 +246,7 @@ def _words(errors: list[tuple[Any, ...]], reading: Reading) -> str:
             return message
 
 
-def _not_converted(message: str, wanted: str | None) -> str:
+def _not_converted(message: str, wanted: str | None, notation: Notation) -> str:
     found = _NOT_CONVERTED.search(message)
     if found is None and (wanted is None or _STARTS not in message):
         return message
@@ -253,7 +254,8 @@ def _not_converted(message: str, wanted: str | None) -> str:
     text = found[1] if found is not None else f"{message.partition(_STARTS)[2]}…"
     value = text if len(text) <= 200 else f"{text[:200]}…"
     # A value with a fraction was refused by a scan that looked for those, and not by one for the type that is wanted.
-    return f"`{value}` is not a {wanted if found is None or wanted in WHOLE else found[2]}"
+    type = wanted or "" if found is None or wanted in WHOLE else found[2]
+    return f"`{value}` is not a {type}{notation.written_as(type)}"
 
 
 def _hint(code: str) -> str:

@@ -9,8 +9,8 @@ from sqlglot import exp
 from penstock.components.base import Call
 from penstock.components.io.json_objects import named, rows_in
 from penstock.components.io.json_shape import Reading
+from penstock.components.io.text_types import Notation, try_cast
 from penstock.components.io.text_types import call as function
-from penstock.components.io.text_types import try_cast
 from penstock.components.written_numbers import WHOLE, is_whole
 from penstock.data import select
 from penstock.data.untyped import NOTHING
@@ -28,11 +28,14 @@ class _Cell:
 
     column: Column
     way: str
+    notation: Notation
 
     @staticmethod
-    def of(column: Column, has_objects: bool) -> _Cell:
+    def of(column: Column, reading: Reading) -> _Cell:
         key = column.name.replace("\\", "\\\\").replace('"', '\\"')
-        return _Cell(column, f'$."{key}"' if has_objects else "$")
+        manner = reading.manner
+        notation = Notation(date_format=manner.date_format, timestamp_format=manner.timestamp_format)
+        return _Cell(column, f'$."{key}"' if reading.has_objects else "$", notation)
 
     @property
     def text(self) -> exp.Expr:
@@ -45,7 +48,12 @@ class _Cell:
             return self.text
         if self.column.type == NOTHING:
             return exp.null()
-        value = try_cast(function("json_extract", select.column("raw"), self.way), self.column.type)
+        value: exp.Expr = try_cast(function("json_extract", select.column("raw"), self.way), self.column.type)
+        format = self.notation.format_of(self.column.type)
+        if format is not None:
+            # What is written as in ISO 8601 is read as well, as DuckDB does it.
+            written = select.cast(function("try_strptime", self.text, format), self.column.type)
+            return function("coalesce", written, value)
         return exp.case().when(is_whole(self.text), value).else_(exp.null()) if self.column.type in WHOLE else value
 
     @property
@@ -56,7 +64,7 @@ class _Cell:
 
 def parted(reading: Reading) -> tuple[exp.Query, exp.Query]:
     """Over `objects`: the rows, and the rejects."""
-    cells = [_Cell.of(column, reading.has_objects) for column in reading.columns]
+    cells = [_Cell.of(column, reading) for column in reading.columns]
     wrong = [cell for cell in cells if cell.column.type not in ("VARCHAR", "JSON")]
     code = exp.case().when(function("json_valid", select.column("raw")).not_(), select.literal("not_json"))
     # DuckDB stops at text that is not JSON, so every question about it comes after that one.
@@ -94,6 +102,7 @@ def _message(wrong: list[_Cell]) -> exp.Expr:
     message = message.when(is_other, select.literal("this is JSON, but no object"))
     for cell in wrong:
         column = cell.column
-        said = function("concat", "`", function("left", cell.text, select.literal(200)), f"` is not a {column.type}")
+        ending = f"` is not a {column.type}{cell.notation.written_as(column.type)}"
+        said = function("concat", "`", function("left", cell.text, select.literal(200)), ending)
         message = message.when(select.column("culprit").eq(select.literal(column.name)), said)
     return message

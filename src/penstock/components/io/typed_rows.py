@@ -112,7 +112,10 @@ def parted(found: Relation, wanted: Sequence[Wanted]) -> tuple[exp.Select, exp.S
             continue
         value = call("left", select.cast(select.column(each.source), "VARCHAR"), select.literal(200))
         culprit = culprit.when(wrong[each.name], select.literal(each.name))
-        message = message.when(wrong[each.name], call("concat", "`", value, f"` is not a {each.type}"))
+        message = message.when(
+            wrong[each.name],
+            call("concat", "`", value, f"` is not a {each.type}{each.notation.written_as(each.type or '')}"),
+        )
     is_wrong = exp.or_(select.column("flaw").is_(exp.null()).not_(), *wrong.values())
     has_flaw = select.column("flaw").is_(exp.null()).not_()
     code = exp.case().when(has_flaw, select.literal("bad_row")).else_(select.literal("bad_value"))
