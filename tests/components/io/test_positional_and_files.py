@@ -61,7 +61,8 @@ def test_lines_that_cannot_be_read_are_rejected_with_their_place(tmp_path: Path)
         ("bad_row", "these bytes are not `utf-8`", path, 5, None),
     ]  # fmt: skip
     with pytest.raises(
-        ComponentFailure, match=r"it\.txt`, line 3, column `day`: `2024XX31` is not a DATE written as `%Y%m%d` \(3 in all\)"
+        ComponentFailure,
+        match=r"it\.txt`, line 3, column `day`: `2024XX31` is not a DATE written as `%Y%m%d` \(3 in all\)",
     ):
         read(tmp_path, text.encode("latin-1"))
     ran = read(tmp_path, text.encode("latin-1"), on_error="skip")
