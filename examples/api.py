@@ -85,7 +85,7 @@ class Api:
         return 404, {"error": f"there is no {path}"}
 
     def _changes(self, query: dict[str, str], call: int) -> Answer:
-        """Five invoices at a time, after a cursor; the second request is one too many, and the answer to the fourth is cut off."""
+        """Five invoices at a time, after a cursor. The second request is one too many, the answer to the fourth is cut off."""
         if call == 2:
             return 429, {"error": "slow down"}
         if call == 4:

@@ -355,3 +355,13 @@ def test_a_date_that_is_written_in_another_way_is_told_how_it_would_be(tmp_path:
     wanted = r"`2024-01-31` is not a DATE written as `%d\.%m\.%Y`"
     with pytest.raises(ComponentFailure, match=wanted):
         read(tmp_path, "day\n2024-01-31\n", types={"day": "date"}, date_format="%d.%m.%Y")
+
+
+@pytest.mark.parametrize("name", ["it.csv", "it.csv.gz"])
+def test_a_line_in_another_encoding_is_kept_whole_with_its_bytes(tmp_path: Path, name: str) -> None:
+    data = "id,name,mail\n1,ann,a@x\n2,José,j@x\n3,cy,c@x\n".encode("latin-1")
+    text = gzip.compress(data) if name.endswith(".gz") else data
+    ran = read(tmp_path, text, connected=("main", "reject"), name=name, types={"id": "integer"})
+    assert [row["id"] for row in ran.main] == [1, 3]
+    (reject,) = ran.outputs["reject"]
+    assert (reject["error_code"], reject["line"], reject["raw_line"]) == ("bad_encoding", 3, r"2,Jos\xe9,j@x")

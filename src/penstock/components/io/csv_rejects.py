@@ -220,7 +220,20 @@ def _told(path: Path, reading: Reading, errors: Iterable[tuple[Any, ...]]) -> It
             # A value that is wrong has a column; a line of the wrong length has none.
             culprit = str(column) if code in ("bad_value", "bad_quotes", "bad_encoding") and column else None
             line = counter.line_at(int(byte)) if byte is not None else None
-            yield Refused(code, _words(same, reading), shown, line or record, culprit, str(raw or "").rstrip("\r\n"))
+            text = str(raw or "")
+            if code == "bad_encoding" and byte is not None:
+                # DuckDB replaces more than the bytes that are wrong: a delimiter behind one would be gone.
+                text = _line_in(path, int(byte)) or text
+            yield Refused(code, _words(same, reading), shown, line or record, culprit, text.rstrip("\r\n"))
+
+
+def _line_in(path: Path, byte: int) -> str | None:
+    """The line that begins there, with bytes that are not text as `\\xe9`; None where the file cannot be read so."""
+    if path.suffix in (".zst", ".zstd"):
+        return None
+    with files.open_bytes(path) as file:
+        file.seek(max(byte - 1, 0))  # DuckDB counts from 1.
+        return file.readline(_CHUNK).decode("utf-8", "backslashreplace")
 
 
 def _words(errors: list[tuple[Any, ...]], reading: Reading) -> str:
