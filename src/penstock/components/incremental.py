@@ -30,8 +30,8 @@ class Incremental(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     lookback: Annotated[
         str | int | float | None,
         Meta(
-            description="So far below the watermark rows are read again, because some come late: `2h` or `3d` of a time or date, "
-            "a number of a number. What is written must then bear rows that come twice."
+            description="How far below the watermark rows are read again, for those that come late: `2h` or `3d` of a time or "
+            "date, a number of a number. The writer must then tolerate rows that come twice."
         ),
     ] = None
     key: Annotated[

@@ -35,10 +35,10 @@ class ReadCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = []
     types: words.Types = {}
-    quote: Annotated[str, Meta(max_length=1, description="What stands around values; empty for nothing.")] = '"'
+    quote: Annotated[str, Meta(max_length=1, description="The quote character around values; empty for none.")] = '"'
     escape: Annotated[
         words.Character | None,
-        Meta(description="What stands before a quote within quotes; the quote itself if left out."),
+        Meta(description="The character that escapes a quote inside quotes; the quote itself if left out."),
     ] = None
     encoding: words.Encoding = "utf-8"
     null: words.NullTexts = ""
@@ -230,7 +230,7 @@ def _renamed(group: Group, names: tuple[str, ...]) -> Group:
 class ReadCsv(Relational[ReadCsvParams]):
     """Read rows from delimited text: CSV, TSV and their relatives.
 
-    The first line names the columns unless `header: false`. Types are found out from the first `sample` lines, or
+    The first line names the columns unless `header: false`. Types are inferred from the first `sample` lines, or
     declared: in `columns`, in `types`, or as the component's `schema`. Only what would be written the same way again
     becomes a number, so that `007` stays the text it is; dates and timestamps are those of ISO 8601, or follow
     `date_format` and `timestamp_format`. A file without rows says nothing about its types: such a column goes with any
