@@ -27,7 +27,9 @@ class WriteCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: words.TargetPath
     delimiter: words.Delimiter = ","
     header: Annotated[bool, Meta(description="Name the columns in the first line.")] = True
-    quote: Annotated[str, Meta(min_length=1, max_length=1, description="The quote character, around values that need it.")] = '"'
+    quote: Annotated[
+        str, Meta(min_length=1, max_length=1, description="The quote character, around values that need it.")
+    ] = '"'
     escape: Annotated[
         words.Character | None,
         Meta(description="The character that escapes a quote inside quotes; the quote itself if left out."),
