@@ -384,7 +384,7 @@ MOST_WORDS = 200
 
 
 def _words_in(data: Json) -> str:
-    """What the body of an error says, for a sentence: exactly that, or nothing. What is cut off or set otherwise could hold a part
+    """What the body of an error says, for a sentence: exactly that, or nothing. What is cut off or set otherwise could hold part
     of a secret, which would not be found and masked any more. A page for people to look at says nothing in a line."""
     if not data or (isinstance(data, str) and data.lstrip().startswith("<")):
         return ""
