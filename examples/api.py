@@ -1,4 +1,4 @@
-"""A tiny local API for the examples: paginated orders, endpoints that fail at first, a slow job, a private page, a webhook.
+"""A tiny local API for the examples: paginated orders, endpoints that fail at first, a slow job, private pages, a webhook.
 
 python examples/api.py          # prints its address and serves until Ctrl-C
 """
@@ -32,6 +32,21 @@ ORDERS = [
 RATES = {"2026-01": {"EUR": 1.0, "GBP": 0.8, "NOK": 11.0}, "2026-02": {"EUR": 1.0, "GBP": 0.75, "NOK": 11.5}}
 """What one euro is worth, by month."""
 
+INVOICES = [
+    {
+        "id": f"{region}-{number}",
+        "account": region,
+        "amount": f"{number}.{number:02}",
+        "changed_at": f"2026-03-{number:02}T08:00:00",
+    }
+    for region in REGIONS
+    for number in range(1, 13)
+]
+
+PAGE = 5
+CUT_OFF = object()
+"""Stands for an answer of which only the beginning arrives."""
+
 Answer = tuple[int, Any]
 
 
@@ -41,6 +56,8 @@ class Api:
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
         self.hooks: list[Any] = []
+        self.invoices: list[dict[str, str]] = []
+        """Those that came later."""
         self._lock = threading.Lock()
 
     def answer(self, method: str, path: str, query: dict[str, str], headers: dict[str, str], body: Any) -> Answer:
@@ -56,13 +73,28 @@ class Api:
                 return (503, {"error": "try again"}) if call == 1 else (200, {"rates": _rates(query.get("month", ""))})
             case "GET", "/jobs/7":
                 return 200, {"id": 7, "state": "done" if call >= 3 else "running"}
+            case "GET", "/private" | "/changes" if headers.get("authorization") != f"Bearer {TOKEN}":
+                return 401, {"error": "who are you?"}
             case "GET", "/private":
-                is_known = headers.get("authorization") == f"Bearer {TOKEN}"
-                return (200, {"balance": 42}) if is_known else (401, {"error": "who are you?"})
+                return 200, {"balance": 42}
+            case "GET", "/changes":
+                return self._changes(query, call)
             case "POST", "/hook":
                 self.hooks.append(body)
                 return 200, {"ok": True}
         return 404, {"error": f"there is no {path}"}
+
+    def _changes(self, query: dict[str, str], call: int) -> Answer:
+        """Five invoices at a time, after a cursor. The second request is one too many, the answer to the fourth is cut off."""
+        if call == 2:
+            return 429, {"error": "slow down"}
+        if call == 4:
+            return 200, CUT_OFF
+        found = [one for one in INVOICES + self.invoices if one["account"] == query.get("account")]
+        found = [one for one in found if one["changed_at"] > query.get("since", "")]
+        begin = int(query.get("cursor") or 0)
+        more = begin + PAGE < len(found)
+        return 200, {"invoices": found[begin : begin + PAGE], "next": str(begin + PAGE) if more else None}
 
     def _orders(self, query: dict[str, str]) -> Answer:
         page, size = int(query.get("page", 1)), int(query.get("pageSize", 10))
@@ -99,9 +131,11 @@ class _Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(headers.get("content-length", 0)))
         time.sleep(self.delay)
         status, answer = self.api.answer(method, url.path, query, headers, json.loads(raw) if raw else None)
-        data = json.dumps(answer).encode()
+        data = b'{"invoices": [{"id": "nor' if answer is CUT_OFF else json.dumps(answer).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
+        if status == 429:
+            self.send_header("Retry-After", "0.2")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)

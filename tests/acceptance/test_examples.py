@@ -127,6 +127,21 @@ def test_secrets(tmp_path: Path, api: Any) -> None:
     assert not any(b"demo-token" in data for data in kept)
 
 
+def test_api_changes(tmp_path: Path, api: Any) -> None:
+    here = desk("api-changes", tmp_path)
+    arguments = ("api-changes.yaml", "--set", f"api_url={api.url}")
+    token = {"SHOP_TOKEN": "demo-token"}
+    assert here.run(*arguments, **token) == {"invoices": 36, "since": "2026-03-12T08:00:00"}
+    assert here.run(*arguments, **token) == {"invoices": 0, "since": "2026-03-12T08:00:00"}
+    api.invoices.append({"id": "west-13", "account": "west", "amount": "1.00", "changed_at": "2026-03-13T08:00:00"})
+    refused = here.penstock("run", *arguments, SHOP_TOKEN="wrong")
+    assert (refused.exit_code, "answered 401" in refused.words) == (1, True)
+    assert "who are you?" in api.hooks[0]["text"]
+    assert here.run(*arguments, **token) == {"invoices": 1, "since": "2026-03-13T08:00:00"}
+    (kept,) = here.penstock("state", "show", "api-changes.yaml", "--json").json["state"]
+    assert (kept["key"], kept["value"]) == ("since", "2026-03-13T08:00:00")
+
+
 def test_etl(tmp_path: Path) -> None:
     here = desk("etl", tmp_path)
     result = here.run("etl.yaml")

@@ -301,6 +301,42 @@ def test_an_api_that_is_away_leaves_the_warehouse_alone(tmp_path: Path, api: Any
     assert asked("SELECT count(*) FROM orders", here.folder / "warehouse.duckdb") == [(60,)]
 
 
+# ---- many-formats
+
+
+def test_four_kinds_of_files_are_loaded_and_rejects_have_their_reasons(tmp_path: Path) -> None:
+    here = desk("many-formats", tmp_path)
+    job = here.job("many-formats.yaml", "--context", "dev")
+    shows("many-formats", job.words)
+    assert job.globals == {"rejected": 7, "read": 13}
+    assert [tuple(row.values()) for row in table(here.folder / "out" / "revenue.csv")] == [
+        ("CU", "1", "5.00"),
+        ("GB", "1", "19.90"),
+        ("US", "1", "73.50"),
+    ]
+    database = here.folder / "warehouse.duckdb"
+    assert asked("SELECT name, since::VARCHAR FROM customers ORDER BY id", database) == [
+        ('Ada "the Countess" Lovelace', "2024-01-31"),
+        ("José\nMartí", "2023-12-31"),
+        ("Smith, John", "2024-03-01"),
+    ]
+    assert asked("SELECT stage, count(*) FROM rejects GROUP BY 1 ORDER BY 1", database) == [
+        ("checks", 2),
+        ("customers", 2),
+        ("orders", 2),
+        ("strangers", 1),
+    ]
+    assert here.replays()
+
+
+def test_more_rejects_than_are_tolerated_publish_nothing(tmp_path: Path) -> None:
+    here = desk("many-formats", tmp_path)
+    job = here.job("many-formats.yaml", exit_code=3)
+    assert (job.states["too_many"], job.states["revenue"], job.states["publish"]) == ("ERROR", "SKIPPED", "SKIPPED")
+    assert not (here.folder / "out" / "revenue.csv").exists()
+    assert len(table(here.folder / "out" / "rejects.csv")) == 7
+
+
 # ---- quality-gate
 
 

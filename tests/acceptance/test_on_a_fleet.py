@@ -51,6 +51,7 @@ CASES = [
     Case("isolation", "isolation.yaml"),
     Case("joblets", "joblets.yaml"),
     Case("join", "join.yaml"),
+    Case("many-formats", "many-formats.yaml", ("tolerated_percent=60",)),
     Case("notify", "notify.yaml", ("fail=true",), needs_api=True),
     Case("orders", "orders.yaml", needs_api=True),
     Case("pagination", "pagination.yaml", needs_api=True),

@@ -337,10 +337,13 @@ def test_a_text_without_a_whole_path_stays_below_the_base_whatever_it_calls_itse
     text = document(
         "- step: start\n  tool: [{name: w, kind: files, action: write, path: below-the-base.txt, content: hello}]\n"
     )
-    names = ("catalog:/../../outside/p.yaml", "catalog:/../p.yaml", "catalog:p.yaml", "p.yaml", "../p.yaml")
+    names = ("catalog:/../../outside/p.yaml", "catalog:/../p.yaml", "p.yaml", "../p.yaml")
     for named in ({}, *({"file": name} for name in names)):
         run = based.post("/api/executions", {"document": {"text": text, **named}}).json()["execution_id"]
         based.ended(run)
+    refused = based.post("/api/executions", {"document": {"text": text, "file": "catalog:p.yaml"}})
+    assert refused.status_code == 422
+    assert "an address in the catalog begins with `catalog:/`" in refused.text
     written = [one.relative_to(folder.parent) for one in folder.parent.rglob("below-the-base.txt")]
     assert all(one.parts[:2] == (folder.name, "base") for one in written), written
     assert not list(folder.parent.rglob(CATALOG))

@@ -285,7 +285,11 @@ def test_a_hook_runs_a_job_with_a_group_of_its_context(api: Api) -> None:
     ("at", "body", "words"),
     [
         ("/api/hooks/x", {"path": "A b!"}, "a path in the catalog is names of letters"),
-        ("/api/hooks/x", {"path": "shows", "secret": "x"}, "it is too short: 16 characters are the least"),
+        (
+            "/api/hooks/x",
+            {"path": "shows", "secret": "x"},
+            "`secret`: it is too short: at least 16 characters are needed",
+        ),
         ("/api/hooks/x", {"path": "shows", "payload": []}, "a mapping is wanted"),
         ("/api/hooks/x", {"path": "shows", "nope": 1}, "there is no such field"),
         ("/api/hooks/a b", {"path": "shows"}, "a name has up to 100 letters"),

@@ -138,3 +138,22 @@ def test_a_run_of_the_catalog_is_compared_with_its_newest_version(
         True,
         True,
     )
+
+
+def test_a_run_of_a_project_is_compared_with_the_same_file_of_its_newest_version(
+    capsys: pytest.CaptureFixture[str], folder: Path, server: Running
+) -> None:
+    flag, at = folder / "flag", ("--server", server.url)
+    project = folder / "parts"
+    (project / "jobs").mkdir(parents=True)
+    (project / "jobs" / "j.yaml").write_text(JOB.replace("'flag'", repr(str(flag))))
+    (project / "jobs" / "part.yaml").write_text(JOBLET)
+    assert call(capsys, "catalog", "put", str(project), *at).code == 0
+    assert call(capsys, "run", "parts/jobs/j", *at).code == 1
+    assert call(capsys, "resume", "@last", "--json", *at).json["changed"] == []
+    (project / "jobs" / "part.yaml").write_text(JOBLET.replace("count: 5", "count: 6"))
+    assert call(capsys, "catalog", "put", str(project), *at).code == 0
+    flag.touch()
+    said = call(capsys, "resume", "@last", *at)
+    assert (said.code, "count: 6" in said.err) == (0, True)
+    assert "penstock run parts/jobs/j.yaml" in said.err

@@ -111,6 +111,20 @@ def test_a_folder_that_is_too_large_says_what_is_large() -> None:
         gather(Path("p"))
 
 
+def test_a_name_of_the_authors_own_is_no_path_and_a_file_that_is_touched_is_written(capsys: Capture) -> None:
+    job = (
+        "components:\n"
+        "  - { name: read, type: read_xml, params: { path: a.xml, rows: /a/b, columns: { file: { path: price } } } }\n"
+        "  - { name: named, type: derive, params: { columns: { file: 'upper(file)', path: \"'x'\" } } }\n"
+        "  - { name: show, type: log_rows }\n"
+        "  - { name: done, type: file_touch, params: { path: out/done } }\n"
+        "connections: { data: [read -> named, named -> show], control: show (subjob_ok) done }\n"
+    )
+    lay({"q/job.yaml": job, "q/a.xml": "<a><b><price>1</price></b></a>"})
+    put = call(capsys, "catalog", "put", "q", "--json").json
+    assert [(one["code"], one["severity"], one["line"]) for one in put["problems"]] == [("Y0401", "note", 5)]
+
+
 def test_putting_a_document_says_each_place_that_will_not_be_found(capsys: Capture) -> None:
     lay({"p/job.yaml": JOB, "p/data/rows.csv": "n\n1\n", "p/secret/rows.csv": "n\n", "p/.gitignore": "secret/\n"})
     lay({"elsewhere.csv": "n\n1\n", "p/in/monday.csv": "n\n"})

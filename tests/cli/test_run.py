@@ -294,3 +294,11 @@ workflow:
     assert (resumed.code, resumed.json["status"]) == (0, "completed"), resumed.err
     assert resumed.json["result"] == "mine 1"
     assert process("replay", run).code == 0
+
+
+def test_an_error_that_no_rule_matches_has_a_line_of_its_own(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    rule = "{ when: \"{{ outcome.error.kind == 'other' }}\", then: { do: retry, attempts: 2 } }"
+    text = f"- step: start\n  tool: {{ kind: python, code: 1/0, spec: {{ policy: {{ rules: [{rule}] }} }} }}\n"
+    said = call(capsys, "run", write("p.yaml", text))
+    assert said.code == 0
+    assert "attempt 1: no rule of its policy matches, so it goes on: ZeroDivisionError: division by zero" in said.err

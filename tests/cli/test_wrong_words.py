@@ -20,6 +20,9 @@ Capture = pytest.CaptureFixture[str]
     [
         ("graph orders.yaml --format svgg", "`--format` is one of `mermaid`, `dot`, `svg`, `json`, not `svgg`; did you mean `svg`?"),
         ("run orders.yaml --set", "`--set` needs a value"),
+        ("up --port 9000", "`penstock up` has no option `--port`; did you mean `--listen`?"),
+        ("run orders.yaml --param x=1", "`penstock run` has no option `--param`; did you mean `--set`?"),
+        ("run orders.yaml --quite", "`penstock run` has no option `--quite`; did you mean `--quiet`?"),
         ("run orders.yaml extra", "`penstock run` does not take `extra`"),
         ("runs --limit 0", "`--limit`: `0` is not a whole number from 1 on"),
         ("help rnu", "there is no command `rnu`; did you mean `run`?"),

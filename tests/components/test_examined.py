@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import penstock
 from penstock.data.duckdb_engine import DuckDbEngine
 from tests.jobs import problems, run_job
 
@@ -361,3 +362,59 @@ def test_a_column_that_the_table_lacks_is_not_taken_for_a_missing_table(tmp_path
     message = failure(text, tmp_path)["message"]
     assert "extra" in message
     assert "missing table" not in message
+
+
+def every_problem(text: str, folder: Path) -> list[Any]:
+    """Warnings and notes as well."""
+    (folder / "job.yaml").write_text(text)
+    return list(penstock.validate(folder / "job.yaml").problems)
+
+
+GATE = """\
+keychain: [{ name: warehouse, kind: env, var: DATABASE_URL }]
+components:
+  - { name: rows, type: generate_rows, params: { count: 1, columns: { n: i } } }
+  - { name: load, type: write_sql, params: { auth: warehouse, table: t } }
+  - { name: refused, type: write_csv, params: { path: refused.csv } }
+  - { name: tidy, type: run_sql, params: { auth: warehouse, sql: SELECT 1 } }
+  - { name: note, type: set_global, params: { values: { loaded: 1 } } }
+  - { name: stop, type: die, params: { message: "CONDITION" } }
+connections:
+  data: |
+    rows -> load
+    load.reject -> refused
+  control: |
+    load (subjob_ok) tidy
+    tidy (ok) note
+    note (if 1: "CONDITION > 0") stop
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "message", "meant"),
+    [
+        ("global.refused.NB_LINE", None, None),
+        ("global.load.NB_LINE_REJECTED", None, None),
+        ("global.load.NB_LINE_OUT_reject", None, None),
+        ("global.load.SOMETHING_OF_ITS_OWN", None, None),
+        ("global.loaded", None, None),
+        ("global.refusd.NB_LINE", "there is no component `refusd`, so there is no `NB_LINE` of it", "refused"),
+        ("global.load.NB_LINES_REJECTED", "`load` sets no `NB_LINES_REJECTED`", "NB_LINE_REJECTED"),
+        ("global.load.NB_LINE_OUT_rejet", "`load` sets no `NB_LINE_OUT_rejet`", "NB_LINE_OUT_reject"),
+        ("global.laoded", "nothing in this job writes the global `laoded`", "loaded"),
+    ],
+)
+def test_a_condition_that_reads_what_nobody_sets_is_warned_of(
+    tmp_path: Path, condition: str, message: str | None, meant: str | None
+) -> None:
+    """A missing global makes it false without a word (D40): a gate would be open."""
+    found = every_problem(GATE.replace('"CONDITION"', "x").replace("CONDITION", condition), tmp_path)
+    told = [(one.code, one.severity.value, one.message, one.label) for one in found]
+    expected = [("J0705", "warning", f"UNWRITTEN_GLOBAL: {message}", f"did you mean `{meant}`?")]
+    assert told == ([] if message is None else expected)
+
+
+def test_an_entry_of_the_keychain_that_is_not_declared_is_warned_of(tmp_path: Path) -> None:
+    text = GATE.replace("auth: warehouse, sql", "auth: warehose, sql").replace("CONDITION", "global.loaded")
+    (found,) = every_problem(text, tmp_path)
+    assert (found.code, found.severity.value, found.label) == ("J0704", "warning", "did you mean `warehouse`?")

@@ -245,3 +245,11 @@ def test_the_answer_is_there_as_json_too() -> None:
     answer: Any = explain_job("b", view, Log(lambda: played.entries, _nothing, False)).as_json()
     assert (answer["node"], answer["status"]) == ("b", "OK")
     assert answer["because"][0]["title"] == "why it ran"
+
+
+def test_what_a_condition_read_is_told_with_its_values() -> None:
+    net = job(
+        "a.main -> b.input", 'a (if 1: "NB_LINE > 99 and global.a.NB_LINES > 0 and global.other > context.limit") c'
+    )
+    text = explained(play(net, {"a": {"main": 10}}), "c")
+    assert "was not true (NB_LINE = 10, global.a.NB_LINES = undefined" in text

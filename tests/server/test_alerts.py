@@ -133,6 +133,26 @@ def test_only_what_is_asked_for_and_happened_since_is_told() -> None:
     play(scenario)
 
 
+@pytest.mark.parametrize("named", ["shop/jobs/load", "shop/jobs/load.yaml", "catalog:/shop/jobs/load.yaml"])
+def test_a_document_of_a_project_is_told_of_by_its_name_with_or_without_its_ending(named: str) -> None:
+    async def scenario(scene: Scene) -> None:
+        log = MemoryLog(scene.store)
+        for number, path in enumerate(["catalog:/shop@2/jobs/load.yaml", "catalog:/shop@3/jobs/loads.yaml"]):
+            one = replace(header(f"r{number}"), status="failed", ended_at=START + 1, path=path)
+            await log.create(one, b"")
+        scene.control.put_alert(Alert("a", ("failed",), document=named, url="http://x", created_at=START))
+        scene.control.put_schedule(replace(EVERY_MINUTE, path="shop/jobs/load", fired_to=START - 2 * MINUTE))
+        scene.control.put_alert(Alert("m", ("missed",), document=named, url="http://x", created_at=START - 600))
+        told = Told(scene)
+        scene.serve()
+        await asyncio.sleep(6)
+        await told.look()
+        assert sorted(event.split()[0] for event in told.events) == ["failed", "missed"], told.events
+        assert "failed r0" in told.events
+
+    play(scenario)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -191,3 +211,17 @@ def test_a_failed_run_is_told_by_mail_and_webhook_with_secrets_from_the_keychain
         put(api, "web", on=["failed"], url="http://127.0.0.1:1/", auth="nothing")
         refused = api.post("/api/alerts/web/test")
         assert (refused.status_code, "no keychain entry `nothing`" in refused.text) == (409, True)
+
+
+def test_an_alert_about_what_is_not_there_is_refused_and_says_what_was_meant(tmp_path: Path) -> None:
+    with asking(tmp_path) as api:
+        assert api.http.put("/api/documents/sales/fails", json={"text": FAILS}).status_code in (200, 201)
+        webhook = {"on": ["failed"], "url": "http://127.0.0.1:9/"}
+        put(api, "right", **webhook, document="sales/fails")
+        put(api, "file", **webhook, document="/home/ada/orders.yaml")
+        wrong = api.http.put("/api/alerts/wrong", json={**webhook, "document": "sales/fail"})
+        assert wrong.status_code == 422
+        assert "there is no `sales/fail` in the catalog; did you mean `sales/fails`?" in wrong.text
+        late = api.http.put("/api/alerts/wrong", json={**webhook, "schedule": "nightly"})
+        assert (late.status_code, "there is no schedule `nightly`" in late.text) == (422, True)
+        assert [one["name"] for one in api.get("/api/alerts").json()["alerts"]] == ["file", "right"]

@@ -13,7 +13,7 @@ import pymysql
 import pytest
 
 from penstock.app import embedded
-from tests.jobs import Ran, resume_job, run_job
+from tests.jobs import Ran, problems, resume_job, run_job
 from tests.servers import mariadb_server, mariadb_url, postgres_server, postgres_url
 from tests.tools.databases import opened
 
@@ -95,9 +95,22 @@ def test_numbers_and_dates_are_watermarks(tmp_path: Path, column: str, first: st
 
 
 def test_a_column_that_is_not_there_is_an_error_that_names_the_near_one(tmp_path: Path) -> None:
+    """Before the run where the columns are known, else in it."""
+    (found,) = problems(job(incremental="column: att"), tmp_path)
+    assert (found.code, found.label) == ("J0601", "did you mean `at`?")
     lines(tmp_path, "1,2026-01-01")
-    ran = run_job(job(incremental="column: att"), tmp_path)
+    ran = run_job(
+        job("path: \"{{ global.where | default('in.csv') }}\"", "column: att").replace(
+            "    schema: {id: integer, at: timestamp}\n", ""
+        ),
+        tmp_path,
+    )
     assert (ran.status, "did you mean `at`?" in ran.error["message"]) == ("failed", True)
+
+
+def test_a_lookback_that_is_no_time_is_told_of_before_the_run(tmp_path: Path) -> None:
+    (found,) = problems(job(incremental="column: at, lookback: one day"), tmp_path)
+    assert (found.code, "`one day` is not a time" in found.message) == ("J0501", True)
 
 
 WRITES = """

@@ -58,6 +58,24 @@ def test_a_status_that_stays_is_an_error_that_is_not_retryable(tmp_path: Path, s
     assert failure.message.startswith(f"GET {server.url}/orders/9 answered {status}")
 
 
+@pytest.mark.parametrize(
+    ("body", "ending"),
+    [
+        ({"error": "who are you?"}, ' Unauthorized: {"error": "who are you?"}'),
+        ("who  are you?", " Unauthorized: who  are you?"),
+        ("who\nare you?", " Unauthorized"),
+        # Cut off, it could end within a secret, which would then be in the log.
+        ("x" * 1000, " Unauthorized"),
+        ("<html><body>who are you?</body></html>", " Unauthorized"),
+        ("", " Unauthorized"),
+    ],
+)
+def test_what_the_body_of_an_error_says_is_in_the_message(tmp_path: Path, body: Any, ending: str) -> None:
+    with serve(lambda request: Reply(401, body)) as server:
+        failure = failed(tmp_path, {"url": server.url})
+    assert failure.message == f"GET {server.url} answered 401{ending}"
+
+
 def test_the_body_of_an_error_is_kept_up_to_64_kib(tmp_path: Path) -> None:
     with serve(lambda request: Reply(500, "x" * 1_000_000)) as server:
         failure = failed(tmp_path, {"url": server.url})

@@ -13,10 +13,12 @@ from penstock.api.access import ADMIN, READ
 from penstock.api.backend import Backend, apart, backend_of
 from penstock.api.errors import ApiError, from_refusal
 from penstock.api.routing import answer, errors, router
-from penstock.api.triggers import Name, no_such
+from penstock.api.triggers import Name, no_schedule, no_such
 from penstock.kernel.errors import PenstockError, Refused
 from penstock.kernel.values import JsonMap
 from penstock.ports.control import Alert, Delivery
+from penstock.ports.folders import CATALOG
+from penstock.ports.kept_state import document_key
 from penstock.ports.wire import iso
 from penstock.server.alerts import keep_alert
 
@@ -47,10 +49,30 @@ def alert_json(alert: Alert, told: list[Delivery]) -> JsonMap:
 
 
 def _alert(backend: Backend, name: str) -> Alert:
-    found = next((one for one in backend.control.alerts() if one.name == name), None)
-    if found is None:
-        raise no_such("alert", name)
-    return found
+    alerts = {one.name: one for one in backend.control.alerts()}
+    if name not in alerts:
+        raise no_such("alert", name, alerts)
+    return alerts[name]
+
+
+def _require_known(backend: Backend, alert: Alert) -> None:
+    """An alert about something that is not there would never tell anything, and nobody would know."""
+    if alert.schedule is not None and backend.control.schedule(alert.schedule) is None:
+        missing = no_schedule(backend, alert.schedule)
+        raise ApiError(422, missing.message, missing.hint)
+    if alert.document is None or alert.document.startswith("/"):
+        return  # The file of a document that is sent with each run: only its sender has it.
+    path = document_key(alert.document).removeprefix(CATALOG).strip("/")
+    if backend.documents.kept(path) is None:
+        unknown = backend.documents.not_filed(path)
+        raise ApiError(
+            422, unknown.message, f"{unknown.hint}; a file that is run from elsewhere goes by its whole path"
+        )
+
+
+def _kept(backend: Backend, alert: Alert) -> Alert:
+    _require_known(backend, alert)
+    return keep_alert(backend.control, alert)
 
 
 @routes.get("/alerts", response_model=answers.AlertList, summary="List the alerts", dependencies=[READ])
@@ -104,7 +126,7 @@ async def put_alert(request: Request, name: Name, asked: models.PutAlert) -> Res
     said = asked.model_dump()
     wanted = Alert(name, tuple(said.pop("on")), **said, created_at=backend.clock.now())
     try:
-        kept = await apart(lambda: keep_alert(backend.control, wanted))
+        kept = await apart(lambda: _kept(backend, wanted))
     except Refused as error:
         raise from_refusal(error, 422) from error
     return answer(alert_json(kept, await apart(lambda: backend.control.deliveries(name))))
@@ -121,7 +143,7 @@ async def put_alert(request: Request, name: Name, asked: models.PutAlert) -> Res
 async def drop_alert(request: Request, name: Name) -> Response:
     backend = backend_of(request)
     if not await apart(lambda: backend.control.drop_alert(name)):
-        raise no_such("alert", name)
+        raise await apart(lambda: no_such("alert", name, (one.name for one in backend.control.alerts())))
     return Response(status_code=204)
 
 

@@ -13,7 +13,7 @@ from penstock.api.access import READ, RUN
 from penstock.api.backend import Backend, apart, at_length, backend_of
 from penstock.api.errors import from_refusal
 from penstock.api.routing import answer, errors, router
-from penstock.api.triggers import Name, no_such
+from penstock.api.triggers import Name, no_schedule
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import JsonMap
 from penstock.ports.control import Schedule, Slot, SlotState
@@ -26,7 +26,7 @@ routes = router("triggers", "/api")
 def _schedule(backend: Backend, name: str) -> Schedule:
     found = backend.control.schedule(name)
     if found is None:
-        raise no_such("schedule", name)
+        raise no_schedule(backend, name)
     return found
 
 

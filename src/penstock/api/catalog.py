@@ -11,7 +11,7 @@ from penstock.api import answers, models
 from penstock.api.access import ADMIN, READ, RUN, Given, admit
 from penstock.api.backend import Backend, apart, backend_of
 from penstock.api.documents_in import MEDIA, compiled, picture_of, pinned, plan_of, plan_text_of
-from penstock.api.errors import ApiError
+from penstock.api.errors import ApiError, from_refusal
 from penstock.api.projects import check_secrets, file_project
 from penstock.api.routing import answer, content, errors, router
 from penstock.dialects.problems import Findings, Severity
@@ -21,7 +21,7 @@ from penstock.ports.control import Filed, Scope
 from penstock.ports.projects import KIND as PROJECT
 from penstock.ports.wire import iso
 from penstock.server.calls import calls_of, input_problems
-from penstock.server.catalog import Kept, compiling
+from penstock.server.catalog import CatalogDocuments, Kept, compiling
 
 routes = router("documents", "/api")
 
@@ -71,7 +71,7 @@ async def get(request: Request, path: At, version: Annotated[models.Version | No
     documents = backend_of(request).documents
     found = await apart(lambda: documents.kept(path, version))
     if found is None:
-        raise _no_such(path, version)
+        raise await _no_such(documents, path, version)
     return answer(kept_json(found))
 
 
@@ -92,7 +92,7 @@ async def versions(request: Request, path: At) -> Response:
 
     found = await apart(all_of)
     if not found:
-        raise _no_such(path, None)
+        raise await _no_such(backend.documents, path)
     newest = sorted(found, key=lambda one: -one.version)
     return answer({"documents": [filed_json(one) for one in newest]})
 
@@ -150,15 +150,14 @@ def _check_free(backend: Backend, path: str) -> None:
     dependencies=[ADMIN],
 )
 async def delete(request: Request, path: At) -> Response:
-    control = backend_of(request).control
-    if not await apart(lambda: control.unfile(path)):
-        raise _no_such(path, None)
+    backend = backend_of(request)
+    if not await apart(lambda: backend.control.unfile(path)):
+        raise await _no_such(backend.documents, path)
     return Response(status_code=204)
 
 
-def _no_such(path: str, version: int | None) -> ApiError:
-    which = f"`{path}`" if version is None else f"version {version} of `{path}`"
-    return ApiError(404, f"there is no {which} in the catalog", "`GET /api/documents` lists what is there")
+async def _no_such(documents: CatalogDocuments, path: str, version: int | None = None) -> ApiError:
+    return from_refusal(await apart(lambda: documents.not_filed(path, version)), 404)
 
 
 # ---- before it runs

@@ -123,9 +123,9 @@ def _of_request(error: RequestValidationError) -> ApiError:
         reason = (first.get("ctx") or {}).get("error") or "it cannot be read"
         return ApiError(400, f"the body is not JSON: {reason}", code="bad_json")
     problems = [{"where": _where(one.get("loc", ())), "message": _said(one)} for one in error.errors()]
-    shown = "; ".join(f"`{one['where']}`: {one['message']}" for one in problems[:3])
+    shown = "; ".join(f"`{one['where'].removeprefix('body.')}`: {one['message']}" for one in problems[:3])
     more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
-    return ApiError(422, f"the request is not as it should be: {shown}{more}", problems=problems)
+    return ApiError(422, f"the request is not valid: {shown}{more}", problems=problems)
 
 
 _SENTENCES = {
@@ -159,9 +159,9 @@ def _said(problem: Mapping[str, Any]) -> str:
         return _SENTENCES[kind].format(**context)
     if kind == "string_too_short":
         least = context["min_length"]
-        return "it is empty" if least == 1 else f"it is too short: {least} characters are the least"
+        return "it is empty" if least == 1 else f"it is too short: at least {least} characters are needed"
     if kind == "string_too_long":
-        return f"it is too long: {context['max_length']} characters are the most"
+        return f"it is too long: at most {context['max_length']} characters are allowed"
     if kind in ("literal_error", "enum"):
         known = [one.strip(" '") for one in str(context["expected"]).replace(" or ", ", ").split(",")]
         shown = str(problem.get("input"))[:100]

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from penstock.api.patterns import CATALOG_PATH, SLUG
 from penstock.ports.blobs import is_ref
+from penstock.ports.folders import CATALOG, is_address
 
 MOST_DEPTH = 64
 """As deep as a document may be nested, so may a payload."""
@@ -23,6 +24,13 @@ def _printable(text: str) -> str:
     """Names are shown by terminals and in logs: none may write lines of its own there."""
     if not text.isprintable():
         raise ValueError("it has a character that cannot be printed")
+    return text
+
+
+def _file_name(text: str) -> str:
+    """A name such as `catalog:p.yaml` would be read as a file in whatever folder a worker was started in."""
+    if is_address(text) and not text.startswith(f"{CATALOG}/"):
+        raise ValueError(f"an address in the catalog begins with `{CATALOG}/`")
     return text
 
 
@@ -53,6 +61,9 @@ Short = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterVal
 Label = Annotated[Short, AfterValidator(_label)]
 CatalogPath = Annotated[str, StringConstraints(pattern=CATALOG_PATH, max_length=500)]
 """Names of folders and of the document, such as `sales/orders`."""
+FileName = Annotated[
+    str, StringConstraints(min_length=1, max_length=4096), AfterValidator(_printable), AfterValidator(_file_name)
+]
 Slug = Annotated[str, StringConstraints(pattern=SLUG)]
 Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Payload = Annotated[dict[str, Any], AfterValidator(_no_deeper)]
@@ -69,7 +80,7 @@ class DocumentText(In):
     of the server is read: joblets and documents that it calls are in `sources`, or in the catalog."""
 
     text: Annotated[str, StringConstraints(min_length=1)]
-    file: Annotated[str, StringConstraints(min_length=1, max_length=4096), AfterValidator(_printable)] = "document.yaml"
+    file: FileName = "document.yaml"
     sources: Sources = Field(default_factory=dict, description="what it takes in or calls: file -> text")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 from fastapi import Path, Request
@@ -15,6 +15,7 @@ from penstock.api.backend import Backend, apart, backend_of
 from penstock.api.documents_in import compiled
 from penstock.api.errors import ApiError, from_refusal
 from penstock.api.routing import answer, errors, router
+from penstock.dialects.problems import closest
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import JsonMap
 from penstock.ports.control import HIDDEN, PENDING, Hook, Missed, Overlap, Schedule, Scope, Slot, SlotState
@@ -141,7 +142,7 @@ async def schedule(request: Request, name: Name) -> Response:
     backend = backend_of(request)
     found = await apart(lambda: backend.control.schedule(name))
     if found is None:
-        raise no_such("schedule", name)
+        raise await apart(lambda: no_schedule(backend, name))
     return answer(schedule_json(found, backend.clock.now(), await apart(lambda: _open_slots(backend, name))))
 
 
@@ -188,7 +189,7 @@ async def put_schedule(request: Request, name: Name, asked: models.PutSchedule) 
 async def drop_schedule(request: Request, name: Name) -> Response:
     backend = backend_of(request)
     if not await apart(lambda: backend.control.drop_schedule(name)):
-        raise no_such("schedule", name)
+        raise await apart(lambda: no_schedule(backend, name))
     backend.wake_scheduler()
     return Response(status_code=204)
 
@@ -223,10 +224,10 @@ async def hook(request: Request, name: Name) -> Response:
 
 def _hook(backend: Backend, name: str) -> Hook:
     """Without its secret, so that it can be shown where the key to that is not at hand."""
-    found = next((one for one in backend.control.hooks() if one.name == name), None)
-    if found is None:
-        raise no_such("hook", name)
-    return found
+    hooks = {one.name: one for one in backend.control.hooks()}
+    if name not in hooks:
+        raise no_such("hook", name, hooks)
+    return hooks[name]
 
 
 @routes.put(
@@ -267,7 +268,7 @@ async def put_hook(request: Request, name: Name, asked: models.PutHook) -> Respo
 async def drop_hook(request: Request, name: Name) -> Response:
     backend = backend_of(request)
     if not await apart(lambda: backend.control.drop_hook(name)):
-        raise no_such("hook", name)
+        raise await apart(lambda: no_such("hook", name, (one.name for one in backend.control.hooks())))
     return Response(status_code=204)
 
 
@@ -315,5 +316,15 @@ def _refused(error: Refused) -> ApiError:
     return ApiError(statuses.get(type(error), 422), error.message, error.hint)
 
 
-def no_such(what: str, name: str) -> ApiError:
-    return ApiError(404, f"there is no {what} `{name}`", f"`GET /api/{what}s` lists them")
+def no_such(what: str, name: str, known: Iterable[str] = ()) -> ApiError:
+    """`known` only for those who may list them."""
+    meant = closest(name, sorted(known))
+    return ApiError(
+        404,
+        f"there is no {what} `{name}`" + (f"; did you mean `{meant}`?" if meant else ""),
+        f"`penstock {what} list`, or `GET /api/{what}s`, lists them",
+    )
+
+
+def no_schedule(backend: Backend, name: str) -> ApiError:
+    return no_such("schedule", name, (one.name for one in backend.control.schedules()))

@@ -70,14 +70,16 @@ def _sorted_out(error: Exception) -> tuple[str, int, str, str | None]:
     return "bug", 4, f"{type(error).__name__}: {error}", REPORT
 
 
-PRESSING = frozenset({"J0314"})
-"""Warnings of what changes which data a job reads: they are shown in full wherever a document is looked at or run."""
+PRESSING = frozenset({"J0314", "J0705", "P0811"})
+"""Warnings of what a run would do without a word, such as reading other data or leaving a gate open: they are shown in full
+wherever a document is looked at or run."""
 
 
 def tell_pressing(problems: Sequence[Problem], sources: Mapping[str, str]) -> None:
+    from penstock.dialects.problems import Severity
     from penstock.dialects.report import render
 
-    pressing = [problem for problem in problems if problem.code in PRESSING]
+    pressing = [problem for problem in problems if problem.code in PRESSING and problem.severity is Severity.WARNING]
     if pressing:
         say(render(pressing, sources, color=has_colour(sys.stderr)).rstrip("\n"))
 

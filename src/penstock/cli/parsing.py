@@ -14,6 +14,13 @@ from typing import NoReturn
 RUN = "the id of a run, a unique beginning of it, its label, or `@last`"
 
 
+OTHER_OPTIONS = {
+    "--port": "--listen", "--host": "--listen", "--bind": "--listen", "--address": "--listen", "--db": "--database",
+    "--var": "--set", "--param": "--set", "--input": "--set", "--env": "--context", "--label": "--name", "--url": "--server",
+}  # fmt: skip
+"""What other programs call an option of ours."""
+
+
 class CommandLineError(Exception):
     """The command line is wrong: exit 2."""
 
@@ -40,7 +47,10 @@ class Parser(argparse.ArgumentParser):
             known = [option for action in self._actions for option in action.option_strings]
             if word.partition("=")[0] in known:
                 raise CommandLineError(f"`{word}` stands after `--`, where options end", "put the options before `--`")
-            message = f"`{self.prog}` has no option `{word.partition('=')[0]}`{meant(word.partition('=')[0], known)}"
+            option = word.partition("=")[0]
+            other = OTHER_OPTIONS.get(option)
+            close = f"; did you mean `{other}`?" if other in known else meant(option, known)
+            message = f"`{self.prog}` has no option `{option}`{close}"
         elif message.startswith("the following arguments are required"):
             message = f"`{self.prog}` needs {message.rpartition(': ')[2]}"
             if "FILE" in message:

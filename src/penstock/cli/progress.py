@@ -24,6 +24,8 @@ MOST_TOLD = 20
 
 _RETRY = b'"do":"retry"'
 _FAIL = b'"do":"fail"'
+_UNMATCHED = b'"rule":null'
+_ERROR = b'"status":"error"'
 
 
 @dataclass(slots=True, eq=False)
@@ -183,6 +185,20 @@ def _task_done(seen: Progress, entry: Entry) -> None:
             run.failed_task = _data(entry)["task"]
             index = entry.scope.rpartition("[")[2]
             run.failed_index = int(index[:-1]) if entry.scope.endswith("]") else None
+    elif _UNMATCHED in entry.payload and _ERROR in entry.payload:
+        _passed_over(seen, entry)
+
+
+def _passed_over(seen: Progress, entry: Entry) -> None:
+    """An error that no rule matched is no end of anything, but nobody may have meant that."""
+    data = _data(entry)
+    run = seen.open.get(step_run_of(entry.scope) or "")
+    if run is None or data["outcome"]["status"] != "error" or data["rule"] is not None:
+        return
+    said = (data["outcome"].get("error") or {}).get("message", "error")
+    place = entry.scope[len(run.id) :]
+    text = f"task {data['task']}{place} attempt {data['attempt']}: no rule of its policy matches, so it goes on: {said}"
+    _tell(seen, run, entry.ts, text)
 
 
 def _retried(seen: Progress, entry: Entry) -> None:
@@ -206,7 +222,7 @@ def _shard_failed(seen: Progress, entry: Entry) -> None:
     data = _data(entry)
     if data["again"]:
         text = f"element [{data['iter_index']}] failed: {(data['error'] or {}).get('message', 'error')}; it comes again"
-        _comes_again(seen, run, entry.ts, text)
+        _tell(seen, run, entry.ts, text)
     elif run.failed_index is None:
         run.failed_index = data["iter_index"]
 
@@ -219,11 +235,11 @@ def _shards_returned(seen: Progress, entry: Entry) -> None:
             return  # Told of each element: once is enough.
         whose = f" {data['worker']}" if data["worker"] else ""
         text = f"worker{whose} was lost with range {data['range']}; {elements(data['lo'], data['hi'])} again"
-        _comes_again(seen, run, entry.ts, text)
+        _tell(seen, run, entry.ts, text)
 
 
-def _comes_again(seen: Progress, run: Shown, at: float, text: str) -> None:
-    """Of thousands the first few are enough: `show` has the count."""
+def _tell(seen: Progress, run: Shown, at: float, text: str) -> None:
+    """Something that went wrong and ended nothing. Of thousands the first few are enough: `show` has the count."""
     run.told += 1
     if run.told <= MOST_TOLD:
         seen.news.append(News("retry", run, at, text))

@@ -24,6 +24,10 @@ OTHER_PATHS = frozenset({"to", "source", "target", "other", "attachments", "reje
 """Parameters that may hold one: they do when it looks like a path."""
 NO_FILES = frozenset({"playbook", "job", "run_job", "http", "http_request", "http_rows", "extract", "read_http"})
 """Kinds whose `path` is no file, or is looked for in the catalog, too."""
+OWN_NAMES = frozenset(
+    {"columns", "types", "values", "variables", "measures", "outputs", "headers", "params", "json", "form"}
+)
+"""Parameters whose keys are names of the author's own: a column called `file` is none."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _DATABASE = re.compile(r"(?:sqlite|duckdb):///(?!/)(?P<path>[^?:]+)")
 
@@ -102,12 +106,16 @@ def unresolved(root: Path, files: Mapping[str, File] | None, compiled: Compiled 
             folder = bases[name].folder if name in bases else Path(os.path.realpath(Path(compiled.file).parent))
             for param, path in _paths(task.kind, task.params):
                 line = lines.get(param, place.line)
-                judged = _judged(root, files, folder, path, is_written=task.kind.startswith("write"))
+                judged = _judged(root, files, folder, path, is_written=_is_written(task.kind, param))
                 if judged is not None:
                     text = _text_of(compiled, place.file)
                     yield replace(
                         judged, message=f"`{name}`: {judged.message}", place=_position(place, line, path, text)
                     )
+
+
+def _is_written(kind: str, param: str) -> bool:
+    return kind.startswith("write") or kind == "file_touch" or (kind.startswith("file_") and param == "to")
 
 
 def _text_of(compiled: Compiled | CompiledJob, file: str) -> str:
@@ -162,6 +170,8 @@ def _matches(files: Iterable[str], pattern: str) -> bool:
 
 def _paths(kind: str, params: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in params.items():
+        if name in OWN_NAMES:
+            continue
         for key, text in _texts(name, value):
             database = _DATABASE.match(text)
             if database is not None and database["path"] != ":memory:":

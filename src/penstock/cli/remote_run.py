@@ -14,6 +14,7 @@ from penstock.cli.output import put, put_json, say
 from penstock.cli.watched import Watched
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.folders import CATALOG, is_address
+from penstock.ports.kept_state import document_key
 from penstock.remote.client import Client, at, problems_of
 from penstock.remote.engine import RemoteEngine
 from penstock.remote.sending import as_seen_here
@@ -62,7 +63,7 @@ def resume(options: Namespace, url: str) -> int:
     found = _changes(client, header.execution_id)
     answer = client.post(at("executions", header.execution_id, "resume"), {"failed": True} if options.failed else None)
     if not options.json:
-        tell_changes(found)
+        tell_changes(found, header.path)
     run_id, seq = str(answer["execution_id"]), int(answer["seq"])
     return watched_at(client, run_id, options, "resumed", after=seq, changed=found).followed()
 
@@ -91,7 +92,7 @@ def _changes(client: Client, run_id: str) -> list[Change]:
     def text_now(file: str) -> str | None:
         if not is_address(file):
             return text_on_disk(file)
-        path = file.removeprefix(CATALOG).strip("/").rpartition("@")[0]
+        path = document_key(file).removeprefix(CATALOG).strip("/")
         try:
             return str(client.get(at("documents", *path.split("/")))["text"])
         except (Refused, KeyError, TypeError):

@@ -15,10 +15,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import Call, ComponentFailure
+from penstock.components.base import Call, ComponentFailure, Mistake
 from penstock.kernel.kept import WATERMARK, WATERMARK_KEY
 from penstock.kernel.values import Json
-from penstock.ports.rows import Relation
+from penstock.ports.rows import Relation, Schema
 
 
 class Incremental(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -30,8 +30,8 @@ class Incremental(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     lookback: Annotated[
         str | int | float | None,
         Meta(
-            description="So far below the watermark rows are read again, because some come late: `2h` or `3d` of a time or date, "
-            "a number of a number. What is written must then bear rows that come twice."
+            description="How far below the watermark rows are read again, for those that come late: `2h` or `3d` of a time or "
+            "date, a number of a number. The writer must then tolerate rows that come twice."
         ),
     ] = None
     key: Annotated[
@@ -61,6 +61,22 @@ def name_of(asked: Incremental, call: Call) -> str:
             'hint: `key: "{{ iteration.item }}"`',
         )
     return call.component
+
+
+def mistakes(asked: Incremental, main: Schema | None) -> list[Mistake]:
+    """What can be known before the run, of `main` if its columns are known."""
+    found = []
+    if isinstance(asked.lookback, str) and _seconds(asked.lookback) is None:
+        hint = "write a time such as `90m`, `2h` or `3d`, or a number where the column is one"
+        found.append(Mistake(("incremental", "lookback"), f"`{asked.lookback}` is not a time", hint=hint))
+    names = None if main is None else [column.name for column in main]
+    if names is not None and asked.column.casefold() not in {name.casefold() for name in names}:
+        near = get_close_matches(asked.column, names, 1)
+        label = f"did you mean `{near[0]}`?" if near else ""
+        hint = f"its columns are {', '.join(f'`{name}`' for name in names)}"
+        message = f"there is no column `{asked.column}` to go on by"
+        found.append(Mistake(("incremental", "column"), message, label=label, hint=hint, kind="column"))
+    return found
 
 
 def bound_of(asked: Incremental, call: Call) -> Json:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from penstock.components import bound
+from penstock.components import bound, incremental
 from penstock.components.base import Component, ComponentFailure, PlanCall, Relational, Sink, UserSql
 from penstock.data import lineage, select
 from penstock.data.untyped import is_open
@@ -52,6 +53,9 @@ def infer(
     if mistakes or not unknown <= conditions:
         return Inferred(dict.fromkeys(outputs), tuple(mistakes))
     found, queries = _shapes(component, model, inputs, outputs, call)
+    asked = getattr(model, "incremental", None)
+    if asked is not None and (wrong := incremental.mistakes(asked, found.outputs.get("main"))):
+        return replace(found, mistakes=(*found.mistakes, *wrong))
     known = {port: schema for port, schema in inputs.items() if schema is not None}
     if with_lineage and known:
         for port, query in queries.items():
@@ -121,8 +125,17 @@ def _checked(
     component: Component[Any], params: Any, inputs: Known, call: PlanCall, unknown: frozenset[Place]
 ) -> list[Mistake]:
     """What the component itself has to say, but nothing about values that stand in for unknown ones."""
-    found = component.check(params, inputs, call)
+    found = [*_formats(params), *component.check(params, inputs, call)]
     return found if not unknown else [one for one in found if not _touches(one.path, unknown)]
+
+
+def _formats(params: Any) -> Iterable[Mistake]:
+    """A format without a `%` is a text that no date is written as."""
+    for name, example in (("date_format", "%d.%m.%Y"), ("timestamp_format", "%d.%m.%Y %H:%M:%S")):
+        text = getattr(params, name, None)
+        if isinstance(text, str) and "%" not in text:
+            hint = f"its parts are written as in `{example}`"
+            yield Mistake((name,), f"`{text}` names no part of a date", hint=hint)
 
 
 def _touches(path: Place, unknown: frozenset[Place]) -> bool:

@@ -16,7 +16,7 @@ from penstock.keychain.providers import look_up, options_of
 from penstock.keychain.resolved import Content
 from penstock.keychain.secret import Secret
 from penstock.keychain.spellings import SHORT, is_short
-from penstock.keychain.surroundings import Surroundings
+from penstock.keychain.surroundings import NOT_FOR_ENTRIES, Surroundings
 
 _MAX_FILE_BYTES = 1024 * 1024
 # Names of fields that are no secret, wherever a mapping comes from. All others are taken for secrets.
@@ -53,7 +53,9 @@ class Lookup:
         value = self.where.variable(name)
         if value is not None:
             return value
-        state = "is empty, or not for entries" if name in self.where.environ else "is not set"
+        if name in NOT_FOR_ENTRIES:
+            raise Unresolved(f"the environment variable `{name}` is for Penstock itself", "name another one")
+        state = "is empty" if name in self.where.environ else "is not set"
         raise Unresolved(f"the environment variable `{name}` {state}", f"set it, as in `export {name}=…`")
 
     def file(self, path: str) -> str:

@@ -14,7 +14,7 @@ from penstock.ports.ambient import Clock
 from penstock.tools.addresses import OPEN, Addresses
 
 # An entry named `key` must not be given the passphrase of the local store.
-_NOT_FOR_ENTRIES = frozenset({PASSPHRASE, "PENSTOCK_HOME"})
+NOT_FOR_ENTRIES = frozenset({PASSPHRASE, "PENSTOCK_HOME"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Surroundings:
 
     def variable(self, name: str) -> str | None:
         """A variable that is set and not blank, without line ends behind it. Raises Unresolved when it is not text."""
-        value = None if name in _NOT_FOR_ENTRIES else self.environ.get(name)
+        value = None if name in NOT_FOR_ENTRIES else self.environ.get(name)
         if value is None or not value.strip():
             return None
         try:

@@ -25,7 +25,7 @@ class Port:
     many: bool = False
     """Of an input: may several links end here? (allow_multi_in)"""
     reject: bool = False
-    """Of an output: rows that were refused; nobody needs to read them."""
+    """Of an output: rows that were refused, or that are there for whoever wants them; nobody needs to read them."""
     description: str = ""
 
     @property

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
+from penstock.expr.check import inspect
 from penstock.kernel.net import Link, Net, On
 from penstock.projections.jobs_causes import Causes
 from penstock.projections.jobs_names import iteration_of, node_of
 from penstock.projections.jobs_seen import ERROR, OK, RUNNING, SKIPPED, ComponentSeen, Fire, JobSeen, SubjobSeen
-from penstock.projections.wording import condition, counted, error_line
+from penstock.projections.wording import condition, counted, error_line, shown
 
 OF_SUBJOB = frozenset({On.SUBJOB_OK, On.SUBJOB_ERROR, On.SUBJOB_DONE, On.SYNCHRONISE})
+MOST_VALUES = 6
 OF_ITERATION = frozenset({On.ITERATION_OK, On.ITERATION_ERROR})
 
 
@@ -79,7 +83,7 @@ class JobView:
             return self._data_verdict(link, source, target)
         if self.fire_of(link, target) is not None:
             guard = f": {condition(link.when)} was true" if link.when is not None else ""
-            return f"fired{guard}"
+            return f"fired{guard}{self._saw(link, source)}"
         if link.on is On.ITERATE:
             iteration = iteration_of(target)
             return f"iteration `{iteration}` began" if iteration is not None else "no iteration has begun"
@@ -103,8 +107,30 @@ class JobView:
         if source is None or source.state == RUNNING:
             return f"not yet: {self.standing(source, link.source)}"
         if link.on is On.IF and source.state == OK:
-            return f"did not fire: {condition(link.when or '')} was not true"
+            return f"did not fire: {condition(link.when or '')} was not true{self._saw(link, source)}"
         return f"did not fire: {self.standing(source, link.source)}"
+
+    def _saw(self, link: Link, source: ComponentSeen | None) -> str:
+        """` (name = value, …)` of what a condition read: after-variables and the context, which never change afterwards."""
+        if link.when is None or source is None:
+            return ""
+        read = dict.fromkeys(use.path for use in inspect(link.when, condition=True).uses)
+        found = [(".".join(map(str, path)), self._value(path, source)) for path in read]
+        told = [f"{name} = {value}" for name, value in found if value is not None]
+        return f" ({', '.join(told[:MOST_VALUES])})" if told else ""
+
+    def _value(self, path: Sequence[str | int], source: ComponentSeen) -> str | None:
+        """As it is shown; None where the log does not say what it was at that time."""
+        root, name = str(path[0]), str(path[1]) if len(path) > 1 else ""
+        context = self.seen.starts[-1].context if self.seen.starts else None
+        if root == "context" and isinstance(context, dict):
+            return shown(context[name]) if name in context else "undefined"
+        if root in ("global", "globals") and len(path) > 2:
+            component = self.component(name, source.name)
+            return None if component is None else _after(component, str(path[2]))
+        if len(path) == 1 and isinstance(context, dict) and root in context:
+            return shown(context[root])
+        return None if len(path) > 1 or not root.isupper() else _after(source, root)
 
     def _subjob_verdict(self, link: Link, source: ComponentSeen | None) -> str:
         subjob = self.subjob_of(source)
@@ -142,3 +168,8 @@ def label(link: Link) -> str:
 
 def ended_in(state: str) -> str:
     return {OK: "ended OK", SKIPPED: "was skipped"}.get(state, f"ended in {state}")
+
+
+def _after(component: ComponentSeen, name: str) -> str:
+    variables = msgspec.json.decode(component.after)
+    return shown(variables[name]) if name in variables else "undefined"

@@ -16,8 +16,10 @@ from typing import Protocol
 from penstock.kernel.errors import PenstockError, Refused, Unavailable
 from penstock.kernel.values import JsonMap
 from penstock.ports.control import Alert, ControlStore, Delivery, Schedule, Slot, SlotState
+from penstock.ports.folders import CATALOG
 from penstock.ports.kept_state import document_key
 from penstock.ports.log import Header, Status
+from penstock.ports.projects import DOCUMENTS
 from penstock.server.slots import iso
 
 KINDS = ("failed", "late", "missed")
@@ -128,15 +130,23 @@ def _tried(delivery: Delivery, error: str, now: float) -> Delivery:
 def _concerns(alert: Alert, schedule: Schedule) -> bool:
     return (
         alert.schedule in (None, schedule.name)
-        and alert.document in (None, schedule.path)
+        and _is_about(alert, schedule.path)
         and alert.label in (None, schedule.name)
     )
 
 
 def _is_of(alert: Alert, header: Header) -> bool:
-    """A document is named by its path in the catalog, or by its file."""
-    name = document_key(header.path)
-    return alert.document in (None, name, name.removeprefix("catalog:/")) and alert.label in (None, header.label)
+    return _is_about(alert, header.path) and alert.label in (None, header.label)
+
+
+def _is_about(alert: Alert, document: str) -> bool:
+    return alert.document is None or _document_name(alert.document) == _document_name(document)
+
+
+def _document_name(document: str) -> str:
+    """A document is named by its path in the catalog, or by its file; its version, and its ending, may be left out."""
+    name = document_key(document).removeprefix(f"{CATALOG}/")
+    return name.removesuffix(next((one for one in DOCUMENTS if name.endswith(one)), ""))
 
 
 def _of_slot(alert: Alert, schedule: Schedule, slot: Slot) -> Iterator[tuple[str, JsonMap]]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from penstock.dialects.problems import closest
 from penstock.dialects.sniff import Kind, document_kind, kind_of
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.net import Net
@@ -125,10 +126,10 @@ class CatalogDocuments(Documents):
         """A document that can run, by its path."""
         found = self.kept(path, version)
         if found is None:
-            which = f"`{path}`" if version is None else f"version {version} of `{path}`"
-            raise NotFiled(f"there is no {which} in the catalog", hint="`penstock catalog list` shows what is there")
+            raise self.not_filed(path, version)
         if found.kind == KIND:
-            raise NotFiled(f"`{path}` is a project, and not a document of one", hint=_documents_of(found.filed))
+            names = ", ".join(f"`{name}`" for name, _ in _documents_of(found.filed)[:10])
+            raise NotFiled(f"`{path}` is a project, and not a document of one", hint=f"name a document of it: {names}")
         return self._pinned(found)
 
     def kept(self, path: str, version: int | None = None) -> Kept | None:
@@ -136,12 +137,38 @@ class CatalogDocuments(Documents):
         filed = self._control.document(path, version)
         if filed is not None:
             return Kept(filed)
+        project = self._project_of(path, version)
+        if project is None:
+            return None
+        inner = Manifest.read(project.text).document(path.removeprefix(f"{project.path}/"))
+        return None if inner is None or inner not in project.sources else Kept(project, inner)
+
+    def not_filed(self, path: str, version: int | None = None) -> NotFiled:
+        """Names what was probably meant: another document of the project that the path begins with, else another path."""
+        if version is not None and self.kept(path) is not None:
+            return NotFiled(
+                f"there is no version {version} of `{path}` in the catalog",
+                hint=f"`penstock catalog versions {path}` shows them",
+            )
+        if (parent := self._project_of(path)) is not None:
+            known = [name.removesuffix(ending) for name, ending in _documents_of(parent)]
+        else:
+            known = [one.path for one in self._control.documents()]
+        meant = closest(path, sorted(known))
+        return NotFiled(
+            f"there is no `{path}` in the catalog" + (f"; did you mean `{meant}`?" if meant else ""),
+            hint="`penstock catalog list` shows what is there"
+            if parent is None
+            else f"`penstock catalog show {parent.path}` lists the files of the project",
+        )
+
+    def _project_of(self, path: str, version: int | None = None) -> Filed | None:
+        """The project whose name the path begins with."""
         parts = path.split("/")
         for cut in range(min(len(parts) - 1, DEEPEST_NAME), 0, -1):
-            project = self._control.document("/".join(parts[:cut]), version)
-            if project is not None and project.kind == KIND:
-                inner = Manifest.read(project.text).document("/".join(parts[cut:]))
-                return None if inner is None or inner not in project.sources else Kept(project, inner)
+            found = self._control.document("/".join(parts[:cut]), version)
+            if found is not None and found.kind == KIND:
+                return found
         return None
 
     def find(
@@ -174,9 +201,14 @@ class CatalogDocuments(Documents):
         return self.with_joblets(found) if kept.inner else found
 
 
-def _documents_of(project: Filed) -> str:
-    names = [name for name in Manifest.read(project.text).files if name.endswith(DOCUMENTS)][:10]
-    return "name a document of it: " + ", ".join(f"`{project.path}/{name}`" for name in names)
+def _documents_of(project: Filed) -> list[tuple[str, str]]:
+    """By the names they go by, each with its ending."""
+    return [
+        (f"{project.path}/{name}", ending)
+        for name in Manifest.read(project.text).files
+        for ending in DOCUMENTS
+        if name.endswith(ending)
+    ]
 
 
 def documents_in(files: Files) -> dict[str, tuple[Kind, str]]:

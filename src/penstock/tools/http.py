@@ -6,6 +6,7 @@ Law: one task run gives one outcome, however many requests it took. A status the
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -377,4 +378,18 @@ async def _status_failure(response: httpx2.Response, url: str) -> ToolFailure:
     if form_of(media_type(response)) == "bytes":
         data = None
     named = f"{response.request.method} {url} answered {status} {response.reason_phrase}".rstrip()
+    if words := _words_in(data):
+        named = f"{named}: {words}"
     return ToolFailure("http_status", named, retryable=status in RETRYABLE, status=status, url=url, data=data)
+
+
+MOST_WORDS = 200
+
+
+def _words_in(data: Json) -> str:
+    """What the body of an error says, for a sentence: exactly that, or nothing. What is cut off or set otherwise could hold part
+    of a secret, which would not be found and masked any more. A page for people to look at says nothing in a line."""
+    if not data or (isinstance(data, str) and data.lstrip().startswith("<")):
+        return ""
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    return text if len(text) <= MOST_WORDS and text.isprintable() else ""

@@ -96,6 +96,28 @@ def test_elements_of_a_list_with_wrong_values_are_rejected_by_their_number(tmp_p
     assert [(row["line"], row["column"]) for row in ran.outputs["reject"]] == [(2, "id")]
 
 
+@pytest.mark.parametrize("other", ["5", '"x"', "[1]", "true"])
+@pytest.mark.parametrize(
+    ("name", "text", "params"),
+    [
+        ("it.json", '[{"id": 1, "day": "2024-01-31"}, OTHER, {"id": 2}]', {}),
+        ("it.jsonl", '{"id": 1, "day": "2024-01-31"}\nOTHER\n{"id": 2}\n', {}),
+        ("it.json", '{"d": {"l": [[{"id": 1, "day": "2024-01-31"}, OTHER, {"id": 2}]]}}', {"rows": "d.l.0"}),
+        ("it.json", '[{"id": 1, "day": "2024-01-31"}, OTHER, {"id": 2}]', {"types": {"id": "integer"}}),
+    ],
+)
+def test_a_row_that_is_no_object_takes_no_column_from_the_others(
+    tmp_path: Path, name: str, text: str, params: dict[str, Any], other: str
+) -> None:
+    text = text.replace("OTHER", other)
+    ran = read(tmp_path, text, connected=("main", "reject"), name=name, **params)
+    assert ran.main == [{"id": 1, "day": datetime.date(2024, 1, 31)}, {"id": 2, "day": None}]
+    (reject,) = ran.outputs["reject"]
+    assert (reject["error_code"], reject["line"], reject["raw_line"]) == ("not_an_object", 2, other)
+    with pytest.raises(ComponentFailure, match="line 2: this is JSON, but no object"):
+        read(tmp_path, text, name=name, **params)
+
+
 def test_without_a_reject_port_a_wrong_line_is_an_error_or_is_left_out(tmp_path: Path) -> None:
     text = '{"id": 1}\n{"id": 2}\nnot json\n'
     with pytest.raises(ComponentFailure, match=r"it\.json`, line 3: this is not JSON"):
@@ -169,3 +191,41 @@ def test_lines_can_be_added_and_a_list_cannot(tmp_path: Path) -> None:
     assert ran.main == [{"a": 1}]
     (mistake,) = mistakes("write_json", {"path": "out.json", "append": True}, {"input": schema(a="BIGINT")})
     assert "only lines can be added" in mistake.message
+
+
+@pytest.mark.parametrize(
+    ("text", "params"),
+    [
+        ('[{"n": 7}, {"n": 9.95}, {"n": "8"}, {"n": 2.0}, {"n": null}]', {}),
+        ('{"d": [{"n": 7}, {"n": 9.95}, {"n": 8}, {"n": 2.0}, {"n": null}]}', {"rows": "d"}),
+    ],
+)
+def test_a_number_with_a_fraction_is_no_whole_number(tmp_path: Path, text: str, params: dict[str, Any]) -> None:
+    params = {**params, "types": {"n": "integer"}}
+    ran = read(tmp_path, text, connected=("main", "reject"), **params)
+    assert [row["n"] for row in ran.main] == [7, 8, 2, None]
+    assert [row["error_message"] for row in ran.outputs["reject"]] == ["`9.95` is not a BIGINT"]
+    with pytest.raises(ComponentFailure, match=r"line 2, column `n`: `9.95` is not a BIGINT"):
+        read(tmp_path, text, **params)
+    assert [row["n"] for row in read(tmp_path, text.replace("9.95", "9"), **params).main] == [7, 9, 8, 2, None]
+
+
+@pytest.mark.parametrize("connected", [("main",), ("main", "reject")])
+@pytest.mark.parametrize(
+    ("value", "type", "params", "made"),
+    [
+        ("31.01.2024", "date", {"date_format": "%d.%m.%Y"}, datetime.date(2024, 1, 31)),
+        ("2024-01-31", "date", {"date_format": "%d.%m.%Y"}, datetime.date(2024, 1, 31)),
+        ("1/2/24 7:05", "timestamp", {"timestamp_format": "%d/%m/%y %H:%M"}, datetime.datetime(2024, 2, 1, 7, 5)),
+    ],
+)
+def test_dates_are_read_as_they_are_written_whoever_reads_the_rejects(
+    tmp_path: Path, value: str, type: str, params: dict[str, str], made: Any, connected: Any
+) -> None:
+    ran = read(tmp_path, json.dumps([{"at": value}]), connected=connected, types={"at": type}, **params)
+    assert ran.main == [{"at": made}]
+
+
+def test_a_date_that_is_written_in_another_way_is_told_how_it_would_be(tmp_path: Path) -> None:
+    with pytest.raises(ComponentFailure, match=r"`31/01/2024` is not a DATE written as `%d\.%m\.%Y`"):
+        read(tmp_path, '[{"day": "31/01/2024"}]', types={"day": "date"}, date_format="%d.%m.%Y")

@@ -56,12 +56,13 @@ def test_lines_that_cannot_be_read_are_rejected_with_their_place(tmp_path: Path)
     assert [row["id"] for row in ran.main] == [1, 2]
     path = str(tmp_path / "it.txt")
     assert [(row["error_code"], row["error_message"], row["file"], row["line"], row["column"]) for row in ran.outputs["reject"]] == [
-        ("bad_value", "`2024XX31` is not a DATE", path, 3, "day"),
+        ("bad_value", "`2024XX31` is not a DATE written as `%Y%m%d`", path, 3, "day"),
         ("bad_row", "there is text beyond column 26, where the last value ends", path, 4, None),
         ("bad_row", "these bytes are not `utf-8`", path, 5, None),
     ]  # fmt: skip
     with pytest.raises(
-        ComponentFailure, match=r"it\.txt`, line 3, column `day`: `2024XX31` is not a DATE \(3 in all\)"
+        ComponentFailure,
+        match=r"it\.txt`, line 3, column `day`: `2024XX31` is not a DATE written as `%Y%m%d` \(3 in all\)",
     ):
         read(tmp_path, text.encode("latin-1"))
     ran = read(tmp_path, text.encode("latin-1"), on_error="skip")

@@ -144,6 +144,7 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are(tmp_path: Path)
         ({"columns": ["a", "A"]}, ("columns", 1), "named twice"),
         ({"encoding": "klingon"}, ("encoding",), "no encoding `klingon`"),
         ({"decimal": ",", "thousands": ","}, ("thousands",), "cannot be the same"),
+        ({"date_format": "dd.mm.yyyy"}, ("date_format",), "`dd.mm.yyyy` names no part of a date"),
     ],
 )
 def test_wrong_parameters_are_mistakes_before_the_run(params: Any, path: Any, words: str) -> None:
@@ -332,3 +333,35 @@ def test_the_query_has_its_columns_written_in_it(tmp_path: Path) -> None:
     selects = ReadCsv().selects(ReadCsvParams(path="it.csv"), {}, PlanCall(tmp_path, frozenset({"main"})))
     assert "'id': 'BIGINT'" in selects["main"]
     assert "sample_size := 1" in selects["main"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_number_with_a_fraction_is_no_whole_number(tmp_path: Path, encoding: str) -> None:
+    text = 'id,n,price\n1,7,1.5\n2,9.95,2.5\n3,"x\ny",cheap\n4,1e3,3.5\n5,7.0,4.5\n7,,6.5\n'
+    params: dict[str, Any] = {"types": {"n": "integer", "price": "decimal(6,1)"}, "encoding": encoding}
+    ran = read(tmp_path, text, connected=("main", "reject"), **params)
+    assert [(row["id"], row["n"]) for row in ran.main] == [(1, 7), (4, 1000), (5, 7), (7, None)]
+    rejects = [(row["line"], row["column"], row["error_message"], row["raw_line"]) for row in ran.outputs["reject"]]
+    assert rejects == [
+        (3, "n", "`9.95` is not a BIGINT", "2,9.95,2.5"),
+        (4, "n", "`n`: `x…` is not a BIGINT; `price`: `cheap` is not a DECIMAL", '3,"x\ny",cheap'),
+    ]
+    assert ran.after["NB_LINE_REJECTED"] == 2
+    with pytest.raises(ComponentFailure, match=r"line 3, column `n`: `9.95` is not a BIGINT \(2 lines in all\)"):
+        read(tmp_path, text, **params)
+
+
+def test_a_date_that_is_written_in_another_way_is_told_how_it_would_be(tmp_path: Path) -> None:
+    wanted = r"`2024-01-31` is not a DATE written as `%d\.%m\.%Y`"
+    with pytest.raises(ComponentFailure, match=wanted):
+        read(tmp_path, "day\n2024-01-31\n", types={"day": "date"}, date_format="%d.%m.%Y")
+
+
+@pytest.mark.parametrize("name", ["it.csv", "it.csv.gz"])
+def test_a_line_in_another_encoding_is_kept_whole_with_its_bytes(tmp_path: Path, name: str) -> None:
+    data = "id,name,mail\n1,ann,a@x\n2,José,j@x\n3,cy,c@x\n".encode("latin-1")
+    text = gzip.compress(data) if name.endswith(".gz") else data
+    ran = read(tmp_path, text, connected=("main", "reject"), name=name, types={"id": "integer"})
+    assert [row["id"] for row in ran.main] == [1, 3]
+    (reject,) = ran.outputs["reject"]
+    assert (reject["error_code"], reject["line"], reject["raw_line"]) == ("bad_encoding", 3, r"2,Jos\xe9,j@x")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import logging
 import sqlite3
 from collections.abc import Iterator
 from decimal import Decimal
@@ -289,6 +290,7 @@ def test_values_that_do_not_fit_are_rejected_row_by_row(postgres: Database) -> N
         (4, "parameters"),
     ]
     assert [row["id"] for row in ran.main] == [1]
+    assert logging.getLogger("psycopg").handlers, "what the driver logs of it would be printed on the terminal"
 
 
 def test_a_server_that_is_not_there_is_an_error_that_may_be_tried_again() -> None:

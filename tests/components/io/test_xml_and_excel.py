@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import re
 import sys
+import zipfile
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -181,6 +183,36 @@ def test_cells_are_rows_with_the_types_they_have(tmp_path: Path) -> None:
         {"id": 1, "name": "ada", "amount": 1.5, "day": datetime.datetime(2024, 1, 31)},
         {"id": 2, "name": "7", "amount": 2.0, "day": datetime.datetime(2024, 2, 1, 12, 30)},
     ]
+
+
+def test_a_cell_with_a_fraction_is_no_whole_number(tmp_path: Path) -> None:
+    ran = excel(tmp_path, [["n"], [7], [9.95], [8.0]], connected=("main", "reject"), types={"n": "integer"})
+    assert [row["n"] for row in ran.main] == [7, 8]
+    assert [(row["line"], row["error_message"]) for row in ran.outputs["reject"]] == [(3, "`9.95` is not a BIGINT")]
+
+
+def test_a_formula_whose_value_was_never_saved_is_not_read_as_nothing(tmp_path: Path) -> None:
+    rows = [["id", "total"], [1, 5], [2, "=1+1"], [3, None]]
+    ran = excel(tmp_path, rows, connected=("main", "reject"))
+    assert ran.main == [{"id": 1, "total": 5}, {"id": 3, "total": None}]
+    (reject,) = ran.outputs["reject"]
+    assert (reject["line"], reject["column"]) == (3, None)
+    assert "the cell in column B is the formula `=1+1`, whose value was never saved" in reject["error_message"]
+    with pytest.raises(ComponentFailure, match=r"line 3: .*`=1\+1`, whose value was never saved"):
+        excel(tmp_path, rows)
+
+
+def test_a_formula_whose_value_is_an_empty_text_is_read_as_nothing(tmp_path: Path) -> None:
+    sheet(tmp_path / "made.xlsx", [["id", "note"], [1, "=A2"], [2, "x"]])
+    with zipfile.ZipFile(tmp_path / "made.xlsx") as made, zipfile.ZipFile(tmp_path / "it.xlsx", "w") as saved:
+        for name in made.namelist():
+            text = made.read(name)
+            if name == "xl/worksheets/sheet1.xml":
+                text, changed = re.subn(rb'<c r="B2"[^>]*>.*?</c>', b'<c r="B2" t="str"><f>A2</f><v></v></c>', text)
+                assert changed == 1
+            saved.writestr(name, text)
+    ran = run("read_excel", {"path": "it.xlsx"}, connected=("main", "reject"), folder=tmp_path)
+    assert (ran.main, ran.outputs["reject"]) == ([{"id": 1, "note": None}, {"id": 2, "note": "x"}], [])
 
 
 def test_sheets_ranges_and_columns_are_picked(tmp_path: Path) -> None:

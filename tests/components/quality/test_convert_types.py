@@ -49,6 +49,8 @@ def one(value: Any, wanted: Any, source: str = "VARCHAR") -> Any:
         ("7h05", {"type": "time", "format": "%Hh%M"}, time(7, 5)),
         ("1.234.567,89", {"type": "decimal(12,2)", "decimal": ",", "thousands": "."}, Decimal("1234567.89")),
         ("1'234", {"type": "integer", "thousands": "'"}, 1234),
+        ("12,34,567.5", {"type": "number", "thousands": ","}, 1234567.5),
+        ("-1,25e3", {"type": "number", "decimal": ","}, -1250.0),
         ("JA", {"type": "boolean", "true_values": ["ja"], "false_values": ["nein"]}, True),
         ("nein", {"type": "boolean", "true_values": ["ja"], "false_values": ["nein"]}, False),
         ('{"a": 1}', "json", '{"a": 1}'),
@@ -85,6 +87,9 @@ def test_other_types_are_changed(value: Any, source: str, wanted: Any, made: Any
         ("maybe", "boolean", "`v`: `maybe` is not BOOLEAN"),
         ("true", {"type": "boolean", "true_values": ["ja"]}, "`v`: `true` is not BOOLEAN"),
         ("1,5", "number", "`v`: `1,5` is not DOUBLE"),
+        ("1.250", {"type": "decimal(9,2)", "decimal": ","}, "`v`: `1.250` is not DECIMAL(9,2)"),
+        ("9.95", {"type": "decimal(9,2)", "decimal": ",", "thousands": "."}, "`v`: `9.95` is not DECIMAL(9,2)"),
+        ("1,5", {"type": "integer", "thousands": ","}, "`v`: `1,5` is not BIGINT"),
         ("x" * 100, "integer", f"`v`: `{'x' * 60}` is not BIGINT"),
     ],
 )

@@ -274,3 +274,38 @@ def test_a_condition_may_be_written_without_braces():
 @pytest.mark.parametrize(("when", "expected"), [("'workload.go'", ["E0108"]), ("true", []), ("workload.go", [])])
 def test_a_condition_that_never_changes_is_most_often_a_name_in_quotes(when, expected):
     assert codes(arc(when)) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "label"),
+    [
+        ("state.cursr", "did you mean `cursor`?"),
+        ("ctx.state.cursr", "did you mean `cursor`?"),
+        ("state.zebra", ""),
+        ("state.cursor", None),
+        ("state.cursr | default(0)", None),
+        ("state", None),
+    ],
+)
+def test_what_is_read_from_state_is_declared_there(expression, label):
+    text = message(expression).replace("workflow:", "state: { cursor: 0 }\nworkflow:", 1)
+    found = [(one.code, one.severity, one.label) for one in problems(text)]
+    assert found == ([] if label is None else [("P0702", Severity.WARNING, label)])
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("err.kind", "error"),
+        ("error.retriable", "retryable"),
+        ("error.mesage", "message"),
+        ("error.sqlstate", None),
+        ("http.status", None),
+    ],
+)
+def test_a_field_of_an_outcome_that_is_nearly_one_is_told_of(path, meant):
+    text = tasks(
+        f"- name: a\n  kind: http\n  url: http://x\n  spec: {{ policy: {{ rules: ["
+        f'{{ when: "{{{{ outcome.{path} }}}}", then: {{ do: fail }} }}, {{ else: {{ do: continue }} }}] }} }}\n'
+    )
+    assert [one.label for one in problems(text)] == ([] if meant is None else [f"did you mean `{meant}`?"])

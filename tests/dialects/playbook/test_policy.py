@@ -208,3 +208,33 @@ def test_a_steps_policy_sets_its_time_limits_and_failure_mode():
 def test_a_then_written_as_text_shows_the_rewrite():
     (problem,) = [one for one in compiled(policy("[{ when: true, then: break }]")).problems if one.code == "P0101"]
     assert problem.rewrite == "then:\n  do: break"
+
+
+RETRY = "then: { do: retry, attempts: 3 }"
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        ('[{ when: "{{ outcome.error.retryable }}", RETRY }]', ["P0811"]),
+        ('[{ when: "{{ outcome.http.status in [429, 503] }}", RETRY }]', ["P0811"]),
+        ("[{ when: \"{{ outcome.status == 'error' and _attempt < 3 }}\", RETRY }]", ["P0811"]),
+        ("[{ when: \"{{ outcome.status == 'ok' }}\", then: { do: break } }]", ["P0811"]),
+        ("[{ when: \"{{ outcome.status == 'error' }}\", RETRY }]", []),
+        ("[{ when: \"{{ outcome.status != 'ok' }}\", RETRY }]", []),
+        ('[{ when: "{{ outcome.error }}", RETRY }]', []),
+        ('[{ when: "{{ outcome.error.retryable }}", RETRY }, { else: { do: continue } }]', []),
+        (
+            '[{ when: "{{ outcome.error.retryable }}", RETRY },'
+            " { when: \"{{ outcome.status == 'error' and not outcome.error.retryable }}\", then: { do: fail } }]",
+            [],
+        ),
+        # What else a rule reads cannot be known.
+        ('[{ when: "{{ outcome.error.retryable and workload.patient | default(true) }}", RETRY }]', []),
+    ],
+)
+def test_a_policy_that_passes_over_errors_is_told_of(rules, expected):
+    task = f"- name: a\n  kind: http\n  url: http://x\n  spec:\n    policy:\n      rules: {rules.replace('RETRY', RETRY)}\n"
+    assert codes(tasks(task)) == expected
+    # A noop has nothing that could fail.
+    assert codes(tasks(task.replace("kind: http\n  url: http://x", "kind: noop"))) == []

@@ -6,6 +6,7 @@ from penstock.dialects.playbook import compile_text
 from penstock.dialects.problems import Severity
 from penstock.kernel.errors import Refused
 from penstock.ports.plugins import ToolDescription
+from penstock.tools.registry import Registry
 from tests.dialects.playbook.support import CATALOG, codes, place_within_tasks, problems, tasks
 
 
@@ -155,3 +156,32 @@ def test_a_url_that_cannot_work_is_an_error_before_the_run(url, label):
 @pytest.mark.parametrize("url", ["http://x/y", "HTTPS://x:8443/", "{{ workload.url }}", "http://[::1]:80/"])
 def test_a_url_that_may_work_is_left_alone(url):
     assert "P0620" not in codes(tasks(f"- {{ name: a, kind: http, url: '{url}' }}\n"))
+
+
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        ("upsert: { table: t, rows: [], keys: [id] }", []),
+        ("upsert: '{{ workload.all }}'", []),
+        ("upsert: { table: t, rows: [] }", [("P0506", "`upsert` of `postgres` needs `keys`", "")]),
+        (
+            "upsert: { table: t, rows: [], keys: [id], colums: [a] }",
+            [("P0505", "`upsert` of `postgres` has no `colums`", "did you mean `columns`?")],
+        ),
+        (
+            "commands: [SELECT 1, { upsert: { table: t, rows: [] } }]",
+            [("P0506", "`upsert` in `commands` of `postgres` needs `keys`", "")],
+        ),
+        ("idempotency: true", []),
+        (
+            "idempotency: { tabel: t }",
+            [("P0505", "`idempotency` of `postgres` has no `tabel`", "did you mean `table`?")],
+        ),
+        ("params: { anything: 1 }", []),
+    ],
+)
+def test_the_keys_of_a_mapping_in_a_parameter_are_those_the_tool_names(task, expected):
+    text = tasks(f"- {{ name: a, kind: postgres, url: 'postgresql://h/d', command: SELECT 1, {task} }}\n")
+    text = text.replace("workflow:", "workload: { all: {} }\nworkflow:", 1) if "workload:" not in text else text
+    found = [one for one in compile_text(text, "p.yaml", Registry()).problems if one.code in ("P0505", "P0506")]
+    assert [(one.code, one.message, one.label) for one in found] == expected

@@ -36,7 +36,7 @@ def main(options: Namespace) -> int:
     found = changes(document, text_on_disk)
     goes_on = options.failed or header.status not in ENDED_WELL
     if not options.json and goes_on and not engine.log.has_owner(header.execution_id):
-        tell_changes(found)
+        tell_changes(found, document.file)
     return Conduct(
         engine,
         run,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -20,6 +20,8 @@ from penstock.components.base import Call, ComponentFailure
 from penstock.components.io import files
 from penstock.components.io.rejects import REJECTED
 from penstock.components.io.scans import all_of
+from penstock.components.io.text_types import Notation
+from penstock.components.written_numbers import WHOLE, is_whole
 from penstock.data import select
 from penstock.ports.rows import Relation
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from penstock.components.io.read_csv import Reading
 
 _ERRORS, _SCANS = "penstock_rejects_{}", "penstock_reject_scans_{}"
+_FRACTIONS, _FRACTION_SCANS = "penstock_fractions_{}", "penstock_fraction_scans_{}"
 _CODES = {
     "CAST": "bad_value",
     "MISSING COLUMNS": "missing_columns",
@@ -36,6 +39,7 @@ _CODES = {
     "INVALID ENCODING": "bad_encoding",
 }
 _NOT_CONVERTED = re.compile(r"Could not convert string \"(.*)\" to '(.*)'", re.DOTALL)
+_STARTS = 'Could not convert string "'
 _COUNTED = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 _CHUNK = 1 << 20
 
@@ -106,14 +110,64 @@ def _batches(lines: Iterable[Refused], size: int = 5_000) -> Iterator[list[tuple
 def read(reading: Reading, call: Call) -> tuple[Relation, Rejects]:
     """The rows that could be read, and the lines that could not. Raises RowsFailed when it is not the lines' fault."""
     scans = len(reading.parts()) if any(group.names for group in reading.groups) else 0
-    for name in [template.format(number) for number in range(scans) for template in (_ERRORS, _SCANS)]:
+    tables = (_ERRORS, _SCANS, _FRACTIONS, _FRACTION_SCANS)
+    for name in [template.format(number) for number in range(scans) for template in tables]:
         call.engine.run(f"DROP TABLE IF EXISTS {select.sql(select.table(name))}")
-    more = {"store_rejects": True, "rejects_table": _ERRORS, "rejects_scan": _SCANS}
-    rows = call.engine.select(select.sql(reading.query(**more)), {})
+    aside = {"store_rejects": True, "rejects_table": _ERRORS, "rejects_scan": _SCANS}
+    rows = call.engine.select(select.sql(reading.query(is_checked=False, **aside)), {})
     if not scans:
         return rows, Rejects(call, reading, None, 0)
     errors = call.engine.select(select.sql(all_of(*(_kept(number) for number in range(scans)))), {})
+    if reading.whole:
+        fractions = _fractions(reading, call, scans)
+        if fractions.rows:
+            rows = call.engine.select(select.sql(_without_fractions(reading)), {})
+            errors = call.engine.select(
+                select.sql(
+                    all_of(*(exp.select(exp.Star()).from_(select.table(one)) for one in ("errors", "fractions")))
+                ),
+                {"errors": errors, "fractions": fractions},
+            )
     return rows, Rejects(call, reading, errors, _count(call, errors))
+
+
+def _fractions(reading: Reading, call: Call, scans: int) -> Relation:
+    """The values with a fraction that DuckDB has taken for whole ones, as errors like those it kept aside itself."""
+    aside = {"store_rejects": True, "rejects_table": _FRACTIONS, "rejects_scan": _FRACTION_SCANS}
+    read = [exp.alias_(exp.Count(this=select.column(name)), select.name(name)) for name in reading.whole]
+    call.engine.select(select.sql(exp.select(*read).from_(reading.fractions(**aside).subquery("scanned"))), {})
+    kept = all_of(*(_kept(number, _FRACTIONS, _FRACTION_SCANS) for number in range(scans)))
+    pattern = r"""(?s)Could not convert string "(.*)" to '"""
+    value = exp.Anonymous(
+        this="regexp_extract", expressions=[select.column("message"), select.literal(pattern), select.literal(1)]
+    )
+    is_taken = exp.TryCast(this=value, to=select.data_type("HUGEINT")).is_(exp.null()).not_()
+    wrong = exp.and_(select.column("kind").eq(select.literal("CAST")), is_taken, is_whole(value).not_())
+    return call.engine.select(select.sql(exp.select(exp.Star()).from_(kept.subquery("kept")).where(wrong)), {})
+
+
+def _without_fractions(reading: Reading) -> exp.Query:
+    """The rows again, with the whole columns as the texts they are, until they are known to be whole."""
+    texts = replace(reading, types={**reading.types, **dict.fromkeys(reading.whole, "VARCHAR")})
+    found = texts.query(is_checked=False, ignore_errors=True)
+    picked = [
+        exp.alias_(exp.TryCast(this=value, to=select.data_type(column.type)), select.name(column.name))
+        if column.name in reading.whole
+        else value
+        for column in reading.schema
+        for value in [select.column(column.name)]
+    ]
+    right = [
+        exp.or_(
+            select.column(name).is_(exp.null()),
+            exp.and_(
+                is_whole(select.column(name)),
+                exp.TryCast(this=select.column(name), to=select.data_type(reading.types[name])).is_(exp.null()).not_(),
+            ),
+        )
+        for name in reading.whole
+    ]
+    return exp.select(*picked).from_(found.subquery("found")).where(exp.and_(*right))
 
 
 def _count(call: Call, errors: Relation) -> int:
@@ -124,7 +178,7 @@ def _count(call: Call, errors: Relation) -> int:
     return int(total)
 
 
-def _kept(number: int) -> exp.Select:
+def _kept(number: int, errors_table: str = _ERRORS, scans_table: str = _SCANS) -> exp.Select:
     """What DuckDB kept aside in one scan. Its tables can be seen only by the session that did the reading."""
     wanted = {
         "scan": select.literal(number),
@@ -138,8 +192,8 @@ def _kept(number: int) -> exp.Select:
         "raw": select.column("csv_line", "e"),
         "message": select.column("error_message", "e"),
     }
-    errors = exp.alias_(select.table(_ERRORS.format(number)), "e", table=True)
-    scans = exp.alias_(select.table(_SCANS.format(number)), "s", table=True)
+    errors = exp.alias_(select.table(errors_table.format(number)), "e", table=True)
+    scans = exp.alias_(select.table(scans_table.format(number)), "s", table=True)
     same = [exp.EQ(this=select.column(key, "e"), expression=select.column(key, "s")) for key in ("scan_id", "file_id")]
     named = [exp.alias_(node, select.name(name)) for name, node in wanted.items()]
     return exp.select(*named).from_(errors).join(scans, on=exp.and_(*same))
@@ -166,14 +220,31 @@ def _told(path: Path, reading: Reading, errors: Iterable[tuple[Any, ...]]) -> It
             # A value that is wrong has a column; a line of the wrong length has none.
             culprit = str(column) if code in ("bad_value", "bad_quotes", "bad_encoding") and column else None
             line = counter.line_at(int(byte)) if byte is not None else None
-            yield Refused(code, _words(same, reading), shown, line or record, culprit, str(raw or "").rstrip("\r\n"))
+            text = str(raw or "")
+            if code == "bad_encoding" and byte is not None:
+                # DuckDB replaces more than the bytes that are wrong: a delimiter behind one would be gone.
+                text = _line_in(path, int(byte)) or text
+            yield Refused(code, _words(same, reading), shown, line or record, culprit, text.rstrip("\r\n"))
+
+
+def _line_in(path: Path, byte: int) -> str | None:
+    """The line that begins there, with bytes that are not text as `\\xe9`; None where the file cannot be read so."""
+    if path.suffix in (".zst", ".zstd"):
+        return None
+    with files.open_bytes(path) as file:
+        file.seek(max(byte - 1, 0))  # DuckDB counts from 1.
+        return file.readline(_CHUNK).decode("utf-8", "backslashreplace")
 
 
 def _words(errors: list[tuple[Any, ...]], reading: Reading) -> str:
     kind, message = str(errors[0][4]), str(errors[0][6])
     match kind:
         case "CAST":
-            said = [(error[3], _not_converted(str(error[6]))) for error in errors if error[4] == "CAST"]
+            said = [
+                (error[3], _not_converted(str(error[6]), reading.types.get(str(error[3])), reading.layout.notation))
+                for error in errors
+                if error[4] == "CAST"
+            ]
             return said[0][1] if len(said) == 1 else "; ".join(f"`{column}`: {text}" for column, text in said)
         case "MISSING COLUMNS" | "TOO MANY COLUMNS":
             counted = _COUNTED.search(message)
@@ -188,12 +259,16 @@ def _words(errors: list[tuple[Any, ...]], reading: Reading) -> str:
             return message
 
 
-def _not_converted(message: str) -> str:
+def _not_converted(message: str, wanted: str | None, notation: Notation) -> str:
     found = _NOT_CONVERTED.search(message)
-    if found is None:
+    if found is None and (wanted is None or _STARTS not in message):
         return message
-    value = found[1] if len(found[1]) <= 200 else f"{found[1][:200]}…"
-    return f"`{value}` is not a {found[2]}"
+    # DuckDB breaks off its message at the end of a line, also where that is a part of the value.
+    text = found[1] if found is not None else f"{message.partition(_STARTS)[2]}…"
+    value = text if len(text) <= 200 else f"{text[:200]}…"
+    # A value with a fraction was refused by a scan that looked for those, and not by one for the type that is wanted.
+    type = wanted or "" if found is None or wanted in WHOLE else found[2]
+    return f"`{value}` is not a {type}{notation.written_as(type)}"
 
 
 def _hint(code: str) -> str:

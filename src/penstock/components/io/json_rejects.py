@@ -3,53 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from penstock.components.base import Call
-from penstock.components.io.json_shape import Reading, steps
-from penstock.components.io.scans import all_of, column_types, scan, text_lines
+from penstock.components.io.json_objects import named, rows_in
+from penstock.components.io.json_shape import Reading
+from penstock.components.io.text_types import Notation, try_cast
 from penstock.components.io.text_types import call as function
-from penstock.components.io.text_types import try_cast
-from penstock.components.queries import row_number
+from penstock.components.written_numbers import WHOLE, is_whole
 from penstock.data import select
 from penstock.data.untyped import NOTHING
 from penstock.ports.rows import Column, Relation
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
-def _named(node: exp.Expr, name: str) -> exp.Expr:
-    return exp.alias_(node, select.name(name))
-
 
 def objects(reading: Reading, call: Call) -> Relation:
     """(file, line, raw) of every row, as text that may or may not be JSON."""
-    query = all_of(*(_of_file(path, reading) for path in reading.paths))
-    return call.engine.select(select.sql(query), {})
-
-
-def _of_file(path: Path, reading: Reading) -> exp.Query:
-    manner = reading.manner
-    if manner.form == "newline_delimited":
-        lines = text_lines(path, "raw")
-    else:
-        options = {"format": manner.form, "maximum_object_size": manner.max_object_bytes}
-        documents = scan("read_json_objects", [path], options | {"columns": column_types({})})
-        found: exp.Expr = select.column("json")
-        if manner.rows is not None:
-            way = "".join(f"[{step}]" if step.isdecimal() else f'."{step}"' for step in steps(manner.rows))
-            there = function("json_extract", found, f"${way}")
-            is_list = function("json_type", there).eq(select.literal("ARRAY"))
-            several = function("json_extract", there.copy(), "$[*]")
-            found = function("unnest", exp.case().when(is_list, several).else_(exp.Array(expressions=[there.copy()])))
-        lines = exp.select(_named(select.cast(found, "VARCHAR"), "raw")).from_(documents)
-    numbered = exp.select(_named(row_number(), "line"), select.column("raw")).from_(lines.subquery("lines"))
-    wanted = [_named(select.literal(str(path)), "file"), select.column("line"), select.column("raw")]
-    filled = function("trim", function("coalesce", select.column("raw"), "")).neq(select.literal(""))
-    return exp.select(*wanted).from_(numbered.subquery("numbered")).where(filled)
+    return call.engine.select(select.sql(rows_in(reading.paths, reading.manner)), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +28,14 @@ class _Cell:
 
     column: Column
     way: str
+    notation: Notation
 
     @staticmethod
-    def of(column: Column, has_objects: bool) -> _Cell:
+    def of(column: Column, reading: Reading) -> _Cell:
         key = column.name.replace("\\", "\\\\").replace('"', '\\"')
-        return _Cell(column, f'$."{key}"' if has_objects else "$")
+        manner = reading.manner
+        notation = Notation(date_format=manner.date_format, timestamp_format=manner.timestamp_format)
+        return _Cell(column, f'$."{key}"' if reading.has_objects else "$", notation)
 
     @property
     def text(self) -> exp.Expr:
@@ -75,7 +48,13 @@ class _Cell:
             return self.text
         if self.column.type == NOTHING:
             return exp.null()
-        return try_cast(function("json_extract", select.column("raw"), self.way), self.column.type)
+        value: exp.Expr = try_cast(function("json_extract", select.column("raw"), self.way), self.column.type)
+        format = self.notation.format_of(self.column.type)
+        if format is not None:
+            # What is written as in ISO 8601 is read as well, as DuckDB does it.
+            written = select.cast(function("try_strptime", self.text, format), self.column.type)
+            return function("coalesce", written, value)
+        return exp.case().when(is_whole(self.text), value).else_(exp.null()) if self.column.type in WHOLE else value
 
     @property
     def is_wrong(self) -> exp.Expr:
@@ -85,7 +64,7 @@ class _Cell:
 
 def parted(reading: Reading) -> tuple[exp.Query, exp.Query]:
     """Over `objects`: the rows, and the rejects."""
-    cells = [_Cell.of(column, reading.has_objects) for column in reading.columns]
+    cells = [_Cell.of(column, reading) for column in reading.columns]
     wrong = [cell for cell in cells if cell.column.type not in ("VARCHAR", "JSON")]
     code = exp.case().when(function("json_valid", select.column("raw")).not_(), select.literal("not_json"))
     # DuckDB stops at text that is not JSON, so every question about it comes after that one.
@@ -96,17 +75,17 @@ def parted(reading: Reading) -> tuple[exp.Query, exp.Query]:
     for cell in wrong:
         code = code.when(cell.is_wrong, select.literal("bad_value"))
         culprit = culprit.when(cell.is_wrong, select.literal(cell.column.name))
-    judged = exp.select(exp.Star(), _named(code, "code"), _named(culprit, "culprit")).from_(select.table("objects"))
-    named = [_named(select.column("file"), reading.file_column)] if reading.file_column is not None else []
-    good = exp.select(*(_named(cell.value, cell.column.name) for cell in cells), *named)
+    judged = exp.select(exp.Star(), named(code, "code"), named(culprit, "culprit")).from_(select.table("objects"))
+    extra = [named(select.column("file"), reading.file_column)] if reading.file_column is not None else []
+    good = exp.select(*(named(cell.value, cell.column.name) for cell in cells), *extra)
     good = good.from_(judged.copy().subquery("judged")).where(select.column("code").is_(exp.null()))
     bad = exp.select(
-        _named(select.column("code"), "error_code"),
-        _named(_message(wrong), "error_message"),
+        named(select.column("code"), "error_code"),
+        named(_message(wrong), "error_message"),
         select.column("file"),
         select.column("line"),
-        _named(select.cast(_culprit_if_any(), "VARCHAR"), "column"),
-        _named(select.column("raw"), "raw_line"),
+        named(select.cast(_culprit_if_any(), "VARCHAR"), "column"),
+        named(select.column("raw"), "raw_line"),
     )
     return good, bad.from_(judged.subquery("judged")).where(select.column("code").is_(exp.null()).not_())
 
@@ -123,6 +102,7 @@ def _message(wrong: list[_Cell]) -> exp.Expr:
     message = message.when(is_other, select.literal("this is JSON, but no object"))
     for cell in wrong:
         column = cell.column
-        said = function("concat", "`", function("left", cell.text, select.literal(200)), f"` is not a {column.type}")
+        ending = f"` is not a {column.type}{cell.notation.written_as(column.type)}"
+        said = function("concat", "`", function("left", cell.text, select.literal(200)), ending)
         message = message.when(select.column("culprit").eq(select.literal(column.name)), said)
     return message

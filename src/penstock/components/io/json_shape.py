@@ -7,6 +7,7 @@ only when the author names it with its type.
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -81,6 +82,8 @@ class Reading:
     file_column: str | None = None
     is_empty: bool = False
     """There are no rows: nothing says what the columns would be, and nothing is read."""
+    declared: frozenset[str] = frozenset()
+    """The columns that the author wants as whole numbers. Of one that was inferred, the values are whole."""
 
     @property
     def schema(self) -> Schema:
@@ -100,10 +103,16 @@ class Reading:
         if self.is_empty:
             return columns.no_rows(self.schema)
         named = [select.column(self.file_column)] if self.file_column is not None else []
-        options = self.manner.options() | {"columns": column_types(self.top), "filename": self.file_column}
+        checked = self.declared if self.manner.rows is None else frozenset()
+        # As the JSON it is: DuckDB would round a number with a fraction to a whole one, and say nothing.
+        top = {name: "JSON" if name in checked else type for name, type in self.top.items()}
+        options = self.manner.options() | {"columns": column_types(top), "filename": self.file_column}
         source = scan("read_json", self.paths, options)
         if self.manner.rows is None:
-            return exp.select(*(select.column(column.name) for column in self.columns), *named).from_(source)
+            picked = [
+                _whole(column) if column.name in checked else select.column(column.name) for column in self.columns
+            ]
+            return exp.select(*picked, *named).from_(source)
         element = exp.alias_(_elements(self.manner.rows, self.top), select.name("element"))
         inner = exp.select(element, *named).from_(source).subquery(select.name("found"))
         return exp.select(*(self._field(column) for column in self.columns), *named).from_(inner)
@@ -111,6 +120,7 @@ class Reading:
     def _field(self, column: Column) -> exp.Expr:
         from sqlglot import exp
 
+        from penstock.components.written_numbers import checked_whole
         from penstock.data import select
 
         fields = _fields(_element_type(self.manner.rows or "", self.top))
@@ -119,7 +129,20 @@ class Reading:
             return exp.alias_(select.cast(exp.null(), column.type), select.name(column.name))
         if fields is not None:
             element = exp.Anonymous(this="struct_extract", expressions=[element, select.literal(column.name)])
+        if column.name in self.declared:
+            element = checked_whole(select.cast(element, "VARCHAR"))
         return exp.alias_(select.cast(element, column.type), select.name(column.name))
+
+
+def _whole(column: Column) -> exp.Expr:
+    """The column, which is JSON, as a whole number; a value that is none cannot be cast, and ends the query."""
+    from sqlglot import exp
+
+    from penstock.components.written_numbers import checked_whole
+    from penstock.data import select
+
+    text = exp.Anonymous(this="json_extract_string", expressions=[select.column(column.name), select.literal("$")])
+    return exp.alias_(select.cast(checked_whole(text), column.type), select.name(column.name))
 
 
 @lru_cache(maxsize=256)
@@ -132,8 +155,66 @@ def _top(found: tuple[files.Stamp, ...], manner: Manner) -> dict[str, str]:
     options = manner.options() | {"sample_size": manner.sample, "union_by_name": len(found) > 1 or None}
     # A line that is not JSON says nothing about the others; which one it is comes out when the rows are read.
     options["ignore_errors"] = manner.form == "newline_delimited" or None
-    query = exp.select(exp.Star()).from_(scan("read_json", [Path(path) for path, _, _ in found], options))
-    return {column.name: _NOTHING.sub("VARCHAR", column.type) for column in looking.columns(query)}
+    paths = [Path(path) for path, _, _ in found]
+    query = exp.select(exp.Star()).from_(scan("read_json", paths, options))
+    top = {column.name: _NOTHING.sub("VARCHAR", column.type) for column in looking.columns(query)}
+    if _tells_no_columns(manner, top) and (fields := _fields_of_objects(paths, manner)):
+        return fields if manner.rows is None else _with_elements(manner.rows, top, fields)
+    return top
+
+
+def _tells_no_columns(manner: Manner, top: Mapping[str, str]) -> bool:
+    """There are rows that are no objects, or no rows at all."""
+    if manner.rows is None:
+        return list(top.items()) == [("json", "JSON")]
+    try:
+        return _element_type(manner.rows, top) == "JSON"
+    except KeyError:
+        return False
+
+
+def _fields_of_objects(paths: list[Path], manner: Manner) -> dict[str, str]:
+    """The columns of those rows that are objects: one that is none is a reject, and takes no column from the others."""
+    from sqlglot import exp
+
+    from penstock.components.io.json_objects import is_object, rows_in
+    from penstock.components.io.scans import scan
+    from penstock.data import select
+
+    query = exp.select(select.column("raw")).from_(rows_in(paths, manner).subquery("rows_there")).where(is_object())
+    try:
+        found = looking.ask(query if manner.sample < 0 else query.limit(manner.sample))
+    except ComponentFailure:
+        return {}  # What is wrong with the file is said by who reads it.
+    if not found:
+        return {}
+    with tempfile.TemporaryDirectory(prefix="penstock-look-") as folder:
+        copy = Path(folder) / "objects.json"
+        copy.write_text("\n".join(str(raw) for (raw,) in found), encoding="utf-8")
+        options = manner.options() | {"format": "unstructured", "sample_size": -1}
+        described = looking.columns(exp.select(exp.Star()).from_(scan("read_json", [copy], options)))
+    return {column.name: _NOTHING.sub("VARCHAR", column.type) for column in described}
+
+
+def _with_elements(rows: str, top: Mapping[str, str], fields: Mapping[str, str]) -> dict[str, str]:
+    """The type of the document with the elements at `rows` as objects with these fields."""
+
+    def typed(type: str, way: list[str]) -> str:
+        if not way:
+            element = f"STRUCT({', '.join(f'{_quoted(name)} {kind}' for name, kind in fields.items())})"
+            return element if _inner(type) is None else f"{element}[]"
+        inner = _fields(type)
+        if inner is None:
+            return f"{typed(_inner(type) or '', way[1:])}[]"
+        return f"STRUCT({_quoted(way[0])} {typed(inner[way[0]], way[1:])})"
+
+    first, *others = steps(rows)
+    return {first: typed(top[first], others)}
+
+
+def _quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def settle(
@@ -145,11 +226,14 @@ def settle(
 ) -> Reading:
     """What is to be read. `wanted` are the columns the author names, in order; `types` those of some. Raises
     ComponentFailure."""
+    from penstock.components.written_numbers import WHOLE
+
     given = {name: type for name, type in wanted.items() if type is not None} | dict(types)
+    declared = frozenset(name for name, type in given.items() if type in WHOLE)
     if wanted and manner.rows is None and all(name in given for name in wanted):
         # All is said: the files need not be looked at.
         top = {name: given[name] for name in wanted}
-        return Reading(tuple(paths), manner, top, _columns(top), file_column)
+        return Reading(tuple(paths), manner, top, _columns(top), file_column, declared=declared)
     top = _top(files.stamps(paths), manner)
     present = _present(paths[0], manner, top)
     says_nothing = list(present.items()) in ([("json", "JSON")], [(ONLY, "JSON")])
@@ -166,7 +250,7 @@ def settle(
     chosen = {name: given.get(name) or present[name] for name in wanted or {**present, **types}}
     if manner.rows is None:
         top = chosen
-    return Reading(tuple(paths), manner, top, _columns(chosen), file_column)
+    return Reading(tuple(paths), manner, top, _columns(chosen), file_column, declared=declared)
 
 
 def _has_rows(reading: Reading) -> bool:

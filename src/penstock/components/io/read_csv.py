@@ -35,10 +35,10 @@ class ReadCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = []
     types: words.Types = {}
-    quote: Annotated[str, Meta(max_length=1, description="What stands around values; empty for nothing.")] = '"'
+    quote: Annotated[str, Meta(max_length=1, description="The quote character around values; empty for none.")] = '"'
     escape: Annotated[
         words.Character | None,
-        Meta(description="What stands before a quote within quotes; the quote itself if left out."),
+        Meta(description="The character that escapes a quote inside quotes; the quote itself if left out."),
     ] = None
     encoding: words.Encoding = "utf-8"
     null: words.NullTexts = ""
@@ -94,6 +94,8 @@ class Reading:
     file_column: str | None = None
     shown: Mapping[Path, Path] | None = None
     """Of files that were written anew in UTF-8: the ones they are copies of."""
+    whole: tuple[str, ...] = ()
+    """The columns that the author wants as whole numbers. DuckDB would round `9.95` to 10, and say nothing."""
 
     @property
     def schema(self) -> Schema:
@@ -106,41 +108,69 @@ class Reading:
             return list(self.groups)
         return [replace(group, paths=(path,)) for group in self.groups for path in group.paths]
 
-    def query(self, **more: Any) -> exp.Query:
-        """All rows. `more` are further options of each scan; a `{}` in one is replaced by the number of the scan."""
+    def query(self, *, is_checked: bool = True, **more: Any) -> exp.Query:
+        """All rows; with `is_checked` a number with a fraction ends it where a whole one is wanted. `more` are further options of
+        each scan; a `{}` in one is replaced by the number of the scan."""
         from penstock.components.io.scans import all_of
 
         if not any(group.names for group in self.groups):
             return self._nothing()
-        return all_of(*(self._scan(part, number, more) for number, part in enumerate(self.parts())))
+        checked = self.whole if is_checked else ()
+        return all_of(*(self._scan(part, number, more, checked) for number, part in enumerate(self.parts())))
 
-    def _scan(self, group: Group, number: int, more: Mapping[str, Any]) -> exp.Query:
+    def fractions(self, **more: Any) -> exp.Query:
+        """All values of the whole columns, as a scan that refuses every one with a decimal point."""
         from sqlglot import exp
 
-        from penstock.components.io.scans import column_types, scan
+        from penstock.components.io.scans import all_of
+        from penstock.data import select
+
+        def of_part(number: int, part: Group) -> exp.Query:
+            types = {name: "DECIMAL(38,0)" if name in self.whole else "VARCHAR" for name in part.names}
+            source = self._source(part, number, types, {"decimal_separator": ",", **more})
+            picked = [
+                select.column(name) if name in part.names else exp.alias_(exp.null(), select.name(name))
+                for name in self.whole
+            ]
+            return exp.select(*picked).from_(source)
+
+        return all_of(*(of_part(number, part) for number, part in enumerate(self.parts())))
+
+    def _scan(self, group: Group, number: int, more: Mapping[str, Any], checked: Sequence[str]) -> exp.Query:
+        from sqlglot import exp
+
         from penstock.data import select
 
         # A column that nobody asked for is left as the text it is: it cannot be wrong.
         types = {name: self.types[name] if name in self.chosen else "VARCHAR" for name in group.names}
-        types = {name: "VARCHAR" if type == NOTHING else type for name, type in types.items()}
-        extra = {name: value.format(number) if isinstance(value, str) else value for name, value in more.items()}
+        types = {name: "VARCHAR" if type == NOTHING or name in checked else type for name, type in types.items()}
         named = self.file_column is not None and self.shown is None
-        options = self.layout.options() | extra
-        options |= {
-            "skip": self.layout.skip + group.blank,
-            "columns": column_types(types),
-            "filename": self.file_column if named else None,
-        }
-        picked: list[exp.Expr] = [self._pick(name, group.names) for name in self.chosen]
+        source = self._source(group, number, types, {**more, "filename": self.file_column if named else None})
+        picked: list[exp.Expr] = [self._pick(name, group.names, checked) for name in self.chosen]
         if named and self.file_column is not None:
             picked.append(select.column(self.file_column))
         elif self.file_column is not None and self.shown is not None:
             picked.append(exp.alias_(select.literal(str(self.shown[group.paths[0]])), select.name(self.file_column)))
-        return exp.select(*picked).from_(scan("read_csv", group.paths, options))
+        return exp.select(*picked).from_(source)
 
-    def _pick(self, name: str, present: Sequence[str]) -> exp.Expr:
+    def _source(self, group: Group, number: int, types: Mapping[str, str], more: Mapping[str, Any]) -> exp.Table:
+        from penstock.components.io.scans import column_types, scan
+
+        extra = {name: value.format(number) if isinstance(value, str) else value for name, value in more.items()}
+        options = self.layout.options() | extra
+        options |= {"skip": self.layout.skip + group.blank, "columns": column_types(types)}
+        return scan("read_csv", group.paths, options)
+
+    def _pick(self, name: str, present: Sequence[str], checked: Sequence[str]) -> exp.Expr:
         from penstock.data import select
 
+        if name in present and name in checked:
+            from sqlglot import exp
+
+            from penstock.components.written_numbers import checked_whole
+
+            value = select.cast(checked_whole(select.column(name)), self.types[name])
+            return exp.alias_(value, select.name(name))
         if name in present and self.types[name] != NOTHING:
             return select.column(name)
         return columns.missing_value(name, self.types[name])
@@ -175,7 +205,15 @@ def settle(params: ReadCsvParams, call: PlanCall | Call) -> Reading:
             raise ComponentFailure("columns", problem, path=str(found[0]))
     types = dict.fromkeys([*present, *wanted], NOTHING) | inferred(groups, layout, given)
     chosen = tuple(wanted) or present
-    return Reading(tuple(groups), types, chosen, layout, params.file_column)
+    return Reading(tuple(groups), types, chosen, layout, params.file_column, whole=_whole(given, chosen, layout))
+
+
+def _whole(given: Mapping[str, str], chosen: Sequence[str], layout: Layout) -> tuple[str, ...]:
+    if layout.notation.thousands is not None or not given:
+        return ()
+    from penstock.components.written_numbers import WHOLE
+
+    return tuple(name for name in chosen if given.get(name) in WHOLE)
 
 
 def _renamed(group: Group, names: tuple[str, ...]) -> Group:
@@ -192,7 +230,7 @@ def _renamed(group: Group, names: tuple[str, ...]) -> Group:
 class ReadCsv(Relational[ReadCsvParams]):
     """Read rows from delimited text: CSV, TSV and their relatives.
 
-    The first line names the columns unless `header: false`. Types are found out from the first `sample` lines, or
+    The first line names the columns unless `header: false`. Types are inferred from the first `sample` lines, or
     declared: in `columns`, in `types`, or as the component's `schema`. Only what would be written the same way again
     becomes a number, so that `007` stays the text it is; dates and timestamps are those of ISO 8601, or follow
     `date_format` and `timestamp_format`. A file without rows says nothing about its types: such a column goes with any
@@ -327,4 +365,4 @@ def _recoded(reading: Reading, folder: Path) -> Reading:
         recode(path, copies[path], reading.layout.encoding)
     groups = tuple(replace(group, paths=tuple(copies[path] for path in group.paths)) for group in reading.groups)
     shown = {copy: path for path, copy in copies.items()}
-    return Reading(groups, reading.types, reading.chosen, reading.layout, reading.file_column, shown)
+    return replace(reading, groups=groups, shown=shown)

@@ -28,6 +28,7 @@ from penstock.tools.parameters import similar
 
 MISSING = "Excel files need the package `openpyxl`; hint: `pip install penstock[excel]`"
 _RANGE = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d+)(?::\$?([A-Za-z]{1,3})\$?(\d+)?)?")
+_FORMULA = re.compile(rb"<(?:\w+:)?f[\s>/]")
 _ERROR = re.compile(r"#(DIV/0!|N/A|NAME\?|NULL!|NUM!|REF!|VALUE!|SPILL!|CALC!|GETTING_DATA)")
 _BATCH = 2_000
 
@@ -107,7 +108,8 @@ class ReadExcel(Action[ReadExcelParams]):
     `types` or the component's `schema` say otherwise; of formulas, the values that Excel last saved are read. Empty
     rows are left out.
 
-    A row with a cell that is an error (`#DIV/0!`), a value beyond the last column, or a value that is not of its
+    A row with a cell that is an error (`#DIV/0!`), a formula whose value was never saved (programs that write Excel
+    files without being able to calculate leave such), a value beyond the last column, or a value that is not of its
     column's type goes to the port `reject` with `error_code`, `error_message`, `file`, `line` (the row's number in
     the sheet), `column` and `raw_line`. When that port is not connected it ends the component in ERROR, unless
     `on_error: skip`. After-variables: `NB_LINE_REJECTED`.
@@ -165,8 +167,9 @@ connections:
 
         path = files.one_file(params.path, call)
         area = area_of(params.range)
-        with _worksheet(path, params) as sheet:
-            rows = sheet.iter_rows(area.top, area.bottom, area.left, area.right, values_only=True)
+        with _worksheet(path, params) as sheet, _formulas(path, params) as formulas:
+            cut = (area.top, area.bottom, area.left, area.right)
+            rows = sheet.iter_rows(*cut, values_only=True) if formulas is None else _held_against(sheet, formulas, cut)
             numbered = enumerate(rows, area.top)
             names = _names(numbered, params, area) if params.header else None
             table = _Table(path, sheet.title, area.left, names)
@@ -184,10 +187,58 @@ connections:
 
 
 @contextmanager
-def _worksheet(path: Path, params: ReadExcelParams) -> Iterator[Any]:
+def _formulas(path: Path, params: ReadExcelParams) -> Iterator[Any]:
+    """The same sheet with formulas instead of values; None for a file without any."""
+    if not _has_formulas(path):
+        yield None
+        return
+    with _worksheet(path, params, data_only=False) as sheet:
+        yield sheet
+
+
+def _has_formulas(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                if name.startswith("xl/worksheets/") and name.endswith(".xml"):
+                    with archive.open(name) as part:
+                        before = b""
+                        while chunk := part.read(1 << 20):
+                            if _FORMULA.search(before + chunk):
+                                return True
+                            before = chunk[-8:]
+    except (zipfile.BadZipFile, OSError, KeyError):
+        return False  # What is wrong with the file is said by who opens it.
+    return False
+
+
+def _held_against(
+    values: Any, formulas: Any, cut: tuple[int, int | None, int, int | None]
+) -> Iterator[tuple[Any, ...]]:
+    """The values, with `_Unsaved` where there is a formula and no program has ever saved its value.
+
+    That of `=""` is saved, as a text with nothing in it."""
+    for row, meant in zip(values.iter_rows(*cut), formulas.iter_rows(*cut), strict=False):
+        yield tuple(
+            _Unsaved(_text_of(formula.value)) if _is_unsaved(cell, formula) else cell.value
+            for cell, formula in zip(row, meant, strict=False)
+        )
+
+
+def _is_unsaved(cell: Any, formula: Any) -> bool:
+    is_formula = getattr(formula, "data_type", None) == "f"
+    return is_formula and cell.value is None and getattr(cell, "data_type", None) != "str"
+
+
+def _text_of(formula: Any) -> str:
+    return str(getattr(formula, "text", formula))
+
+
+@contextmanager
+def _worksheet(path: Path, params: ReadExcelParams, *, data_only: bool = True) -> Iterator[Any]:
     library = openpyxl()
     try:
-        book = library.load_workbook(path, read_only=True, data_only=True)
+        book = library.load_workbook(path, read_only=True, data_only=data_only)
     except (zipfile.BadZipFile, KeyError, OSError, ValueError, library.utils.exceptions.InvalidFileException) as error:
         hint = "; hint: save an old `.xls` file as `.xlsx`" if path.suffix.lower() == ".xls" else ""
         reason = "it is empty" if not path.stat().st_size else " ".join(str(error).split())[:200]
@@ -274,6 +325,11 @@ class _Table:
 
     def _flaw(self, cells: Sequence[Any], width: int | None) -> str | None:
         for index, cell in enumerate(cells):
+            if isinstance(cell, _Unsaved):
+                return (
+                    f"the cell in column {letters(self.left + index)} is the formula `{cell}`, whose value was never saved; "
+                    "hint: open the file in Excel or LibreOffice and save it"
+                )
             if isinstance(cell, _Error):
                 return f"the cell in column {letters(self.left + index)} is the error `{cell}`"
             if width is not None and index >= width and cell is not None:
@@ -287,8 +343,16 @@ class _Error(str):
     __slots__ = ()
 
 
+class _Unsaved(_Error):
+    """A formula without a value, as programs write it that cannot calculate."""
+
+    __slots__ = ()
+
+
 def _value(cell: Any) -> Any:
     match cell:
+        case _Unsaved():
+            return cell
         case str() if _ERROR.fullmatch(cell):
             return _Error(cell)
         case str():

@@ -69,7 +69,7 @@ def settle(params: ReadJsonParams, call: PlanCall | Call) -> Reading:
 class ReadJson(Relational[ReadJsonParams]):
     """Read rows from JSON: one list of objects, one object a line, or a list somewhere inside a document.
 
-    The keys are the columns; a key that an object does not have is NULL. Types are found out from the first `sample`
+    The keys are the columns; a key that an object does not have is NULL. Types are inferred from the first `sample`
     objects, or declared in `columns`, in `types` or as the component's `schema`. Objects within objects become
     structures, lists lists. `rows: data.items` reads the objects of a list inside the document; a number in it is a
     place in a list, from 0.

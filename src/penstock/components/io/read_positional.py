@@ -61,7 +61,7 @@ class ReadPositional(Action[ReadPositionalParams]):
     """Read rows from text with columns of fixed width.
 
     `columns` says how wide each column is, from left to right; `start` leaves a gap or reads a place twice. Blanks
-    around values are taken off, and a value that is then empty is NULL. Types are found out from all values when they
+    around values are taken off, and a value that is then empty is NULL. Types are inferred from all values when they
     are not given.
 
     Lines that cannot be read (text beyond the last column, bytes of another encoding, a value that is not of its

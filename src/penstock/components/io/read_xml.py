@@ -64,7 +64,7 @@ class ReadXml(Action[ReadXmlParams]):
 
     `columns` says for each column where its value is: `name` and `customer/name` for the text of a child, `@id` for
     an attribute, `.` for the row's own text. A path that leads to several values gives the first, or with `many:
-    true` a list. What is not there, or empty, is NULL. Prefixes of namespaces may be left out. Types are found out
+    true` a list. What is not there, or empty, is NULL. Prefixes of namespaces may be left out. Types are inferred
     from all values when they are not given.
 
     A file is read piece by piece, so it may be larger than memory. Documents that declare entities are refused.

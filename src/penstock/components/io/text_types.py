@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from penstock.components.written_numbers import plain_number
 from penstock.data import select
 
 _FIRST = 200
@@ -30,11 +31,18 @@ class Notation:
     date_format: str | None = None
     timestamp_format: str | None = None
 
+    def format_of(self, type: str) -> str | None:
+        """How a date or time of that type is written, where the author says so."""
+        return self.date_format if type == "DATE" else self.timestamp_format if type.startswith("TIMESTAMP") else None
+
+    def written_as(self, type: str) -> str:
+        """For a sentence about a value that is none: how it would be written."""
+        format = self.format_of(type)
+        return "" if format is None else f" written as `{format}`"
+
     def plain_number(self, text: exp.Expr) -> exp.Expr:
         """The text with its number written as SQL writes numbers."""
-        if self.thousands is not None:
-            text = call("replace", text, self.thousands, "")
-        return call("replace", text, self.decimal, ".") if self.decimal != "." else text
+        return plain_number(text, self.decimal, self.thousands)
 
 
 def call(name: str, *arguments: exp.Expr | str) -> exp.Anonymous:

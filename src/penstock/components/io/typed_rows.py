@@ -16,6 +16,7 @@ from sqlglot import exp
 from penstock.components.base import Call, ComponentFailure
 from penstock.components.io.rejects import REJECTED
 from penstock.components.io.text_types import Notation, call, found_types, try_cast
+from penstock.components.written_numbers import WHOLE, is_whole
 from penstock.data import select
 from penstock.data.untyped import NOTHING
 from penstock.ports.rows import Column, Relation, Schema
@@ -26,19 +27,7 @@ PLACE: Schema = (
     Column("raw_line", "VARCHAR"),
     Column("flaw", "VARCHAR"),
 )
-_INTEGERS = (
-    "TINYINT",
-    "SMALLINT",
-    "INTEGER",
-    "BIGINT",
-    "HUGEINT",
-    "UTINYINT",
-    "USMALLINT",
-    "UINTEGER",
-    "UBIGINT",
-    "UHUGEINT",
-)
-_NUMBERS = ("DOUBLE", "FLOAT", "REAL", "DECIMAL", *_INTEGERS)
+_NUMBERS = ("DOUBLE", "FLOAT", "REAL", "DECIMAL", *WHOLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +75,8 @@ def _converted(each: Wanted, source_type: str) -> exp.Expr:
         return column
     if type == NOTHING:
         return exp.null()
+    if type in WHOLE and source_type.startswith(("DOUBLE", "FLOAT", "DECIMAL")):
+        return _if(column.eq(call("trunc", column)), try_cast(column, type))
     if source_type != "VARCHAR" or type == "VARCHAR":
         return try_cast(column, type)
     text = call("trim", column)
@@ -97,11 +88,11 @@ def _converted(each: Wanted, source_type: str) -> exp.Expr:
     if not type.startswith(_NUMBERS) or type.endswith("]"):
         return try_cast(text, type)
     number = notation.plain_number(text)
-    if type in _INTEGERS:
-        # DuckDB would round 1.5 to 2, and say nothing.
-        whole = call("regexp_full_match", number, "[-+]?[0-9]+")
-        return exp.case().when(whole, try_cast(number, type)).else_(exp.null())
-    return try_cast(number, type)
+    return _if(is_whole(number), try_cast(number, type)) if type in WHOLE else try_cast(number, type)
+
+
+def _if(condition: exp.Expr, value: exp.Expr) -> exp.Expr:
+    return exp.case().when(condition, value).else_(exp.null())
 
 
 def parted(found: Relation, wanted: Sequence[Wanted]) -> tuple[exp.Select, exp.Select]:
@@ -121,7 +112,10 @@ def parted(found: Relation, wanted: Sequence[Wanted]) -> tuple[exp.Select, exp.S
             continue
         value = call("left", select.cast(select.column(each.source), "VARCHAR"), select.literal(200))
         culprit = culprit.when(wrong[each.name], select.literal(each.name))
-        message = message.when(wrong[each.name], call("concat", "`", value, f"` is not a {each.type}"))
+        message = message.when(
+            wrong[each.name],
+            call("concat", "`", value, f"` is not a {each.type}{each.notation.written_as(each.type or '')}"),
+        )
     is_wrong = exp.or_(select.column("flaw").is_(exp.null()).not_(), *wrong.values())
     has_flaw = select.column("flaw").is_(exp.null()).not_()
     code = exp.case().when(has_flaw, select.literal("bad_row")).else_(select.literal("bad_value"))

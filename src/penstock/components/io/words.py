@@ -52,9 +52,7 @@ Encoding = Annotated[
 NullTexts = Annotated[
     str | list[str], Meta(description="How a missing value is written; a list when there are several ways.")
 ]
-Decimal = Annotated[
-    str, Meta(min_length=1, max_length=1, description="What stands before the decimals of a number: `.` or `,`.")
-]
+Decimal = Annotated[str, Meta(min_length=1, max_length=1, description="The decimal mark of numbers: `.` or `,`.")]
 Thousands = Annotated[Character | None, Meta(description="The separator of thousands in a number.")]
 DateFormat = Annotated[
     str | None, Meta(description="How dates are written, such as `%d/%m/%Y`; `2024-12-31` when left out.")

@@ -27,10 +27,12 @@ class WriteCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: words.TargetPath
     delimiter: words.Delimiter = ","
     header: Annotated[bool, Meta(description="Name the columns in the first line.")] = True
-    quote: Annotated[str, Meta(min_length=1, max_length=1, description="What stands around values that need it.")] = '"'
+    quote: Annotated[
+        str, Meta(min_length=1, max_length=1, description="The quote character, around values that need it.")
+    ] = '"'
     escape: Annotated[
         words.Character | None,
-        Meta(description="What stands before a quote within quotes; the quote itself if left out."),
+        Meta(description="The character that escapes a quote inside quotes; the quote itself if left out."),
     ] = None
     quote_all: Annotated[bool, Meta(description="Put quotes around every value.")] = False
     encoding: words.Encoding = "utf-8"

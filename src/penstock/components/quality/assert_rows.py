@@ -28,7 +28,7 @@ class AssertRowsParams(Parameters):
     on_fail: Annotated[
         Literal["fail", "reject", "warn"],
         Meta(
-            description="`fail`: the component is in ERROR; `reject`: failing rows leave through `reject`; `warn`: only said."
+            description="`fail`: the component is in ERROR; `reject`: failing rows leave through `reject`; `warn`: only logged."
         ),
     ] = "fail"
 

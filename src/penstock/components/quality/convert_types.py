@@ -30,7 +30,7 @@ class Wanted(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         str | None,
         Meta(description="How a date or time is written, such as `%d/%m/%Y %H:%M`, in the text it is or becomes."),
     ] = None
-    decimal: Annotated[str, Meta(min_length=1, max_length=1, description="What stands before the decimals.")] = "."
+    decimal: Annotated[str, Meta(min_length=1, max_length=1, description="The decimal mark.")] = "."
     thousands: Annotated[Mark | None, Meta(description="The separator of thousands.")] = None
     true_values: Annotated[list[str], Meta(description="Texts that mean true; then nothing else does.")] = (
         msgspec.field(default_factory=list)

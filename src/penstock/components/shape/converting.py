@@ -13,6 +13,7 @@ from sqlglot import exp
 from penstock.components.queries import function
 from penstock.components.shape.terms import case, differ, every_one, is_not_null, is_null, one_of, some, text, tried
 from penstock.components.shape.types import is_moment, is_number, is_text, is_whole
+from penstock.components.written_numbers import plain_number
 from penstock.data import select
 
 
@@ -56,11 +57,7 @@ class Conversion:
         """A number as SQL writes it."""
         if not is_number(self.type):
             return value
-        if self.thousands is not None:
-            value = function("replace", value, select.literal(self.thousands), select.literal(""))
-        if self.decimal != ".":
-            value = function("replace", value, select.literal(self.decimal), select.literal("."))
-        return value
+        return plain_number(value, self.decimal, self.thousands)
 
 
 def is_lost(value: exp.Expr, converted: exp.Expr, type: str, number: exp.Expr | None = None) -> exp.Expr:

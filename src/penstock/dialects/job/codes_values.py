@@ -76,8 +76,8 @@ PARAMS = {
     ),
     "J0504": CodeDoc(
         "a file that is not there",
-        "The component fails without it. A script of a component that starts with the job is an error, when nothing could make the "
-        "file before; anything else is a warning, as the file may be there by then.",
+        "The component fails without it. A script of a component that starts with the job is an error, when nothing could make "
+        "the file before; anything else is a warning, as the file may be there by then.",
         "Correct the path. Relative ones begin at the folder of the document they are written in.",
     ),
     "J0505": CodeDoc(
@@ -166,7 +166,8 @@ NAMES_AND_SECRETS = {
     ),
     "J0705": CodeDoc(
         "a global that nothing writes",
-        "No component of this job sets it by that name, so reading it fails.",
+        "No component of this job sets it by that name. Reading it fails; in the condition of a link it makes that false. "
+        "It is a warning when it is nearly another name, or an after-variable of a component that is not there.",
         "Correct the spelling, set it before, or write `| default(…)`.",
         _say("{{ global.total }}"),
         _say("{{ global.total | default(0) }}"),

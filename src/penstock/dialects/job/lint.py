@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from penstock.dialects.job.check_names import Site, read_of, sites
+from penstock.dialects.job.check_names import AFTER_VARIABLES, Site, read_of, sites
 from penstock.dialects.job.expand import Expanded, Unit
-from penstock.dialects.job.level import PROXY, SET_GLOBAL, Level, Wire
-from penstock.dialects.job.reading import Reading, is_template
+from penstock.dialects.job.level import PROXY, SET_GLOBAL, Level, Member, Wire
+from penstock.dialects.job.reading import Reading, did_you_mean, is_template
 from penstock.dialects.job.triggers import early_starts
-from penstock.dialects.problems import Severity
+from penstock.dialects.problems import Severity, closest
 from penstock.dialects.reading import texts_in
+from penstock.expr.check import Use
 
 _WRITES_ANYTHING = ("context_load", "run_job", "playbook")
 _QUIET = ("code", "orchestrate", "iterate", "file")
@@ -62,28 +63,70 @@ def _unread_outputs(reading: Reading, expanded: Expanded) -> None:
 
 def _unwritten_globals(reading: Reading, expanded: Expanded) -> None:
     units = expanded.units.values()
-    if any(unit.type in _WRITES_ANYTHING for unit in units):
-        return
-    written = _written(units)
-    if written is None:
-        return
     levels: dict[int, Level] = {id(unit.level): unit.level for unit in units}
+    components = {name: member for level in levels.values() for name, member in level.members.items()}
+    written = None if any(unit.type in _WRITES_ANYTHING for unit in units) else _written(units)
     quoted = _quoted_words(units)
-    components = {name for level in levels.values() for name in level.draft.components}
     for level in levels.values():
         for site in sites(level):
-            for name, start, end in _reads(site):
-                if name not in written and name not in quoted and name not in components and "." not in name:
-                    place = site.excerpt.place(start, end, level.text)
-                    message = f"nothing in this job writes the global `{name}`"
-                    hint = "`set_global` or the code of a component would; a default is read with `| default(…)`"
-                    reading.report("UNWRITTEN_GLOBAL", message, place, hint=hint, severity=Severity.NOTE)
+            for use in _reads(site):
+                name = use.path[1]
+                known = {*(written or ()), *quoted, *level.draft.components, *components}
+                if name in components:
+                    said = _after_variable(use, components[name])
+                elif name in known or "." in name:
+                    said = None
+                else:
+                    said = _unwritten(use, [*(written or ()), *components], is_known=written is not None)
+                if said is not None:
+                    message, label, severity = said
+                    hint = (
+                        ""
+                        if label
+                        else "`set_global` or the code of a component would; a default is read with `| default(…)`"
+                    )
+                    place = site.excerpt.place(use.start, use.end, level.text)
+                    reading.report("UNWRITTEN_GLOBAL", message, place, label=label, hint=hint, severity=severity)
 
 
-def _reads(site: Site) -> Iterator[tuple[str, int, int]]:
+_Said = tuple[str, str, Severity]
+
+
+def _unwritten(use: Use, known: Iterable[str], *, is_known: bool) -> _Said | None:
+    """A global that nobody writes makes a condition false without a word (D40), so a name that is nearly another is a warning."""
+    name = use.path[1]
+    if len(use.path) > 2 and _AFTER.fullmatch(use.path[2]):
+        return (
+            f"there is no component `{name}`, so there is no `{use.path[2]}` of it",
+            did_you_mean(name, known),
+            Severity.WARNING,
+        )
+    if not is_known:
+        return None
+    label = did_you_mean(name, known)
+    return f"nothing in this job writes the global `{name}`", label, Severity.WARNING if label else Severity.NOTE
+
+
+def _after_variable(use: Use, member: Member) -> _Said | None:
+    """What a component sets after its run is its own affair, so only what is nearly one of the names in its words is told of."""
+    if len(use.path) < 3 or member.description is None or member.ports is None:
+        return None
+    name = use.path[2]
+    own = {*AFTER_VARIABLES, *_AFTER.findall(member.description.doc)}
+    own |= {f"NB_LINE_OUT_{port.name}" for port in member.ports.outputs if not port.is_wild}
+    meant = None if name in own or not _AFTER.fullmatch(name) else closest(name, sorted(own))
+    if meant is None:
+        return None
+    return f"`{member.name}` sets no `{name}`", f"did you mean `{meant}`?", Severity.WARNING
+
+
+_AFTER = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Za-z0-9]+)*\b")
+
+
+def _reads(site: Site) -> Iterator[Use]:
     for use in read_of(site).uses:
         if use.path[0] in ("global", "globals") and len(use.path) > 1 and not use.guarded:
-            yield use.path[1], use.start, use.end
+            yield use
 
 
 def _written(units: Iterable[Unit]) -> set[str] | None:

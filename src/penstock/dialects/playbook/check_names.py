@@ -26,6 +26,12 @@ _OTHER_WORDS = {
     "iteration": "iter", "secrets": "keychain", "result": "output", "env": "workload",
 }  # fmt: skip
 _EVENT_WORDS = ("name", "result", "error", "step")
+_ERROR_WORDS = ("kind", "message", "retryable", "data")
+
+
+def _begun(key: str, words: Iterable[str]) -> str | None:
+    """The word that somebody has cut short: `err` for `error`."""
+    return next((word for word in words if len(key) > 2 and word.startswith(key)), None)
 
 
 def check_names(
@@ -181,8 +187,12 @@ class _Check:
         if root in ("outcome", "output", "event"):
             # Tools add fields of their own, so only what is nearly a known word is worth a remark.
             words = _EVENT_WORDS if root == "event" else _OUTCOME_WORDS
-            if isinstance(key, str) and key not in words and (meant := closest(key, words)):
-                message = f"`{root}.{key}` looks like a misspelt `{root}.{meant}`"
+            at, below = root, use.path[1:]
+            if below[:1] == ("error",) and len(below) > 1:
+                at, words, below = f"{root}.error", _ERROR_WORDS, below[1:]
+            key = below[0]
+            if isinstance(key, str) and key not in words and (meant := closest(key, words) or _begun(key, words)):
+                message = f"`{at}.{key}` looks like a misspelt `{at}.{meant}`"
                 self.findings.warning("P0702", message, place, label=f"did you mean `{meant}`?")
         elif keys is not None and isinstance(key, str) and key not in keys:
             self._unwritten(root, key, list(keys), place)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.dialects.playbook.drafts import StepDraft, TaskDraft
-from penstock.dialects.playbook.guards import constant
+from penstock.dialects.playbook.guards import catches_errors, constant
 from penstock.dialects.playbook.reading import Reading, listed
 from penstock.dialects.playbook.sugar import FAILED, NOOP
 from penstock.kernel.net import Do
@@ -23,10 +23,21 @@ def check_pipeline(reading: Reading, step: StepDraft, tasks: list[TaskDraft]) ->
         if index not in reached and not task.is_generated:
             hint = "the tasks above it always jump past it, or end the pipeline"
             reading.findings.warning("P0807", f"the task `{task.label}` never runs", task.place, hint=hint)
+        if not (task.is_generated or task.kind == NOOP or task.rules is None):
+            _check_errors_are_caught(reading, task)
     leaving = _leading_to(ways, _END)
     stuck = sorted(reached - leaving)
     if any(rule.then.do is Do.JUMP for index in stuck for rule in tasks[index].rules or ()):
         _report_circle(reading, step, [tasks[index] for index in stuck], stuck, ways)
+
+
+def _check_errors_are_caught(reading: Reading, task: TaskDraft) -> None:
+    """With a policy an outcome that no rule matches goes on, an error as well: the run completes as if all was well."""
+    if task.rules and not catches_errors([rule.when for rule in task.rules]):
+        message = f"an error of `{task.label}` that no rule matches is passed over, and the pipeline goes on"
+        last = "{ when: \"{{ outcome.status == 'error' }}\", then: { do: fail } }"
+        hint = f"add a last rule `{last}`, or one with `do: continue` if that is meant"
+        reading.findings.warning("P0811", message, task.place, hint=hint)
 
 
 def _ways(task: TaskDraft, after: int, labels: dict[str, int]) -> set[int]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from penstock.dialects.playbook.drafts import ParamDraft, TaskDraft
 from penstock.dialects.playbook.reading import Reading, did_you_mean, is_template, listed
 from penstock.dialects.playbook.tasks import WORKBOOK
 from penstock.dialects.problems import closest
 from penstock.dialects.schema import NOUNS, types_of
 from penstock.dialects.source import SourceNode
+from penstock.kernel.values import JsonMap
 from penstock.ports.plugins import ParamInfo, ToolDescription
 
 _KIND_HINTS = {
@@ -40,6 +43,7 @@ def check_tool(reading: Reading, task: TaskDraft) -> None:
             _unknown_param(reading, task, name, param, description)
         else:
             _check_value(reading, task.kind, info, param.node)
+            _check_fields(reading, f"`{name}` of `{task.kind}`", _Part(description.schema).field(name), param.node)
     missing = [name for name, info in description.params.items() if info.required and name not in task.params]
     if missing:
         _missing_params(reading, task, missing, description)
@@ -97,3 +101,61 @@ def _check_value(reading: Reading, kind: str, info: ParamInfo, node: SourceNode)
         reading.findings.error(
             "P0507", f"`{info.name}` of `{kind}` must be {expected}, not {node.noun}", node.place, hint=hint
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a tool's JSON Schema, which may refer to others of it."""
+
+    whole: JsonMap
+    here: JsonMap | None = None
+
+    def field(self, name: str) -> _Part:
+        properties = (self.whole if self.here is None else self.here).get("properties")
+        found = properties.get(name) if isinstance(properties, dict) else None
+        return _Part(self.whole, found if isinstance(found, dict) else {})
+
+    def ways(self) -> list[_Part]:
+        """What the value may be."""
+        here = self.here or {}
+        reference = here.get("$ref")
+        if isinstance(reference, str):
+            definitions = self.whole.get("$defs")
+            target = definitions.get(reference.rpartition("/")[2]) if isinstance(definitions, dict) else None
+            return _Part(self.whole, target if isinstance(target, dict) else {}).ways()
+        several = here.get("anyOf")
+        if isinstance(several, list):
+            return [way for one in several if isinstance(one, dict) for way in _Part(self.whole, one).ways()]
+        return [self]
+
+    def of_type(self, name: str) -> _Part | None:
+        """The only way in which it may be of a type; None when there is none, or several."""
+        found = [way for way in self.ways() if (way.here or {}).get("type", name) == name]
+        return found[0] if len(found) == 1 else None
+
+
+def _check_fields(reading: Reading, what: str, part: _Part, node: SourceNode) -> None:
+    """The keys of a mapping in a parameter, where the tool says which there are."""
+    if node.kind == "sequence":
+        way = part.of_type("array")
+        items = None if way is None else (way.here or {}).get("items")
+        if way is not None and isinstance(items, dict):
+            for item in node.items:
+                _check_fields(reading, what, _Part(way.whole, items), item)
+        return
+    way = part.of_type("object") if node.kind == "mapping" else None
+    schema = {} if way is None else way.here or {}
+    properties, required = schema.get("properties"), schema.get("required")
+    if way is None or not isinstance(properties, dict) or schema.get("additionalProperties") is not False:
+        return
+    for key, value in node.entries.items():
+        if key in properties:
+            _check_fields(reading, f"`{key}` in {what}", way.field(key), value)
+        else:
+            hint, label = f"it has {listed(properties, most=40)}", did_you_mean(key, properties)
+            reading.findings.error("P0505", f"{what} has no `{key}`", node.keys[key], label=label, hint=hint)
+    for name in required if isinstance(required, list) else ():
+        if name not in node.entries:
+            about = way.field(str(name)).here or {}
+            hint = f"`{name}`: {about['description']}" if "description" in about else ""
+            reading.findings.error("P0506", f"{what} needs `{name}`", node.place, hint=hint)

@@ -16,6 +16,15 @@ workflow:
       url: http://localhost
       headers: { Authorization: "Bearer {{ keychain.token }}" }
 """
+_RETRIED = """\
+- name: fetch
+  kind: http
+  url: http://localhost
+  spec:
+    policy:
+      rules:
+        - {{ when: "{{{{ outcome.http.status == 503 }}}}", then: {{ do: retry, attempts: 3 }} }}
+{last}"""
 _LIMITED = '{ when: "{{ workload.again }}", then: { do: jump, to: a } }'
 
 NAMES = {
@@ -163,5 +172,13 @@ LINT = {
         "Compare `event.name` with `step.failed`.",
         "- step: start\n  next: { arcs: [{ step: end, when: \"{{ output.status == 'error' }}\" }] }\n- step: end\n",
         "- step: start\n  next: { arcs: [{ step: end, when: \"{{ event.name == 'step.failed' }}\" }] }\n- step: end\n",
+    ),
+    "P0811": CodeDoc(
+        "an error that no rule of a policy matches",
+        "Without a policy an error fails the pipeline. With one, an outcome that no rule matches goes on, also when it is an "
+        "error: the step is done, and the run completes as if all was well.",
+        "Let the last rule say what becomes of all other errors.",
+        _RETRIED.format(last=""),
+        _RETRIED.format(last="        - { when: \"{{ outcome.status == 'error' }}\", then: { do: fail } }\n"),
     ),
 }

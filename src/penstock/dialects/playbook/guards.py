@@ -5,7 +5,7 @@ Three answers: True, False, or None for "it depends". Only constants and `event.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -13,6 +13,8 @@ from penstock.expr import nodes
 from penstock.expr.errors import ExpressionError
 from penstock.expr.parse import parse_condition
 from penstock.expr.rules import read_expression
+from penstock.expr.scope import Names
+from penstock.expr.template import truth
 from penstock.kernel.net import Edge
 from penstock.kernel.values import Condition
 
@@ -74,6 +76,42 @@ def failure_asked_for(condition: Condition) -> str | None:
             if all(_truth(tree, {(root, (key,)): status}) is False for status in good):
                 return f"{root}.{key}"
     return None
+
+
+_POLICY_ROOTS = (*OUTCOME_ROOTS, "_attempt")
+
+
+def catches_errors(conditions: Sequence[Condition | None]) -> bool:
+    """Does one of a policy's rules match whatever error its task ends in? They are asked about errors that no author names.
+
+    Where a rule reads anything but the outcome it cannot be known, and is taken for granted."""
+    read = {path[0] for condition in conditions if condition is not None for path in paths_read(condition)}
+    if not read.issubset(_POLICY_ROOTS):
+        return True
+    return all(
+        any(condition is None or _holds_for(condition, is_retryable, attempt) for condition in conditions)
+        for is_retryable in (True, False)
+        for attempt in (1, _LATE)
+    )
+
+
+_LATE = 1_000_000
+"""An attempt that comes after all that anybody would ask for."""
+
+
+def _holds_for(condition: Condition, is_retryable: bool, attempt: int) -> bool:
+    outcome = {
+        "status": "error",
+        "error": {"kind": "of some kind", "message": "something is wrong", "retryable": is_retryable},
+        "http": {"status": 599 if is_retryable else 499, "headers": {}},
+        "pg": {"code": "XX000", "sqlstate": "XX000"},
+        "py": {"exception_type": "Exception"},
+        "meta": {"attempt": attempt},
+    }
+    try:
+        return truth(condition, Names({"outcome": outcome, "output": outcome, "_attempt": attempt}))
+    except ExpressionError:
+        return True
 
 
 def bare(condition: Condition) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import os
 import re
 import select
@@ -35,11 +36,20 @@ _AS_TEXT += [
 ]
 
 
+def _keep_quiet() -> None:
+    """The driver logs what it ignores, such as the end of a batch in which a row was refused. Without a handler Python prints
+    that on the terminal; a program that has handlers of its own gets it as before."""
+    driver = logging.getLogger("psycopg")
+    if not driver.handlers:
+        driver.addHandler(logging.NullHandler())
+
+
 def conninfo(address: Address, call: Call) -> str:
     """What libpq reads. Its own complaints quote the text they are about, so they are not passed on."""
     import psycopg
     from psycopg.conninfo import make_conninfo
 
+    _keep_quiet()
     known = {option.keyword.decode() for option in psycopg.pq.Conninfo.get_defaults()}
     named: dict[str, Any] = {key: value for key, value in address.options.items() if key in known}
     named |= {"host": address.host, "port": address.port, "user": address.user}
