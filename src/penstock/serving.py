@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from penstock.connections import ConnectionLimits, bounded
 from penstock.fleet import Server, one_line, release
 from penstock.fleet_stores import LEASE_S, Places, Station, hall_of_one_process, open_server, open_worker
 from penstock.kernel.errors import PenstockError, Refused
@@ -55,6 +56,7 @@ class ServeSettings:
     """Which ones tasks of the worker in this process may reach."""
     hosts: frozenset[str] = frozenset()
     """Names by which the server may be asked without a token, beside its own."""
+    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
 
 
 @dataclass(slots=True)
@@ -269,6 +271,7 @@ def _http_server(app: Any, settings: ServeSettings) -> Any:
         access_log=False,
         server_header=False,
         ws="none",
+        http=cast(Any, bounded(settings.connections)),
         timeout_graceful_shutdown=STOP_S,
         ssl_certfile=settings.tls_cert,
         ssl_keyfile=settings.tls_key,
