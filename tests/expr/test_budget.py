@@ -265,6 +265,17 @@ def test_how_deep_values_may_be_nested_does_not_depend_on_the_depth_of_the_calle
         assert "nested too deeply: more than 200 levels" in deeper(stack, nested(202))
 
 
+def test_a_value_that_leaves_an_expression_is_not_nested_deeper_than_others_can_walk():
+    made: Any = 1
+    for _ in range(200):
+        made = [made]
+    names = Names({"x": made, "shared": VALUES["shared"]})
+    assert render("{{ x }}", names) is made
+    with pytest.raises(ExpressionError, match="nested too deeply: more than 200 levels"):
+        render("{{ [x] }}", names)
+    assert render("{{ [shared] }}", names) == [VALUES["shared"]]
+
+
 def test_expressions_that_are_decided_together_pay_together():
     costly = "range(60000) | map('string') | list | length < 0"
     purse = Purse(VALUES)

@@ -34,6 +34,7 @@ HEADER: Final = 56
 SMALL_MAPPING: Final = 232
 
 _SCALARS = frozenset({int, float, bool, type(None)})
+_CONTAINERS = frozenset({list, dict})
 _SHORT_NUMBER: Final = 256
 
 
@@ -55,6 +56,20 @@ def check_width(width: int) -> None:
 def check_nesting(depth: int) -> None:
     if depth > MAX_NESTING:
         raise Misuse(f"the values are nested too deeply: more than {MAX_NESTING} levels")
+
+
+def check_depth(value: Any) -> None:
+    """Refuses a value that nothing after the expression could walk through: level by level, so that deep ones cost no stack."""
+    level = [value] if type(value) in _CONTAINERS else []
+    for _ in range(MAX_NESTING):
+        if not level:
+            return
+        inside: dict[int, Any] = {}  # What is shared is looked at once.
+        for one in level:
+            parts = one.values() if type(one) is dict else one
+            inside.update({id(part): part for part in parts if type(part) in _CONTAINERS})
+        level = list(inside.values())
+    check_nesting(MAX_NESTING + 1)
 
 
 def number_cost(number: int) -> int:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 from penstock.expr.budget import (
     HEADER,
+    MAX_NESTING,
     MAX_RANGE,
     MAX_TEXT,
     SLOT,
@@ -470,11 +473,39 @@ def fromjson(frame: Frame, value: Any) -> Any:
     frame.spend(len(text) >> 2)
     parts = text.count(",") + text.count("[") + 4 * text.count("{") + text.count(":")
     frame.hold(len(text) * (1 if text.isascii() else 4) + parts * (SLOT + HEADER))
+    reads: dict[str, Any] = {"parse_float": _finite} if _MAY_BE_ENDLESS.search(text) else {}
     try:
-        return json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+        value = json.loads(text, parse_constant=_no_constant, **reads)
+        if _MAY_BE_HALF.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise Misuse(f"this is not JSON: {_where(text, error)}") from None
+    except UnicodeEncodeError:
+        raise Misuse("this is not JSON: a text in it has half of a surrogate pair, which is no character") from None
+    except RecursionError:
+        raise Misuse(f"this is not JSON: it is nested more than {MAX_NESTING} levels deep") from None
+    except ValueError as error:
         raise Misuse(f"this is not JSON: {error}") from None
+    return value
+
+
+# `1e999` would become infinite, and so would a number of very many digits before its point.
+_MAY_BE_ENDLESS = re.compile(r"[0-9.][eE]|[0-9]{300}")
+_MAY_BE_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _where(text: str, error: json.JSONDecodeError) -> str:
+    line = text[max(0, error.pos - 30) : error.pos + 30].replace("\n", " ").strip()
+    said = error.msg[:1].lower() + error.msg[1:]
+    return f"line {error.lineno}, column {error.colno}: {said}" + (f": `{line}`" if line else "")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not isfinite(number):
+        raise ValueError(f"the number `{digits[:40]}` is too large")
+    return number
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a JSON value")
+    raise ValueError(f"`{name}` is not a value of JSON")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeAlias
 
 from penstock.expr import nodes
-from penstock.expr.budget import MAX_STEPS, TOGETHER, Frame, Purse
+from penstock.expr.budget import MAX_STEPS, TOGETHER, Frame, Purse, check_depth
 from penstock.expr.compile import ExpressionCompiler, Run
 from penstock.expr.errors import ExpressionError, Misuse, Unforeseen
 from penstock.expr.nodes import Body, Expr, Template, children, path_of
@@ -112,6 +112,9 @@ def _single(expr: Expr, text: str, strict: bool) -> Program:
     compiler = ExpressionCompiler(text, strict)
     run = compiler.compile_whole(expr)
 
+    # A path needs nothing of a frame but the look-up, which the scope has itself; what it leads to was checked when it was made.
+    is_path = path_of(expr) is not None
+
     def lenient(frame: Frame) -> Any:
         value = run(frame)
         return None if value is MISSING else value
@@ -122,9 +125,14 @@ def _single(expr: Expr, text: str, strict: bool) -> Program:
             raise compiler.undefined(expr, Frame(frame))
         return value
 
-    # A path needs nothing of a frame but the look-up, which the scope has itself.
-    frame_of = Frame if path_of(expr) is None else _itself
-    return _guarded(single if strict else lenient, text, expr.start, expr.end, frame_of)
+    found = single if strict else lenient
+
+    def made(frame: Frame) -> Any:
+        value = found(frame)
+        check_depth(value)
+        return value
+
+    return _guarded(found if is_path else made, text, expr.start, expr.end, _itself if is_path else Frame)
 
 
 def _itself(scope: Scope) -> Any:
