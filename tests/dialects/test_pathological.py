@@ -12,6 +12,7 @@ import pytest
 from penstock.components.base import ComponentFailure
 from penstock.components.flow.context_formats import _from_yaml
 from penstock.dialects.literal_secrets import literal_secrets, masked_value
+from penstock.dialects.problems import closest
 from penstock.dialects.sniff import kind_of
 from penstock.dialects.source import load_text
 from penstock.expr.check import inspect
@@ -140,3 +141,10 @@ def test_secrets_in_addresses_are_found_as_before():
         ("https://host:8080/path@x", "https://host:8080/path@x"),
     ):
         assert masked_value("url", text) == shown
+
+
+def test_a_name_is_compared_with_many_long_ones_in_little_time():
+    names = [f"{'long_name_of_a_variable' * 2}_{number:016}" for number in range(30_000)]
+    with cpu_seconds(15):
+        assert closest("short_name_of_a_variable" * 2 + "_" + "9" * 16, names) is None
+        assert closest(names[77][:-1] + "x", names[77:78]) == names[77]
