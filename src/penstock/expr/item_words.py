@@ -201,7 +201,7 @@ def _identity(frame: Frame, value: Any, depth: int = 0) -> Any:
     """Something hashable that is equal for equal values, and whose hashes nobody can make collide."""
     check_nesting(depth)
     if isinstance(value, Mapping):
-        frame.spend(4 + 4 * len(value))
+        frame.spend(8 + 8 * len(value))
         frame.hold(4 * HEADER + 4 * HEADER * len(value))
         return (
             "mapping",
@@ -210,7 +210,7 @@ def _identity(frame: Frame, value: Any, depth: int = 0) -> Any:
             ),
         )
     if is_sequence(value):
-        frame.spend(4 + 2 * len(value))
+        frame.spend(6 + 4 * len(value))
         frame.hold(2 * HEADER + SLOT * len(value))
         return ("list", tuple([_identity(frame, inner, depth + 1) for inner in value]))
     if type(value) is float and value.is_integer():
