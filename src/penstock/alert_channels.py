@@ -13,6 +13,7 @@ from penstock.ports.ambient import SystemClock
 from penstock.ports.control import Alert
 from penstock.ports.results import encode
 from penstock.server.hooks import sign
+from penstock.tools.addresses import Addresses
 from penstock.tools.base import Call, Settings, Source, ToolFailure
 from penstock.tools.http import HttpParams
 from penstock.tools.notify import NotifyParams, NotifyTool, Webhook
@@ -23,9 +24,10 @@ KEYCHAIN = "keychain:"
 
 
 class Channels:
-    def __init__(self, home: Path, settings: Settings | None = None) -> None:
+    def __init__(self, home: Path, addresses: Addresses) -> None:
+        """`addresses`: what the operator lets alerts reach; whoever may add one over the API did not choose this machine."""
         self._home = home
-        self._settings = settings or Settings()
+        self._settings = Settings(addresses=addresses)
         self._threads = DaemonThreads()
 
     async def send(self, alert: Alert, event: JsonMap, key: str) -> None:

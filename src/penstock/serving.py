@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from penstock.connections import ConnectionLimits, bounded
 from penstock.fleet import Server, one_line, release
 from penstock.fleet_stores import LEASE_S, Places, Station, hall_of_one_process, open_server, open_worker
 from penstock.kernel.errors import PenstockError, Refused
@@ -52,9 +53,10 @@ class ServeSettings:
     max_body: int | None = None
     grace_s: float = GRACE_S
     addresses: Addresses = PUBLIC_ONLY
-    """Which ones tasks of the worker in this process may reach."""
+    """Which ones alerts, and tasks of the worker in this process, may reach."""
     hosts: frozenset[str] = frozenset()
     """Names by which the server may be asked without a token, beside its own."""
+    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
 
 
 @dataclass(slots=True)
@@ -98,7 +100,7 @@ class Service:
                 )
                 await stack.enter_async_context(_working(station, settings.grace_s))
             await stack.enter_async_context(_scheduling(backend))
-            await stack.enter_async_context(_alerting(backend, settings.places.home))
+            await stack.enter_async_context(_alerting(backend, settings.places.home, settings.addresses))
             from penstock.api.app import build, guarded
 
             self.app = app = build(backend)
@@ -233,12 +235,12 @@ async def _scheduling(backend: Backend) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def _alerting(backend: Backend, home: Path) -> AsyncIterator[None]:
+async def _alerting(backend: Backend, home: Path, addresses: Addresses) -> AsyncIterator[None]:
     """Every server looks for what there is to tell; each alert is told once."""
     from penstock.alert_channels import Channels
     from penstock.server.alerts import Alerts
 
-    channels = Channels(home)
+    channels = Channels(home, addresses)
     backend.send_alert = channels.send
     task = asyncio.ensure_future(Alerts(backend.control, backend.log, backend.clock.now, channels.send).run())
     try:
@@ -269,6 +271,7 @@ def _http_server(app: Any, settings: ServeSettings) -> Any:
         access_log=False,
         server_header=False,
         ws="none",
+        http=cast(Any, bounded(settings.connections)),
         timeout_graceful_shutdown=STOP_S,
         ssl_certfile=settings.tls_cert,
         ssl_keyfile=settings.tls_key,

@@ -66,6 +66,21 @@ def test_a_body_that_cannot_be_used_is_told_in_the_one_shape(
     assert answer.status_code in status
 
 
+def test_a_body_that_is_not_json_is_told_with_line_and_column(api: Api) -> None:
+    headers = {"Content-Type": "application/json"}
+    for content, said in (
+        (
+            b'{\n "document": {oops}}',
+            'line 2, column 15: expecting property name enclosed in double quotes: `"document"',
+        ),
+        (b'{"a": NaN}', "`NaN` is not a value of JSON"),
+        (b'{"a": "\xff"}', "it is not UTF-8: byte 7 is 0xff"),
+    ):
+        error = api.http.post("/api/plan", content=content, headers=headers).json()["error"]
+        assert error["code"] == "bad_json"
+        assert error["message"].startswith(f"the body is not JSON: {said}")
+
+
 @pytest.mark.parametrize("route", [route for route in ROUTES if route.body is not None], ids=str)
 def test_a_body_that_is_not_called_json_is_refused(api: Api, route: Route) -> None:
     """A page of another site could send these without being asked first."""

@@ -8,7 +8,8 @@ import pytest
 
 from penstock.cli.inputs import workload
 from penstock.cli.parsing import CommandLineError
-from penstock.ports.json_text import json_mistake
+from penstock.ports.json_text import json_mistake, unwritable
+from penstock.ports.results import encode
 from tests.engine import play
 
 WRONG = '{\n  "a": 1,\n  "b": 2 "c"\n}\n'
@@ -42,3 +43,20 @@ def test_what_is_not_json_for_other_reasons_is_said_too() -> None:
     assert json_mistake("[1]", error) == "odd"
     assert json_mistake('{"password": hunter2}', error, quoted=False) == "line 1, column 14: expecting value"
     assert len(json_mistake("[" + "1," * 500 + "]", error)) < 160
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            {"files": [{"name": "ok"}, {"name": "a\udcffb"}]},
+            "`result.files[1].name`: character 2 of the text `a\\udcffb`",
+        ),
+        (["é" * 100 + "\ud800"], "`result[0]`: character 101 of the text"),
+        ({"\ud800": 1}, "`a key of result`: character 1 of the text `\\ud800`"),
+    ],
+)
+def test_a_text_that_cannot_be_written_is_told_with_its_place(value, message):
+    with pytest.raises(UnicodeEncodeError) as caught:
+        encode(value)
+    assert unwritable(value, "result", caught.value).startswith(message)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from penstock.components.base import ComponentFailure
 from penstock.components.flow.context_formats import _from_yaml
+from penstock.dialects.literal_secrets import literal_secrets, masked_value
+from penstock.dialects.problems import closest
 from penstock.dialects.sniff import kind_of
 from penstock.dialects.source import load_text
 from penstock.expr.check import inspect
@@ -80,3 +85,66 @@ EXPRESSIONS = {
 def test_an_expression_four_times_as_long_costs_about_four_times_as_much(made):
     small, large = (calls_of(lambda size=size: inspect(made(size))) for size in (500, 2_000))
     assert large < 6 * small + 2_000
+
+
+@contextmanager
+def cpu_seconds(most: float) -> Iterator[None]:
+    """Time of this process, whatever else the machine does. What is linear takes a hundredth of it, what is not takes minutes."""
+
+    def late(*_: object) -> None:
+        raise AssertionError(f"more than {most:g} seconds of CPU time")
+
+    before = signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, most)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+RUNS = [
+    "a",
+    "-",
+    ".",
+    "a-",
+    " ",
+    ":",
+    "/",
+    "@",
+    "://",
+    "://:",
+    "a://a:",
+    "a://:",
+    "pwd ",
+    "password  ",
+    "?token=",
+    "{{",
+    "é",
+]
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_secrets_are_looked_for_in_linear_time_whatever_the_text(run):
+    text = "://" + run * (400_000 // len(run))
+    with cpu_seconds(20):
+        assert masked_value("url", text)
+        literal_secrets(text)
+
+
+def test_secrets_in_addresses_are_found_as_before():
+    for text, shown in (
+        ("postgresql://ann:s3cret@db/x", "postgresql://ann:***@db/x"),
+        ("see (https://ann:s3cret@host/) or mysql+x://:s3cret@h", "see (https://ann:***@host/) or mysql+x://:***@h"),
+        ("host=db password = s3cret user=ann", "host=db password = *** user=ann"),
+        ("https://h/?a=1&token=s3cret&b=2", "https://h/?a=1&token=***&b=2"),
+        ("https://host:8080/path@x", "https://host:8080/path@x"),
+    ):
+        assert masked_value("url", text) == shown
+
+
+def test_a_name_is_compared_with_many_long_ones_in_little_time():
+    names = [f"{'long_name_of_a_variable' * 2}_{number:016}" for number in range(30_000)]
+    with cpu_seconds(15):
+        assert closest("short_name_of_a_variable" * 2 + "_" + "9" * 16, names) is None
+        assert closest(names[77][:-1] + "x", names[77:78]) == names[77]

@@ -80,6 +80,8 @@ def awkward_values() -> dict[str, Any]:
         "negative": -3,
         "huge": 10**1200,
         "large": 2**64,
+        "digits": 10**4200 - 1,
+        "endless": range(10**12),
         "collide": [k * (2**61 - 1) for k in range(1, 400)],
         "ratio": 0.5,
         "tiny": 5e-324,
@@ -102,7 +104,7 @@ _LITERALS = tuple(
     ¦ '%s' ¦ '%d-%05.1f' ¦ '%(a)s' ¦ '%Y-%m-%d' ¦ '%H%M%S%f%j%U' ¦ 'days' ¦ 'month' ¦ 'value' ¦ 'key' ¦ 'common' ¦ 'ceil'
     ¦ '(a?){20}c' ¦ '(a+)+$' ¦ '.*b|a' ¦ '[a-z]+' ¦ '(\\w+)=(\\d+)' ¦ '\\pL' ¦ '(' ¦ '\\1' ¦ '<\\g<0>>'
     ¦ '2025-01-31' ¦ '1e5' ¦ 'yes' ¦ '0x1F' ¦ 'a b  c' ¦ '[1,2]' ¦ '{"a":1}' ¦ 'YWJj' ¦ 'a'*1000 ¦ [1]*100
-    ¦ range(10) ¦ range(100000) ¦ range(10**11) ¦ range(5,0,-1) ¦ [1,2,3] ¦ ['b','a'] ¦ [[1,2],[3]] ¦ [['k',1],['l',2]]
+    ¦ range(10) ¦ range(100000) ¦ range(10**11) ¦ 0.5 ¦ range(5,0,-1) ¦ [1,2,3] ¦ ['b','a'] ¦ [[1,2],[3]] ¦ [['k',1],['l',2]]
     ¦ {'a':1,'b':[2]} ¦ {1:2} ¦ [none] ¦ [true,1,1.0] ¦ [{'a':1},{'b':2}]
     """.strip().split("¦")
 )
@@ -215,6 +217,23 @@ class Grammar:
         return f"({self.expression()} if {self.expression()} else {self.expression()})"
 
 
+class Worst(Struct):
+    """The most that one expression took, and which one it was."""
+
+    seconds: float = 0.0
+    slowest: str = ""
+    megabytes: float = 0.0
+    largest: str = ""
+
+    def time(self, seconds: float, text: str) -> None:
+        if seconds > self.seconds:
+            self.seconds, self.slowest = seconds, text
+
+    def space(self, size: int, text: str) -> None:
+        if size / 1e6 > self.megabytes:
+            self.megabytes, self.largest = size / 1e6, text
+
+
 class Answer(Struct):
     """How an evaluation ended. `failed` is what must not happen; `refusal` is what may."""
 
@@ -288,29 +307,32 @@ def _timed(text: str, scope: Names, budget: int) -> tuple[Answer, float]:
     return answer, time.thread_time() - begin
 
 
-def _too_large(text: str, scope: Names, budget: int) -> str:
+def _too_large(text: str, scope: Names, budget: int, worst: Worst) -> str:
     tracemalloc.start()
     answer = evaluated(text, scope, budget)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
+    worst.space(peak, text)
     allowed = _BYTES_AT_LEAST + min(2 * answer.memory, 2 * MAX_MEMORY)
     return f"took {peak / 1e6:.1f} MB and paid for {answer.memory / 1e6:.1f} MB" if peak > allowed else ""
 
 
-def judged(text: str, scope: Names, budget: int, measures_memory: bool) -> str:
+def judged(text: str, scope: Names, budget: int, measures_memory: bool, worst: Worst) -> str:
     """What is wrong with the evaluation of an expression; empty when nothing is."""
     first, seconds = _timed(text, scope, budget)
     second, again = _timed(text, scope, budget)
     # The faster of both counts: a collection of garbage, or another process, may have been in the way.
+    worst.time(min(seconds, again), text)
     slow = _too_slow(min(seconds, again), first, budget)
-    large = _too_large(text, scope, budget) if measures_memory else ""
+    large = _too_large(text, scope, budget, worst) if measures_memory else ""
     return first.failed or slow or difference(first, second) or large
 
 
-def judged_template(text: str, scope: Names) -> str:
+def judged_template(text: str, scope: Names, worst: Worst) -> str:
     begin = time.thread_time()
     answer = rendered(text, scope)
     seconds = time.thread_time() - begin
+    worst.time(seconds, text)
     return answer.failed or (
         f"took {seconds:.3f} s" if seconds > MAX_STEPS * _SECONDS_PER_STEP + _SECONDS_AT_LEAST else ""
     )
@@ -326,22 +348,25 @@ def main() -> int:
     grammar = Grammar(given.seed, sorted(scope))
     before = {name: fingerprint(value) for name, value in scope.items()}
     failures = 0
+    worst = Worst()
     gc.freeze()
     for number in range(given.count):
         if number % 50 == 49:
             text = grammar.template()
-            wrong = judged_template(text, scope)
+            wrong = judged_template(text, scope, worst)
         else:
             text = grammar.expression()
             # A small budget shows as well that an operation pays too little, and most are over sooner.
             budget = MAX_STEPS if number % 50 == 0 else _SMALL_BUDGET
-            wrong = judged(text, scope, budget, number % given.memory_every == 0)
+            wrong = judged(text, scope, budget, number % given.memory_every == 0, worst)
         if not wrong and number % 1000 == 0 and {name: fingerprint(value) for name, value in scope.items()} != before:
             wrong = "something it was given has changed, in this or one of the last 1000"
         if wrong:
             failures += 1
             print(f"{number}: {wrong}\n    {text}", flush=True)
     print(f"{given.count:,} expressions, seed {given.seed}: {failures} failures", flush=True)
+    print(f"the slowest took {worst.seconds:.3f} s: {worst.slowest}", flush=True)
+    print(f"the largest took {worst.megabytes:.1f} MB: {worst.largest}", flush=True)
     return 1 if failures else 0
 
 

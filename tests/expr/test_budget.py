@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from penstock.expr.budget import MAX_MEMORY, MAX_STEPS, deep_size
+from penstock.expr.budget import MAX_MEMORY, MAX_STEPS, Purse, deep_size
 from penstock.expr.errors import ExpressionError, Unforeseen
 from penstock.expr.scope import Names
-from penstock.expr.template import render
-from tests.expr.fuzz import awkward_values, evaluated
+from penstock.expr.template import render, truth
+from tests.expr.fuzz import awkward_values, evaluated, rendered
 from tests.expr.support import refusal, value
 
 STEPS = "needs more than 500,000 steps"
@@ -184,6 +184,118 @@ class Broken(dict[str, Any]):
 def test_errors_of_the_world_are_not_errors_of_the_expression():
     with pytest.raises(ConnectionResetError):
         render("{{ x['a'] + 1 }}", Names({"x": Broken(a=1)}))
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("0.5 in range(10 ** 12)", False),
+        ("7.0 in range(10 ** 12)", True),
+        ("-1.0 in range(10 ** 12)", False),
+        ("infinite in range(10 ** 12) or nan in range(10 ** 12)", False),
+        ("true in range(10 ** 12)", True),
+    ],
+)
+def test_a_number_is_looked_for_in_a_range_without_going_through_it(expression, expected):
+    answer = evaluated(expression, VALUES)
+    assert (answer.value, answer.refusal) == (expected, "")
+    assert answer.steps < 100
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "([digits] * 1000) | join",
+        "([digits] * 1000) | quote",
+        "([digits] * 1000) | string",
+        "([digits] * 1000) | tojson",
+        "([digits] * 1000) | unique",
+        "([digits] * 1000) | sort",
+        "([digits] * 1000).index(digits)",
+        "([digits] * 1000) | map('string')",
+        "([digits] * 1000) | map('round', -300)",
+        "([digits] * 1000) | map('truncate', 30)",
+        "([digits] * 1000) | map('sha256')",
+        "([digits] * 1000) | select('startingwith', '1')",
+        "(['%d'] * 1000) | map('format', digits)",
+        "('%(a)d' * 1000) | format(a=digits)",
+        "([[digits]] * 1000) | map('tojson')",
+        "(['9' * 1000] * 9000) | map('int')",
+    ],
+)
+def test_numbers_of_many_digits_are_paid_for_by_the_square_of_their_length(expression):
+    answer = evaluated(expression, VALUES)
+    assert STEPS in answer.refusal
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% for i in range(40000) %}{% set x = digits % 7 ** 600 %}{% endfor %}",
+        "{% for i in range(40000) %}{% set x = digits ~ '' %}{% endfor %}",
+        "{% for i in range(40000) %}{% set x = 7 ** 1300 %}{% endfor %}",
+        "{% for i in range(400) %}{% set x = ('2025' ~ i) | to_datetime('%Y' ~ i) %}{% endfor %}",
+        "{% for i in range(200) %}{% set x = 'a' | regex_search('\\\\pL' ~ i) %}{% endfor %}",
+    ],
+)
+def test_every_turn_of_a_loop_pays_for_numbers_and_for_what_is_compiled(template):
+    answer = rendered(template, VALUES)
+    assert STEPS in answer.refusal
+
+
+def test_a_format_is_paid_for_once_when_it_is_used_again():
+    dates = Names({"dates": ["31/01/2025"] * 1000})
+    answer = evaluated("dates | map('to_datetime', '%d/%m/%Y') | last", dates)
+    assert answer.value == "2025-01-31T00:00:00"
+
+
+@pytest.mark.parametrize("expression", ["x | string", "x ~ ''", "x | tojson", "x | tojson(1)", "[x] | unique"])
+def test_how_deep_values_may_be_nested_does_not_depend_on_the_depth_of_the_caller(expression):
+    def nested(levels: int) -> Names:
+        made: Any = 1
+        for _ in range(levels):
+            made = [made]
+        return Names({"x": made})
+
+    def deeper(levels: int, names: Names) -> str:
+        return evaluated(expression, names).refusal if levels == 0 else deeper(levels - 1, names)
+
+    for stack in (0, 300):
+        assert not deeper(stack, nested(150))
+        assert "nested too deeply: more than 200 levels" in deeper(stack, nested(202))
+
+
+def test_a_value_that_leaves_an_expression_is_not_nested_deeper_than_others_can_walk():
+    made: Any = 1
+    for _ in range(200):
+        made = [made]
+    names = Names({"x": made, "shared": VALUES["shared"]})
+    assert render("{{ x }}", names) is made
+    with pytest.raises(ExpressionError, match="nested too deeply: more than 200 levels"):
+        render("{{ [x] }}", names)
+    assert render("{{ [shared] }}", names) == [VALUES["shared"]]
+
+
+def test_expressions_that_are_decided_together_pay_together():
+    costly = "range(60000) | map('string') | list | length < 0"
+    purse = Purse(VALUES)
+    while purse.steps > MAX_STEPS:
+        assert not truth(costly, purse)
+    purse.steps = min(purse.steps, 100_000)
+    with pytest.raises(ExpressionError, match="need more than 2,000,000 steps; do this work in a task"):
+        truth(costly, purse)
+    with pytest.raises(ExpressionError, match=r"together here need more than 2,000,000 steps"):
+        truth("n == 7", purse)
+
+
+def test_very_many_small_expressions_pay_for_being_read():
+    purse = Purse(VALUES)
+    before = purse.steps
+    truth("n", purse)
+    assert before - purse.steps == 51
+    purse.steps = 50
+    with pytest.raises(ExpressionError, match="together"):
+        truth("n", purse)
 
 
 def test_a_large_size_is_measured_only_up_to_the_limit():

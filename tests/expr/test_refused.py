@@ -285,8 +285,19 @@ def test_a_mistake_is_told_with_what_would_be_right(template, message, hint):
             "[1, 'a', none] | sort",
             "`sort` cannot bring these values in order: they are of different kinds, or null, or missing",
         ),
-        ("'x' | fromjson", "this is not JSON: Expecting value: line 1 column 1 (char 0)"),
-        ("'NaN' | fromjson", "this is not JSON: NaN is not a JSON value"),
+        ("'x' | fromjson", "this is not JSON: line 1, column 1: expecting value: `x`"),
+        (r"'{\n\"a\": oops}' | fromjson", 'this is not JSON: line 2, column 6: expecting value: `{ "a": oops}`'),
+        ("'NaN' | fromjson", "this is not JSON: `NaN` is not a value of JSON"),
+        ("'[1e999]' | fromjson", "this is not JSON: the number `1e999` is too large"),
+        (
+            r"'[\"a\\ud800\"]' | fromjson",
+            "this is not JSON: a text in it has half of a surrogate pair, which is no character",
+        ),
+        (
+            "('[' * 3000 ~ ']' * 3000) | fromjson",
+            "this is not JSON: it is nested more than 200 levels deep",
+        ),
+        ("('[' * 300 ~ ']' * 300) | fromjson", "the values are nested too deeply: more than 200 levels"),
         ("'***' | b64decode", "`b64decode` was given something that is not base64 of UTF-8 text"),
         (
             "'yesterday' | timestamp",

@@ -7,7 +7,18 @@ from pathlib import Path
 
 from penstock.ports.log import Request
 from penstock.ports.results import encode
-from penstock.server.take_overs import BEATS, GROUP, MOST, MOST_IDLE, NOTE, LostWithServers, Trials, notes_of, refusal
+from penstock.server.take_overs import (
+    BEATS,
+    GROUP,
+    MOST,
+    MOST_IDLE,
+    NOTE,
+    LostWithServers,
+    Trials,
+    idle_losses,
+    notes_of,
+    refusal,
+)
 from tests.engine import document
 from tests.fleet.scene import Fleet, on_fleet
 
@@ -143,10 +154,18 @@ def requests(*seqs: int) -> dict[str, list]:
 
 def test_what_counts_are_take_overs_since_the_last_entry_and_all_of_them():
     assert refusal(requests(5, 5)["r"], 5) is None
-    assert "3 servers took the run over" in str(refusal(requests(5, 5, 5)["r"], 5))
+    assert "3 servers took the run up" in str(refusal(requests(5, 5, 5)["r"], 5))
     assert refusal(requests(1, 2, 3, 4, 5, 6, 7)["r"], 8) is None
     assert refusal(requests(*range(MOST))["r"], 99) is not None
     assert notes_of([Request(1, "r", "cancel", b"{}")]) == {}
+
+
+def test_the_server_that_registered_a_run_and_wrote_no_entry_counts_as_lost_with_it():
+    assert refusal(requests(0)["r"], 0) is None
+    assert "3 servers took the run up" in str(refusal(requests(0, 0)["r"], 0))
+    # Its first entry was written after all.
+    assert refusal(requests(0, 0)["r"], 1) is None
+    assert idle_losses([], 0) == 0
 
 
 def test_suspects_are_taken_up_in_groups_and_the_worst_alone():

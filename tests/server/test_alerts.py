@@ -19,6 +19,7 @@ from penstock.keychain import LocalStore
 from penstock.ports.control import Alert, Missed
 from penstock.server.alerts import MOST_ATTEMPTS, Alerts, keep_alert
 from penstock.server.hooks import sign
+from penstock.tools.addresses import PUBLIC_ONLY
 from tests.api.service import FAILS, PATIENCE_S, Api, asking
 from tests.contracts.entries import header
 from tests.server.schedule_scene import EVERY_MINUTE, MINUTE, START, Scene, play
@@ -225,3 +226,18 @@ def test_an_alert_about_what_is_not_there_is_refused_and_says_what_was_meant(tmp
         late = api.http.put("/api/alerts/wrong", json={**webhook, "schedule": "nightly"})
         assert (late.status_code, "there is no schedule `nightly`" in late.text) == (422, True)
         assert [one["name"] for one in api.get("/api/alerts").json()["alerts"]] == ["file", "right"]
+
+
+def test_an_alert_reaches_only_what_the_operator_opened(tmp_path: Path) -> None:
+    with mail_server() as mailbox, serve(lambda request: Reply(200, {})) as web:
+        with asking(tmp_path, addresses=PUBLIC_ONLY) as api:
+            put(api, "web", on=["failed"], url=f"{web.url}/in")
+            where = {"smtp_host": "127.0.0.1", "smtp_port": mailbox.port, "smtp_security": "none"}
+            put(api, "mail", on=["failed"], mail_to="ops@example.com", mail_from="p@example.com", **where)
+            for name in ("web", "mail"):
+                refused = api.post(f"/api/alerts/{name}/test")
+                assert refused.status_code == 409
+                assert "address_refused: `127.0.0.1` is a loopback address" in refused.text
+                assert "`--allow-address`" in refused.text
+        assert not web.requests
+        assert not mailbox.letters

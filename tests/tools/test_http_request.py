@@ -329,11 +329,20 @@ def test_a_secret_in_a_header_of_ones_own_does_not_travel_to_another_origin(tmp_
 
 @pytest.mark.parametrize("status", [307, 308])
 def test_a_body_with_a_secret_is_not_sent_on_to_another_origin(tmp_path: Path, status: int) -> None:
-    for body in ({"json": {"key": SECRET}}, {"form": {"key": SECRET}}, {"body": f"key={SECRET}"}):
+    (tmp_path / "plain.txt").write_text("nothing of it")
+    files = [{"name": "f", "path": "plain.txt"}]
+    for body in (
+        {"json": {"key": SECRET}},
+        {"form": {"key": SECRET}},
+        {"body": f"key={SECRET}"},
+        {"form": {"key": [1, f"in a {SECRET} multipart"]}, "files": files},
+        {"files": [{**files[0], "filename": f"{SECRET}.txt"}]},
+    ):
         requests, failure = elsewhere(tmp_path, status, method="POST", **body)
         assert requests == []
         assert failure is not None
         assert failure.kind == "redirects"
         assert SECRET not in failure.message
-    requests, failure = elsewhere(tmp_path, status, method="POST", json={"a": 1})
-    assert (len(requests), failure) == (1, None)
+    for harmless in ({"json": {"a": 1}}, {"form": {"a": 1}, "files": files}):
+        requests, failure = elsewhere(tmp_path, status, method="POST", **harmless)
+        assert (len(requests), failure) == (1, None)

@@ -35,6 +35,8 @@ class Limits:
     body_bytes: int = 10 * 1024 * 1024
     body_idle_s: float = 30.0
     """So long the next piece of a request may take."""
+    body_s: float = 300.0
+    """So long all of a request may take, however its pieces trickle in."""
     stall_s: float = 30.0
     """A reader that takes nothing for so long is cut off."""
     streams: int = 500

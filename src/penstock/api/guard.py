@@ -70,16 +70,19 @@ class Guard:
         if length is not None and (not length.isdigit() or int(length) > limits.body_bytes):
             raise _too_large(limits.body_bytes)
         seen, is_whole = 0, False
+        loop = asyncio.get_running_loop()
+        latest = loop.time() + limits.body_s
 
         async def receiving() -> Message:
             nonlocal seen, is_whole
             if is_whole:
                 return await receive()
             try:
-                async with asyncio.timeout(limits.body_idle_s):
+                async with asyncio.timeout_at(min(latest, loop.time() + limits.body_idle_s)):
                     message = await receive()
             except TimeoutError:
-                raise ApiError(400, f"the rest of the request did not come within {limits.body_idle_s:g} s") from None
+                waited = limits.body_idle_s if loop.time() < latest else limits.body_s
+                raise ApiError(400, f"the rest of the request did not come within {waited:g} s") from None
             if message["type"] == "http.request":
                 seen += len(message.get("body", b""))
                 is_whole = not message.get("more_body", False)

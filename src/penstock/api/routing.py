@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from penstock.api.answers import ErrorOut
 from penstock.api.errors import CODES, ApiError
+from penstock.ports.json_text import json_mistake
 from penstock.ports.results import decode, encode
 
 _SAID = {
@@ -38,8 +39,8 @@ class StrictRequest(Request):
         body = await self.body()
         try:
             return decode(body)
-        except msgspec.DecodeError as error:
-            raise json.JSONDecodeError(str(error), "", 0) from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise json.JSONDecodeError(json_mistake(body, error), "", 0) from error
         except RecursionError as error:
             raise json.JSONDecodeError("it is nested too deeply", "", 0) from error
 

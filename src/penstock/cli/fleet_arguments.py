@@ -81,7 +81,7 @@ def _addresses(parser: Parser, otherwise: str) -> None:
         metavar="WHAT",
         action="append",
         default=[],
-        help="what tasks may reach beside public addresses: `loopback`, `private`, `link-local`, a network such as "
+        help="what tasks and alerts may reach beside public addresses: `loopback`, `private`, `link-local`, a network such as "
         f"10.1.0.0/16, a host name, or `any`; may be repeated (default: PENSTOCK_ALLOW_ADDRESS, else {otherwise})",
     )
 

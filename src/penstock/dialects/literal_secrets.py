@@ -32,14 +32,15 @@ _GROUPS = frozenset({
 _SECTIONS = ("workflow", "workbook", "components")
 _NOT_PARAMETERS = frozenset({"next", "set", "set_ctx", "set_iter", "append_ctx", "set_shared", "policy", "loop"})
 _CONNECTIONS = frozenset({"url", "dsn", "uri", "connection", "conninfo", "connection_string", "database_url"})
-_IN_URL = re.compile(r"(?P<head>[A-Za-z][\w+.-]*://[^\s/@:'\"{}]*:)(?P<secret>[^\s/@'\"{}]+)(?=@)")
+# No pattern starts anew inside of what it has just gone through, so that each needs linear time on any text.
+_IN_URL = re.compile(r"(?P<head>(?<![\w+.-])[A-Za-z][\w+.-]*://[^\s/@:'\"{}]*:)(?P<secret>[^\s/@'\"{}]+)(?=@)")
 _IN_QUERY = re.compile(
     r"(?P<head>[?&](?:access_token|auth_token|token|api_?key|password|passwd|secret|client_secret|signature|sig)=)"
     r"(?P<secret>[^&\s#'\"{}]+)",
     re.IGNORECASE,
 )
-_IN_DSN = re.compile(r"(?P<head>\b(?:password|pwd)\s*=\s*)(?P<secret>[^\s;'\"{}&]+)", re.IGNORECASE)
-_HINTS = re.compile(r"pass|secret|token|api.?key|private.?key|authorization|://[^\s/]*:[^\s/]*@|pwd|sig", re.IGNORECASE)
+_IN_DSN = re.compile(r"(?P<head>\b(?:password|pwd)\s*+=\s*+)(?P<secret>[^\s;'\"{}&]+)", re.IGNORECASE)
+_HINTS = re.compile(r"pass|secret|token|api.?key|private.?key|authorization|://[^\s/@]*@|pwd|sig", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

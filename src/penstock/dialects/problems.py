@@ -182,13 +182,17 @@ def closest(word: str, candidates: Iterable[str]) -> str | None:
         return None
     # One slip turns any two-letter word into any other, so short words must match but for case and separators.
     allowed = 0 if len(bare) < 3 else 1 if len(bare) < 5 else 2
+    letters = frozenset(bare)
     best: tuple[int, bool, int] | None = None
     found: str | None = None
     for candidate in candidates:
         other = _bare(candidate)
         if candidate == word or not other or abs(len(other) - len(bare)) > allowed:
             continue
-        slips = _slips(bare, other)
+        # A slip brings or takes two different letters at most.
+        if len(letters.symmetric_difference(other)) > 2 * allowed:
+            continue
+        slips = _slips(bare, other, allowed)
         # A shorter candidate may not be rewritten wholesale either: `in` is not a misspelt `fan`.
         if slips > allowed or slips * 2 >= len(other):
             continue
@@ -198,20 +202,30 @@ def closest(word: str, candidates: Iterable[str]) -> str | None:
     return found
 
 
+_SEPARATORS = {ord(mark): None for mark in "-_ "}
+
+
 def _bare(word: str) -> str:
-    return word.casefold().translate({ord(mark): None for mark in "-_ "})
+    return word.casefold().translate(_SEPARATORS)
 
 
-def _slips(left: str, right: str) -> int:
-    """Letters added, dropped, changed, or swapped with their neighbour, to get from one word to the other."""
+def _slips(left: str, right: str, most: int) -> int:
+    """Letters added, dropped, changed, or swapped with their neighbour, to get from one word to the other; when they are more
+    than `most`, just more. Only what is near the diagonal is looked at, and nothing once it is too many: a document may have
+    thousands of names, and thousands that are unknown."""
     before: list[int] = []
     row = list(range(len(right) + 1))
     for i, a in enumerate(left, 1):
-        current = [i]
-        for j, b in enumerate(right, 1):
-            cost = min(row[j] + 1, current[j - 1] + 1, row[j - 1] + (a != b))
+        first, last = max(1, i - most), min(len(right), i + most)
+        current = [i if first == 1 else most + 1] * first
+        for j in range(first, last + 1):
+            b = right[j - 1]
+            above = row[j] if j < len(row) else most + 1
+            cost = min(above + 1, current[j - 1] + 1, row[j - 1] + (a != b))
             if i > 1 and j > 1 and a == right[j - 2] and b == left[i - 2]:
                 cost = min(cost, before[j - 2] + 1)
             current.append(cost)
+        if min(current) > most:
+            return most + 1
         before, row = row, current
-    return row[-1]
+    return row[-1] if len(row) > len(right) else most + 1

@@ -24,8 +24,10 @@ In a playbook bare names are looked up in `args`, then `ctx`, then `iter`, then 
 this pipeline and of the steps before.
 
 Every expression has a budget of 500,000 steps and of 64 MiB of memory, not of time: the same expression fails in the same way on
-any machine. Every operation pays before it runs, for the most it can cost; what is larger is the work of a task. No word knows
-the time, chance, files or the network.
+any machine. Every operation pays before it runs, for the most it can cost; what is larger is the work of a task. What a server
+looks at together (all arcs of a step with their `args`, its admission rules, the `if` links of a component) has 2,000,000 steps
+together, at least 50 for each expression. Values may be nested 200 levels deep where they are written as text or JSON. No word
+knows the time, chance, files or the network.
 """
 PATTERNS = """\
 Patterns (`regex_replace`, `regex_search`, `regex_findall`, `is matching`) run on RE2, which needs linear time on any text. What

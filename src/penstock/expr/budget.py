@@ -6,6 +6,8 @@ that are copied, 16 that are converted one by one. A part that is shared counts 
 many times are small in memory and huge when compared or written out.
 
 Memory that is given back is not given back to the budget: it bounds the sum of what one evaluation makes.
+
+A server decides on its event loop, and does nothing else meanwhile: the expressions of one decision share a `Purse`.
 """
 
 from __future__ import annotations
@@ -16,12 +18,15 @@ from typing import Any, Final
 from penstock.expr.errors import Misuse
 
 MAX_STEPS: Final = 500_000
+DECISION_STEPS: Final = 4 * MAX_STEPS
 MAX_MEMORY: Final = 64 * 1024 * 1024
 MAX_TEXT: Final = 10 * 1024 * 1024
 MAX_ITEMS: Final = 1_000_000
 MAX_RANGE: Final = 10**12
 MAX_BITS: Final = 4096
 MAX_WIDTH: Final = 10_000
+# Far below what the interpreter's stack holds, so that it does not depend on the caller's depth how an expression ends.
+MAX_NESTING: Final = 200
 
 # What a value takes besides its content: the slot in a list, the header of a text or list, a mapping with few keys.
 SLOT: Final = 8
@@ -29,6 +34,8 @@ HEADER: Final = 56
 SMALL_MAPPING: Final = 232
 
 _SCALARS = frozenset({int, float, bool, type(None)})
+_CONTAINERS = frozenset({list, dict})
+_SHORT_NUMBER: Final = 256
 
 
 def check_text(length: int) -> None:
@@ -46,11 +53,38 @@ def check_width(width: int) -> None:
         raise Misuse(f"a width of more than {MAX_WIDTH:,} is not allowed")
 
 
+def check_nesting(depth: int) -> None:
+    if depth > MAX_NESTING:
+        raise Misuse(f"the values are nested too deeply: more than {MAX_NESTING} levels")
+
+
+def check_depth(value: Any) -> None:
+    """Refuses a value that nothing after the expression could walk through: level by level, so that deep ones cost no stack."""
+    level = [value] if type(value) in _CONTAINERS else []
+    for _ in range(MAX_NESTING):
+        if not level:
+            return
+        inside: dict[int, Any] = {}  # What is shared is looked at once.
+        for one in level:
+            parts = one.values() if type(one) is dict else one
+            inside.update({id(part): part for part in parts if type(part) in _CONTAINERS})
+        level = list(inside.values())
+    check_nesting(MAX_NESTING + 1)
+
+
+def number_cost(number: int) -> int:
+    """What it costs to calculate with a whole number or to write it out: both take the square of its length."""
+    bits = number.bit_length()
+    return (bits >> 7) + (bits * bits >> 17) if bits > _SHORT_NUMBER else 0
+
+
 def cost_of(value: Any) -> int:
-    """What it costs to look at all elements of a value, or all characters, once."""
+    """What it costs to look at all elements of a value, or all characters or digits, once."""
     kind = type(value)
     if kind is str:
         return len(value) >> 7
+    if kind is int:
+        return number_cost(value)
     if kind in _SCALARS:
         return 0
     if isinstance(value, (Mapping, Sequence)):
@@ -95,6 +129,29 @@ def deep_size(value: Any, limit: int) -> int:
     return count
 
 
+class Purse:
+    """A scope whose evaluations pay together, however many they are."""
+
+    __slots__ = ("lookup", "steps")
+
+    def __init__(self, scope: Any, steps: int = DECISION_STEPS) -> None:
+        self.lookup = scope.lookup
+        self.steps = steps
+
+    def open(self, text: str) -> None:
+        """Pays for reading a text, which may be one of very many."""
+        self.steps -= _READING + len(text)
+        if self.steps < 0:
+            raise Misuse(TOGETHER)
+
+    def settle(self, allowed: int, left: int) -> None:
+        self.steps -= allowed - left
+
+
+_READING: Final = 50
+TOGETHER: Final = (
+    f"the expressions that are looked at together here need more than {DECISION_STEPS:,} steps; do this work in a task"
+)
 _NOTHING: dict[Any, Any] = {}
 
 
@@ -105,7 +162,7 @@ class Frame:
 
     def __init__(self, scope: Any) -> None:
         self.lookup = scope.lookup
-        self.steps = MAX_STEPS
+        self.steps = MAX_STEPS if type(scope) is not Purse else min(MAX_STEPS, scope.steps)
         self.memory = MAX_MEMORY
         self.written = 0
         # Both are replaced and never written into.
@@ -145,6 +202,12 @@ class Frame:
         """Pays for a value that is going to stand in so many places: whoever walks through them meets all of it each time."""
         if count > 0 and type(value) not in _SCALARS:
             self.spend(deep_size(value, self.steps // count + 2) * count)
+
+    def numbers(self, *values: Any) -> None:
+        """Pays for calculating with these."""
+        for value in values:
+            if type(value) is int:
+                self.spend(number_cost(value))
 
     def write(self, characters: int) -> None:
         self.written += characters

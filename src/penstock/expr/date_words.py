@@ -18,6 +18,7 @@ from penstock.expr.values import kind, shown
 _DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
 _KNOWN = frozenset("aAwdbBmyYHIpMSfzZjUWGuV%")
 _LONGEST = 200
+_PATTERNS = "formats that were read"
 _UNITS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400, "weeks": 604800}
 _TRUNCATIONS = ("year", "month", "day", "hour", "minute", "second")
 
@@ -64,10 +65,19 @@ def to_datetime(frame: Frame, value: Any, format: Any = None) -> str:
     text, pattern = text_of("to_datetime", value), _format(frame, "to_datetime", format)
     # Python makes a pattern of the format. It has each directive at most once, so the ways to read a text are few, but not one.
     frame.spend(200 + len(text))
+    _pay_pattern(frame, pattern)
     try:
         return _iso(datetime.strptime(text, pattern))
     except (ValueError, OverflowError, re.error):
         raise Misuse(f"{shown(value)} does not fit the date format {shown(format)}") from None
+
+
+def _pay_pattern(frame: Frame, pattern: str) -> None:
+    """Python keeps the patterns of a handful of formats; any other is compiled again."""
+    recent: tuple[str, ...] = frame.patterns.get(_PATTERNS, ())
+    if pattern not in recent:
+        frame.spend(1000 + 500 * pattern.count("%"))
+        frame.patterns = {**frame.patterns, _PATTERNS: (*recent[-3:], pattern)}
 
 
 def strftime(frame: Frame, value: Any, format: Any = "%Y-%m-%dT%H:%M:%SZ") -> str:

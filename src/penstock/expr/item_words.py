@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 from penstock.expr.budget import (
     HEADER,
+    MAX_NESTING,
     MAX_RANGE,
     MAX_TEXT,
     SLOT,
     SMALL_MAPPING,
     Frame,
     check_items,
+    check_nesting,
     check_text,
+    cost_of,
     search_cost,
 )
 from penstock.expr.errors import Misuse
@@ -122,8 +127,7 @@ _SCALARS = frozenset({str, int, float, bool, type(None), type(MISSING)})
 def _ranks(frame: Frame, keys: list[Any], comparisons: int) -> list[Any]:
     """Keys that can be compared so often; texts and numbers by Python itself, which costs the same however it goes."""
     if all(type(key) in _SCALARS for key in keys):
-        longest = max((len(key) for key in keys if type(key) is str), default=0)
-        frame.spend((comparisons >> 2) + comparisons * (longest >> 7))
+        frame.spend((comparisons >> 2) + comparisons * max(map(cost_of, keys), default=0))
         return keys
     frame.hold(HEADER * len(keys))
     return [_Ranked(frame, key) for key in keys]
@@ -193,23 +197,27 @@ def sum_filter(frame: Frame, value: Any, attribute: Any = None, start: Any = 0) 
     return sum_(frame, found, start)
 
 
-def _identity(frame: Frame, value: Any) -> Any:
+def _identity(frame: Frame, value: Any, depth: int = 0) -> Any:
     """Something hashable that is equal for equal values, and whose hashes nobody can make collide."""
+    check_nesting(depth)
     if isinstance(value, Mapping):
-        frame.spend(4 + 4 * len(value))
+        frame.spend(8 + 8 * len(value))
         frame.hold(4 * HEADER + 4 * HEADER * len(value))
         return (
             "mapping",
-            frozenset([(_identity(frame, key), _identity(frame, inner)) for key, inner in value.items()]),
+            frozenset(
+                [(_identity(frame, key, depth + 1), _identity(frame, inner, depth + 1)) for key, inner in value.items()]
+            ),
         )
     if is_sequence(value):
-        frame.spend(4 + 2 * len(value))
+        frame.spend(6 + 4 * len(value))
         frame.hold(2 * HEADER + SLOT * len(value))
-        return ("list", tuple([_identity(frame, inner) for inner in value]))
+        return ("list", tuple([_identity(frame, inner, depth + 1) for inner in value]))
     if type(value) is float and value.is_integer():
         value = int(value)
     if type(value) is int and value.bit_length() > 60:
         # The hash of a large number is its remainder, which many numbers have in common.
+        frame.numbers(value)
         return ("number", hex(value))
     if type(value) is str:
         frame.spend(len(value) >> 7)
@@ -393,6 +401,7 @@ class _Json:
         stack: list[tuple[Any, int]] = [(value, 1)]
         while stack:
             current, depth = stack.pop()
+            check_nesting(depth)
             inside: list[Any]
             if isinstance(current, str):
                 self._text(current)
@@ -407,6 +416,7 @@ class _Json:
             else:
                 # A number of Python has no more digits than this; what is opaque writes its text, which is short.
                 self.characters += 40 if type(current) is not int else 8 + current.bit_length() // 3
+                self.frame.numbers(current)
                 continue
             self.frame.spend(2 + (4 if self.indent else 3) * len(inside))
             self.characters += 2 + (len(inside) + 1) * (2 + self.indent * depth)
@@ -463,11 +473,39 @@ def fromjson(frame: Frame, value: Any) -> Any:
     frame.spend(len(text) >> 2)
     parts = text.count(",") + text.count("[") + 4 * text.count("{") + text.count(":")
     frame.hold(len(text) * (1 if text.isascii() else 4) + parts * (SLOT + HEADER))
+    reads: dict[str, Any] = {"parse_float": _finite} if _MAY_BE_ENDLESS.search(text) else {}
     try:
-        return json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+        value = json.loads(text, parse_constant=_no_constant, **reads)
+        if _MAY_BE_HALF.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise Misuse(f"this is not JSON: {_where(text, error)}") from None
+    except UnicodeEncodeError:
+        raise Misuse("this is not JSON: a text in it has half of a surrogate pair, which is no character") from None
+    except RecursionError:
+        raise Misuse(f"this is not JSON: it is nested more than {MAX_NESTING} levels deep") from None
+    except ValueError as error:
         raise Misuse(f"this is not JSON: {error}") from None
+    return value
+
+
+# `1e999` would become infinite, and so would a number of very many digits before its point.
+_MAY_BE_ENDLESS = re.compile(r"[0-9.][eE]|[0-9]{300}")
+_MAY_BE_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _where(text: str, error: json.JSONDecodeError) -> str:
+    line = text[max(0, error.pos - 30) : error.pos + 30].replace("\n", " ").strip()
+    said = error.msg[:1].lower() + error.msg[1:]
+    return f"line {error.lineno}, column {error.colno}: {said}" + (f": `{line}`" if line else "")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not isfinite(number):
+        raise ValueError(f"the number `{digits[:40]}` is too large")
+    return number
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a JSON value")
+    raise ValueError(f"`{name}` is not a value of JSON")

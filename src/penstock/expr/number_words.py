@@ -17,10 +17,10 @@ def number_of(word: str, value: Any) -> Any:
     return value
 
 
-def int_(value: Any, default: Any = MISSING, base: Any = 10) -> Any:
+def int_(frame: Frame, value: Any, default: Any = MISSING, base: Any = 10) -> Any:
     try:
         if isinstance(value, str):
-            return _int_of_text(value.strip(), base)
+            return _int_of_text(frame, value.strip(), base)
         if isinstance(value, (int, float)):
             return int(value)
     except (ValueError, OverflowError):
@@ -30,9 +30,10 @@ def int_(value: Any, default: Any = MISSING, base: Any = 10) -> Any:
     raise Misuse(f"{shown(value)} is not a whole number; `int(0)` would take 0 instead")
 
 
-def _int_of_text(text: str, base: Any) -> int:
+def _int_of_text(frame: Frame, text: str, base: Any) -> int:
     if len(text) > 1000:
         raise ValueError
+    frame.spend(len(text) * len(text) >> 14)
     try:
         return int(text, base if type(base) is int and (base == 0 or 2 <= base <= 36) else 10)
     except ValueError:
@@ -57,10 +58,13 @@ _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0", ""})
 
 
+_LONGEST_WORD = 5
+
+
 def bool_(value: Any) -> bool:
     """Texts such as `yes` and `off` are read as people mean them; everything else is true when it is not empty or zero."""
     if isinstance(value, str):
-        word = value.strip().lower()
+        word = value.strip()[: _LONGEST_WORD + 1].lower()
         if word in _TRUE or word in _FALSE:
             return word in _TRUE
         raise Misuse(f"{shown(value)} is neither true nor false")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeAlias
 
 from penstock.expr import nodes
-from penstock.expr.budget import Frame
+from penstock.expr.budget import MAX_STEPS, TOGETHER, Frame, Purse, check_depth
 from penstock.expr.compile import ExpressionCompiler, Run
 from penstock.expr.errors import ExpressionError, Misuse, Unforeseen
 from penstock.expr.nodes import Body, Expr, Template, children, path_of
@@ -78,6 +78,8 @@ def _guarded(run: Run, text: str, start: int, end: int, frame_of: Callable[[Scop
 
     def guarded(scope: Scope, frame: Frame | None = None) -> Any:
         try:
+            if frame is None and type(scope) is Purse:
+                return _from_purse(run, scope, text, frame_of)
             return run(frame_of(scope) if frame is None else frame)
         except Misuse as misuse:
             raise ExpressionError(str(misuse), text, start, end) from None
@@ -90,9 +92,28 @@ def _guarded(run: Run, text: str, start: int, end: int, frame_of: Callable[[Scop
     return guarded
 
 
+def _from_purse(run: Run, purse: Purse, text: str, frame_of: Callable[[Scope], Any]) -> Any:
+    purse.open(text)
+    if frame_of is not Frame:
+        return run(frame_of(purse))
+    frame = Frame(purse)
+    allowed = frame.steps
+    try:
+        return run(frame)
+    except (Misuse, ExpressionError):
+        if allowed < MAX_STEPS and frame.is_spent:
+            raise Misuse(TOGETHER) from None
+        raise
+    finally:
+        purse.settle(allowed, max(frame.steps, 0))
+
+
 def _single(expr: Expr, text: str, strict: bool) -> Program:
     compiler = ExpressionCompiler(text, strict)
     run = compiler.compile_whole(expr)
+
+    # A path needs nothing of a frame but the look-up, which the scope has itself; what it leads to was checked when it was made.
+    is_path = path_of(expr) is not None
 
     def lenient(frame: Frame) -> Any:
         value = run(frame)
@@ -104,9 +125,14 @@ def _single(expr: Expr, text: str, strict: bool) -> Program:
             raise compiler.undefined(expr, Frame(frame))
         return value
 
-    # A path needs nothing of a frame but the look-up, which the scope has itself.
-    frame_of = Frame if path_of(expr) is None else _itself
-    return _guarded(single if strict else lenient, text, expr.start, expr.end, frame_of)
+    found = single if strict else lenient
+
+    def made(frame: Frame) -> Any:
+        value = found(frame)
+        check_depth(value)
+        return value
+
+    return _guarded(found if is_path else made, text, expr.start, expr.end, _itself if is_path else Frame)
 
 
 def _itself(scope: Scope) -> Any:

@@ -24,6 +24,8 @@ _STATE_MEMORY: Final = 4 * 1024 * 1024
 _CHARACTERS_PER_STEP: Final = 16
 _INSTRUCTIONS_PER_STEP: Final = 20
 _STEPS_PER_MATCH: Final = 20
+# What compiling costs; a class such as `\pL` is a thousand instructions.
+_STEPS_PER_INSTRUCTION: Final = 3
 
 _UNDERSTOOD = (
     ("(?=", "look-ahead does not exist here"),
@@ -167,7 +169,7 @@ def pattern(source: str, frame: Frame | None = None, captures: bool = True) -> P
     if found is None:
         frame.spend(100 + 25 * min(len(source), _LONGEST_PATTERN))
         found = _pattern(source, captures)
-        frame.spend(found.size // 4)
+        frame.spend(found.size * _STEPS_PER_INSTRUCTION)
         frame.patterns = {**frame.patterns, key: found}
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from penstock.expr.budget import HEADER, MAX_TEXT, MAX_WIDTH, SLOT, Frame, check_width, search_cost
+from penstock.expr.budget import HEADER, MAX_TEXT, MAX_WIDTH, SLOT, Frame, check_width, cost_of, search_cost
 from penstock.expr.errors import Misuse
 from penstock.expr.values import elements, item, kind, scalar_text, shown, to_text
 
@@ -17,6 +17,15 @@ def text_of(word: str, value: Any) -> str:
     if isinstance(value, (bool, int, float)):
         return scalar_text(value)
     raise Misuse(f"`{word}` takes text, not {kind(value)}")
+
+
+def _paid_text(frame: Frame, word: str, value: Any) -> str:
+    """The same of a value that stands inside an argument, where the call has not paid for it yet."""
+    frame.numbers(value)
+    text = text_of(word, value)
+    if text is not value:
+        frame.hold(HEADER + len(text))
+    return text
 
 
 def whole_of(word: str, value: Any) -> int:
@@ -119,7 +128,8 @@ def lines(frame: Frame, value: Any) -> list[str]:
 def join(frame: Frame, value: Any, d: Any = "", attribute: Any = None) -> str:
     separator = text_of("join", d)
     chosen = elements(frame, value)
-    frame.items(len(chosen))
+    # Numbers become texts, which are held all at once.
+    frame.items(len(chosen), SLOT + HEADER)
     if attribute is not None:
         chosen = [item(element, attribute) for element in chosen]
     parts = [to_text(frame, part) for part in chosen]
@@ -207,6 +217,7 @@ def format_(frame: Frame, value: Any, *arguments: Any, **named: Any) -> str:
     pairs = {key: inner if isinstance(inner, (int, float)) else to_text(frame, inner) for key, inner in named.items()}
     texts = [part for part in (*written, *pairs.values()) if isinstance(part, str)]
     numbers = count if pairs else len(written) - len(texts)
+    frame.spend(sum(map(cost_of, pairs.values())) * count)
     length += sum(map(len, texts)) * (count if pairs else 1) + _LONGEST_NUMBER * numbers
     frame.text(length, template, *texts)
     try:
@@ -222,7 +233,7 @@ def quote(frame: Frame, value: Any) -> str:
     texts = (
         [text_of("quote", value)]
         if isinstance(value, (str, bool, int, float))
-        else [text_of("quote", part) for part in elements(frame, value)]
+        else [_paid_text(frame, "quote", part) for part in elements(frame, value)]
     )
     frame.text(sum(len(text) * 5 + 3 for text in texts), *texts)  # A single quote becomes five characters.
     return " ".join(map(quoted, texts))
@@ -264,9 +275,17 @@ def _pair(frame: Frame, element: Any) -> tuple[Any, Any]:
 def b64encode(frame: Frame, value: Any) -> str:
     from binascii import b2a_base64
 
-    data = value if isinstance(value, bytes) else text_of("b64encode", value).encode("utf-8", "surrogatepass")
+    data = _encoded(frame, "b64encode", value)
     frame.text(len(data) * 2)
     return b2a_base64(data, newline=False).decode("ascii")
+
+
+def _encoded(frame: Frame, word: str, value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    text = text_of(word, value)
+    frame.hold(HEADER + len(text) * (1 if text.isascii() else 4))
+    return text.encode("utf-8", "surrogatepass")
 
 
 def b64decode(value: Any) -> str:
@@ -285,7 +304,7 @@ def sha256(frame: Frame, value: Any) -> str:
     from hashlib import sha256 as digest
 
     frame.spend(8 + (len(value) >> 4 if isinstance(value, (str, bytes)) else 0))
-    data = value if isinstance(value, bytes) else text_of("sha256", value).encode("utf-8", "surrogatepass")
+    data = _encoded(frame, "sha256", value)
     return digest(data, usedforsecurity=False).hexdigest()
 
 

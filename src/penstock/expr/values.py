@@ -11,7 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from penstock.expr.budget import HEADER, MAX_BITS, SLOT, Frame, check_items, check_text, search_cost
+from penstock.expr.budget import (
+    HEADER,
+    MAX_BITS,
+    SLOT,
+    Frame,
+    check_items,
+    check_nesting,
+    check_text,
+    cost_of,
+    search_cost,
+)
 from penstock.expr.errors import Misuse
 from penstock.expr.scope import MISSING, Missing
 
@@ -118,6 +128,7 @@ def to_text(frame: Frame, value: Any) -> str:
     if type(value) is str:
         return value
     if value is None or type(value) in _NUMBERS:
+        frame.numbers(value)
         return scalar_text(value)
     if isinstance(value, Mapping) or is_sequence(value):
         written: list[str] = []
@@ -141,13 +152,14 @@ class _Writing:
         self.frame = frame
         self.size = 0
 
-    def write(self, value: Any, written: list[str]) -> None:
+    def write(self, value: Any, written: list[str], depth: int = 0) -> None:
+        check_nesting(depth)
         if isinstance(value, Mapping):
             self._pay(len(value))
             separator = "{"
             for key, inner in value.items():
                 self._add(f"{separator}{self._quoted(key)}: ", written)
-                self.write(inner, written)
+                self.write(inner, written, depth + 1)
                 separator = ", "
             self._add("}" if separator == ", " else "{}", written)
         elif is_sequence(value):
@@ -156,7 +168,7 @@ class _Writing:
             separator = "["
             for inner in value:
                 written.append(separator)
-                self.write(inner, written)
+                self.write(inner, written, depth + 1)
                 separator = ", "
             self._add("]" if separator == ", " else "[]", written)
         else:
@@ -242,11 +254,14 @@ def contained(frame: Frame, value: Any, container: Any) -> bool:
 def position(frame: Frame, value: Any, container: Sequence[Any]) -> int | None:
     """Where a value first is in a list, or None."""
     if type(value) in _SCALARS and type(container) in (list, tuple, range):
-        # Sixteen short values are compared in one step; a long text is compared with each element as far as they agree.
-        if type(container) is not range:
-            frame.spend(2 + (len(container) >> 4) + len(container) * (len(value) >> 7 if type(value) is str else 0))
-        elif type(value) not in _NUMBERS:
-            return None
+        if type(container) is range:
+            # Python looks for a whole number by calculating, and for anything else by going through all of the range.
+            if type(value) not in _NUMBERS or value != value // 1:
+                return None
+            value = int(value)
+        else:
+            # Sixteen short values are compared in one step; a long one is compared with each element as far as they agree.
+            frame.spend(2 + (len(container) >> 4) + len(container) * cost_of(value))
         try:
             return container.index(value)
         except ValueError:
@@ -309,7 +324,7 @@ COMPARISONS: dict[str, Callable[[Frame, Any, Any], bool]] = {
 
 def add(frame: Frame, left: Any, right: Any) -> Any:
     if type(left) in _NUMBERS and type(right) in _NUMBERS:
-        return _calculated(operator.add, left, right)
+        return _calculated(frame, operator.add, left, right)
     if left is MISSING or right is MISSING:
         return MISSING
     if isinstance(left, str) and isinstance(right, str):
@@ -324,7 +339,7 @@ def add(frame: Frame, left: Any, right: Any) -> Any:
 
 def multiply(frame: Frame, left: Any, right: Any) -> Any:
     if type(left) in _NUMBERS and type(right) in _NUMBERS:
-        return _calculated(operator.mul, left, right)
+        return _calculated(frame, operator.mul, left, right)
     if left is MISSING or right is MISSING:
         return MISSING
     if type(left) is int:
@@ -342,6 +357,10 @@ def multiply(frame: Frame, left: Any, right: Any) -> Any:
     raise Misuse(f"{kind(left)} and {kind(right)} cannot be multiplied")
 
 
+# A power of whole numbers is limited in what it can become, and so in what it costs.
+_POWER = 20
+
+
 def power(frame: Frame, left: Any, right: Any) -> Any:
     if left is MISSING or right is MISSING:
         return MISSING
@@ -349,7 +368,8 @@ def power(frame: Frame, left: Any, right: Any) -> Any:
     whole = type(left) is not float and type(right) is not float
     if whole and abs(left) > 1 and int(left).bit_length() * abs(right) > MAX_BITS:
         raise Misuse("the number would be too large")
-    result = _calculated(operator.pow, left, right)
+    frame.spend(_POWER)
+    result = _calculated(frame, operator.pow, left, right)
     if isinstance(result, complex):
         raise Misuse("a negative number has no such power")
     return result
@@ -360,7 +380,7 @@ def _arithmetic(sign: str, calculate: Callable[[Any, Any], Any]) -> Callable[[Fr
         if left is MISSING or right is MISSING:
             return MISSING
         _both_numbers(sign, left, right)
-        return _calculated(calculate, left, right)
+        return _calculated(frame, calculate, left, right)
 
     return arithmetic
 
@@ -372,7 +392,8 @@ def _both_numbers(sign: str, left: Any, right: Any) -> None:
             raise Misuse(f"`{sign}` takes numbers, not {kind(side)}{hint}")
 
 
-def _calculated(calculate: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+def _calculated(frame: Frame, calculate: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    frame.numbers(left, right)
     try:
         return _number(calculate(left, right))
     except ZeroDivisionError:

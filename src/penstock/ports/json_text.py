@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 
 _WIDEST = 80
 
@@ -32,6 +33,38 @@ def json_mistake(data: str | bytes, error: Exception, *, quoted: bool = True) ->
         if quoted and shown
         else place
     )
+
+
+def unwritable(value: object, root: str, error: Exception) -> str:
+    """Why a value cannot be written as JSON, and where in it: `result.files[3]: …`. `error` is what the encoder said."""
+    if isinstance(error, RecursionError):
+        return f"`{root}`: it is nested too deeply"
+    place = _half_character(value, root)
+    if place is None:
+        return f"`{root}`: {error}"
+    where, text = place
+    at = next(index for index, character in enumerate(text) if "\ud800" <= character <= "\udfff")
+    shown = text[max(0, at - 20) : at + 20].encode("ascii", "backslashreplace").decode()
+    return (
+        f"`{where}`: character {at + 1} of the text `{shown}` is half of a surrogate pair, which is no character; "
+        "hint: a file name or output that is not UTF-8 has such; decode it with its own encoding, or replace what is broken"
+    )
+
+
+def _half_character(value: object, root: str) -> tuple[str, str] | None:
+    stack: list[tuple[object, str]] = [(value, root)]
+    while stack:
+        current, place = stack.pop()
+        if isinstance(current, str):
+            if not current.isascii() and any("\ud800" <= character <= "\udfff" for character in current):
+                return place, current
+        elif isinstance(current, Mapping):
+            for key, inner in current.items():
+                named = str(key).encode("utf-8", "backslashreplace").decode()
+                stack += [(inner, f"{place}.{named}"), (key, f"a key of {place}")]
+        elif isinstance(current, Sequence) and not isinstance(current, (bytes, bytearray)):
+            stack += [(inner, f"{place}[{index}]") for index, inner in enumerate(current)]
+    return None
 
 
 def _refused(name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from penstock.expr.budget import Purse
 from penstock.expr.presence import holds
 from penstock.expr.template import ExpressionError, render
 from penstock.kernel.flow.decide import Ended, Verdict
@@ -23,7 +24,7 @@ class JobJudge:
         self._now = now
 
     def conditions(self, node: Node, links: list[Link], component: ComponentState, end: Ended) -> Verdict:
-        names = job_names(self._setting, node, component, _after(node, component, end), end.after)
+        names = Purse(job_names(self._setting, node, component, _after(node, component, end), end.after))
         fired: list[int] = []
         for link in links:
             try:
@@ -41,7 +42,9 @@ class JobJudge:
         view = View((component.view,))
         for key, value in iterator.merged.items():
             view.write(key, merged_value(value, (component.place.clock, component.name), component.region.place.id))
-        names = job_names(self._setting, node, component, view, {"index": index}, {"index": index, "item": index})
+        names = Purse(
+            job_names(self._setting, node, component, view, {"index": index}, {"index": index, "item": index})
+        )
         try:
             most = render(params.get("max"), names)
             if isinstance(most, int) and index >= most:

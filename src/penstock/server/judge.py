@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from penstock.expr.budget import Purse
+from penstock.expr.scope import Scope
 from penstock.expr.template import ExpressionError, render, render_writes, truth
 from penstock.expr.visible import OutcomeView, Visible, bare_args
 from penstock.expr.writes import UndefinedWrites, rendered
@@ -33,7 +35,7 @@ class TemplateJudge:
 
     def admit(self, node: Node, token: Token) -> Admission:
         event: JsonMap = {"name": "token.created", "step": token.origin, "args": token.args}
-        scope = self._visible(event, token.args, node)
+        scope = Purse(self._visible(event, token.args, node))
         for index, rule in enumerate(node.admit or ()):
             try:
                 if rule.when is None or truth(rule.when, scope):
@@ -45,10 +47,11 @@ class TemplateJudge:
 
     def select(self, node: Node, run: RunState, end: RunEnded) -> Selection:
         self._scope = run.place.id
-        scope = self._visible(_event(run, end), run.args, node)
-        scope.fixed["output"] = OutcomeView(run.outcome or last_outcome(run, end))
+        visible = self._visible(_event(run, end), run.args, node)
+        visible.fixed["output"] = OutcomeView(run.outcome or last_outcome(run, end))
         if end.looped:
-            scope.fixed["fanin"] = seen_by_arcs(run, end, self._setting.execution_id)
+            visible.fixed["fanin"] = seen_by_arcs(run, end, self._setting.execution_id)
+        scope = Purse(visible)
         fired: list[FiredArc] = []
         written: JsonMap = {}
         for edge in node.edges:
@@ -64,14 +67,14 @@ class TemplateJudge:
                 break
         return Selection(fired, written)
 
-    def _args(self, edge: Edge, scope: Visible, where: str) -> JsonMap:
+    def _args(self, edge: Edge, scope: Scope, where: str) -> JsonMap:
         return render_writes(edge.args, scope, lambda error: self._undefined(error, f"args.{error.path[0]}", where))
 
     def collection(self, node: Node, run: RunState) -> Any:
         """What `loop.in` gives: it looks at ctx as it was when the run was scheduled."""
         assert node.fan is not None
         event: JsonMap = {"name": "step.started", "step": run.step, "step_run_id": run.place.id, "args": run.args}
-        return render(node.fan.collection, self._visible(event, run.args, node, run.ctx))
+        return render(node.fan.collection, Purse(self._visible(event, run.args, node, run.ctx)))
 
     def with_step_writes(self, node: Node, run: RunState, end: RunEnded) -> RunEnded:
         """`set` on a step applies when it is done, and sees its result."""
@@ -83,7 +86,7 @@ class TemplateJudge:
         scope.fixed.update(seen)
         try:
             self._scope = run.place.id
-            writes = rendered(node.on_done, scope, self._undefined, f"`set` of step `{run.step}`")
+            writes = rendered(node.on_done, Purse(scope), self._undefined, f"`set` of step `{run.step}`")
         except ExpressionError as error:
             failure = _expression_failure(f"`set` of step `{run.step}`", error, run.step)
             return replace(end, status="failed", error=failure)
@@ -92,7 +95,7 @@ class TemplateJudge:
         staged.add(writes)
         return replace(end, writes=staged.as_writes())
 
-    def _fires(self, edge: Edge, end: RunEnded, scope: Visible) -> bool:
+    def _fires(self, edge: Edge, end: RunEnded, scope: Scope) -> bool:
         if end.status == "failed" and not self._takes_failure(edge):
             return False
         return edge.guard is None or truth(edge.guard, scope)

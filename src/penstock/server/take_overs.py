@@ -6,7 +6,8 @@ worst one alone, so that those that were only beside it when the server died are
 with its server too often is set aside, where people can see it (`interrupted`) and resume or cancel it.
 
 Notes are requests in the log that nobody answers while the run is on trial. A run that a server has just registered itself has
-none: it is noted when somebody else takes it over.
+none: it is noted when somebody else takes it over. One that is taken over without a single entry tells by that alone that the
+server which registered it died of it, or beside it.
 """
 
 from __future__ import annotations
@@ -62,8 +63,14 @@ def notes_of(requests: Iterable[Request]) -> dict[str, list[TakeOver]]:
 
 
 def idle_losses(notes: list[TakeOver], last_seq: int) -> int:
-    """How often it was taken over since its last entry."""
-    return sum(note.seq == last_seq for note in notes)
+    """How often it was lost since its last entry: each take-over that was not outlived, and the server that registered it and did
+    not live to write its first one."""
+    return sum(note.seq == last_seq for note in notes) + _unbegun(notes, last_seq)
+
+
+def _unbegun(notes: list[TakeOver], last_seq: int) -> bool:
+    """It was taken over, and has not a single entry: whoever registered it would have written one."""
+    return bool(notes) and last_seq == 0
 
 
 def refusal(notes: list[TakeOver], last_seq: int) -> LostWithServers | None:
@@ -72,8 +79,9 @@ def refusal(notes: list[TakeOver], last_seq: int) -> LostWithServers | None:
     if idle < MOST_IDLE and len(notes) < MOST:
         return None
     how = f"{idle} without a single entry in its log between them" if idle >= MOST_IDLE else "one after the other"
+    lost = len(notes) + _unbegun(notes, last_seq)
     return LostWithServers(
-        f"{len(notes)} servers took the run over and did not outlive it, {how}",
+        f"{lost} servers took the run up and did not outlive it, {how}",
         "find out what brings them down before you `penstock resume` it; `penstock cancel` ends it",
     )
 

@@ -25,6 +25,7 @@ from penstock.tools.http_request import (
     Upload,
     body_of,
     check_body,
+    form_text,
     headers_of,
     identity,
     pairs,
@@ -284,7 +285,11 @@ class HttpTool(Tool[HttpParams]):
         from penstock.tools.http_exchange import Exchange
 
         return Exchange(
-            params.follow_redirects, frozenset(known.headers), next(iter(known.query), None), call.holds_secret
+            params.follow_redirects,
+            frozenset(known.headers),
+            next(iter(known.query), None),
+            call.holds_secret,
+            form_text(params),
         )
 
     async def _once(

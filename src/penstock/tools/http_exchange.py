@@ -198,6 +198,8 @@ class Exchange:
     """The query parameter that holds an API key, kept out of results and messages."""
     holds_secret: Callable[[str], bool] = lambda text: False
     """Is a secret of the keychain in this text? Then it does not travel to another origin, in whichever header it stands."""
+    form: str = ""
+    """The fields of a multipart form, which is sent piece by piece and cannot be read back."""
     origin_only: bool = False
     """Show no more of a URL than its host: for many webhooks the path is the secret."""
     _cookies: httpx2.Cookies = field(default_factory=httpx2.Cookies)
@@ -261,8 +263,9 @@ class Exchange:
         for name, value in list(request.headers.multi_items()):
             if name in _CREDENTIAL_HEADERS | self.secret_headers or self.holds_secret(f"{name}: {value}"):
                 request.headers.pop(name, None)
-        # A file that is sent in pieces is not looked into.
-        body = request.read().decode("utf-8", "replace") if isinstance(request.stream, httpx2.ByteStream) else ""
+        # Of what is sent in pieces the fields are looked at, files are not.
+        is_whole = isinstance(request.stream, httpx2.ByteStream)
+        body = request.read().decode("utf-8", "replace") if is_whole else self.form
         if body and self.holds_secret(body):
             raise ToolFailure(
                 "redirects",

@@ -174,6 +174,12 @@ def _json_text(value: Any) -> str:
         raise ToolFailure("parameters", f"`json` cannot be written as JSON: {error}") from error
 
 
+def form_text(params: HttpParams) -> str:
+    """What a form says beside the content of its files."""
+    fields = [f"{name}={value}" for name, value in pairs(params.form or {})]
+    return "\n".join([*fields, *(f"{each.name}={each.filename or ''}" for each in params.files or ())])
+
+
 def body_of(params: HttpParams, call: Call, opened: ExitStack) -> dict[str, Any]:
     """Arguments for the client's request builder. Runs in a thread, as it opens files; `opened` closes them."""
     if params.json is not UNSET:

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from penstock.tools.addresses import OPTION, VARIABLE, Addresses
 from penstock.tools.base import ToolFailure
 
-HOW_TO_OPEN = f"who runs the worker opens more with `{OPTION}`, or `{VARIABLE}`"
+HOW_TO_OPEN = f"who runs this worker or server opens more with `{OPTION}`, or `{VARIABLE}`"
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Host and port -> its addresses as text, in order of preference. Raises `socket.gaierror` when there is none."""
@@ -95,7 +95,7 @@ def require_allowed(host: str, addresses: Sequence[str], allowed: Addresses) -> 
 
 
 def address_refused(what: str, **detail: str) -> ToolFailure:
-    words = f"{what}, and the worker lets tasks reach only public ones; hint: {HOW_TO_OPEN}"
+    words = f"{what}, and only public ones may be reached from here; hint: {HOW_TO_OPEN}"
     return ToolFailure("address_refused", words, retryable=False, helpers=None, **detail)
 
 

@@ -21,6 +21,7 @@ from penstock.kernel.net import Link, Node
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.folders import base_of
 from penstock.ports.job_scope import iteration_of, job_names
+from penstock.ports.json_text import unwritable
 from penstock.ports.leases import Caller, JobReports, SubjobLease
 from penstock.ports.results import encodable, encodable_tree, materialised
 from penstock.ports.rows import EngineSession, Relation, RowsFailed
@@ -259,7 +260,7 @@ class ComponentRun:
             try:
                 end.writes[key] = self.crew.normaliser.result(_listed_set(value) if key in sets else value)
             except (TypeError, ValueError, msgspec.MsgspecError, RecursionError) as error:
-                message = f"the global `{key}` cannot be written as JSON: {error}"
+                message = f"the global cannot be written as JSON: {unwritable(value, f'global.{key}', error)}"
                 raise ComponentFailure("not_serialisable", message, key=key) from None
         end.sets, end.deletes = frozenset(sets), self.globals.deleted()
 

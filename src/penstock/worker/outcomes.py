@@ -9,6 +9,7 @@ import msgspec
 from penstock.kernel.outcome import Failure, Outcome
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore, ResultRef
+from penstock.ports.json_text import unwritable
 from penstock.ports.leases import Keys
 from penstock.ports.results import (
     LazyResult,
@@ -57,7 +58,8 @@ class Normaliser:
         try:
             return Outcome("ok", self.result(value), None, meta, self._helpers(helpers))
         except (TypeError, ValueError, msgspec.MsgspecError, RecursionError) as error:
-            failure = Failure("not_serialisable", f"the result cannot be written as JSON: {error}")
+            words = self._keys.hide(unwritable(value, "result", error))
+            failure = Failure("not_serialisable", f"the result cannot be written as JSON: {words}")
             return Outcome("error", None, failure, meta, self._helpers(helpers))
 
     def failed(self, failure: Failure, meta: JsonMap, helpers: dict[str, JsonMap]) -> Outcome:

@@ -290,7 +290,7 @@ def test_a_condition_that_never_changes_is_most_often_a_name_in_quotes(when, exp
 def test_what_is_read_from_state_is_declared_there(expression, label):
     text = message(expression).replace("workflow:", "state: { cursor: 0 }\nworkflow:", 1)
     found = [(one.code, one.severity, one.label) for one in problems(text)]
-    assert found == ([] if label is None else [("P0702", Severity.WARNING, label)])
+    assert found == ([] if label is None else [("P0830", Severity.ERROR, label)])
 
 
 @pytest.mark.parametrize(

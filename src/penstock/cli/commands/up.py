@@ -34,7 +34,7 @@ def main(options: Namespace) -> int:
         environment = {name: value for name, value in said.items() if value is not None}
         common = ["--lease", str(options.lease), "--grace", str(options.grace)]
         work = [*common, *reached, "--pool", pool_of(options), "--slots", str(slots_of(options))]
-        server = Child("server", ["serve", *common, *served], environment)
+        server = Child("server", ["serve", *common, *reached, *served], environment)
         workers = [
             Child(f"worker-{number}", ["worker", *work], environment) for number in range(1, options.workers + 1)
         ]
