@@ -37,6 +37,7 @@ class Case:
 
 
 CASES = [
+    Case("api-changes", "api-changes.yaml", needs_api=True),
     Case("bridges", "bridges.yaml", needs_api=True),
     Case("bridges", "invoices.yaml", ("month=2026-02",), needs_api=True),
     Case("choose", "choose.yaml", ("amount=200",)),

@@ -384,7 +384,7 @@ def test_an_alert_is_tried_and_tells_of_a_failed_run(
         added = call(capsys, "alert", "add", "ops", *on, "--webhook", url)
         assert (added.code, added.err.strip()) == (
             0,
-            f"alert `ops` tells {url} of what is failed or late, of label `nightly`",
+            f"alert `ops` notifies {url} of runs that are failed or late, of label `nightly`",
         )
         assert re.search(rf"ops +failed or late, of label `nightly` +{url} +0 +0 +0", call(capsys, "alert", "list").out)
         assert "has had nothing to tell yet" in call(capsys, "alert", "show", "ops").err

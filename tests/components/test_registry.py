@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from importlib import import_module
-from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -74,47 +75,41 @@ def test_a_class_that_would_fail_later_is_refused(wrong: Any, words: str) -> Non
         register(wrong)
 
 
-class _Offer:
-    """An entry point that loads what it is told."""
+@pytest.fixture
+def offer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], ComponentRegistry]:
+    """An installed package whose module has this text offers its `Class` as the component `theirs`."""
 
-    def __init__(self, name: str, load: Any) -> None:
-        self.name, self.value, self.dist, self.load = name, "package:Class", None, load
+    def offer(text: str) -> ComponentRegistry:
+        info = tmp_path / "theirs-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text("[penstock.components]\ntheirs = theirs_module:Class\n")
+        (tmp_path / "theirs_module.py").write_text(text)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.delitem(sys.modules, "theirs_module", raising=False)
+        return ComponentRegistry()
+
+    return offer
 
 
-def test_an_installed_package_offers_a_component(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = ComponentRegistry()
-    known._offered = {"theirs": _Offer("theirs", lambda: make("theirs"))}  # type: ignore[dict-item]
-    assert known.get("theirs").type == "theirs"
+def test_an_installed_package_offers_a_component(offer: Callable[[str], ComponentRegistry]) -> None:
+    known = offer("from tests.components.test_registry import Theirs as Class")
+    assert isinstance(known.get("theirs"), Theirs)
     assert known.types()[-1] == "theirs"
 
 
-def test_a_broken_plug_in_is_refused_with_its_reason() -> None:
-    def load() -> Any:
-        raise ValueError("no licence")
-
-    known = ComponentRegistry()
-    known._offered = {"theirs": _Offer("theirs", load)}  # type: ignore[dict-item]
-    with pytest.raises(Refused, match="`theirs` of `package:Class` cannot be loaded: ValueError: no licence"):
+def test_a_broken_plug_in_is_refused_with_its_reason(offer: Callable[[str], ComponentRegistry]) -> None:
+    known = offer('raise ValueError("no licence")')
+    with pytest.raises(Refused, match="`theirs` of the package `theirs` cannot be loaded: ValueError: no licence"):
         known.get("theirs")
 
 
-def test_a_plug_in_that_has_another_type_than_it_is_offered_under_is_refused() -> None:
-    known = ComponentRegistry()
-    known._offered = {"theirs": _Offer("theirs", lambda: make("other"))}  # type: ignore[dict-item]
+def test_a_plug_in_that_has_another_type_than_it_is_offered_under_is_refused(
+    offer: Callable[[str], ComponentRegistry],
+) -> None:
+    known = offer("from tests.components.test_registry import make\nClass = make('other')")
     with pytest.raises(Refused, match="is offered as `theirs`, and its type is `other`"):
         known.describe("theirs")
-
-
-def test_entry_points_are_looked_up_in_their_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-
-    def entry_points(*, group: str) -> list[EntryPoint]:
-        asked.append(group)
-        return [EntryPoint("theirs", "tests.components.test_registry:Theirs", group)]
-
-    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
-    assert isinstance(ComponentRegistry().get("theirs"), Theirs)
-    assert asked == ["penstock.components"]
 
 
 class Theirs(Action[Nothing]):

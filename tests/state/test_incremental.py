@@ -96,9 +96,9 @@ def test_numbers_and_dates_are_watermarks(tmp_path: Path, column: str, first: st
 
 def test_a_column_that_is_not_there_is_an_error_that_names_the_near_one(tmp_path: Path) -> None:
     """Before the run where the columns are known, else in it."""
+    lines(tmp_path, "1,2026-01-01")
     (found,) = problems(job(incremental="column: att"), tmp_path)
     assert (found.code, found.label) == ("J0601", "did you mean `at`?")
-    lines(tmp_path, "1,2026-01-01")
     ran = run_job(
         job("path: \"{{ global.where | default('in.csv') }}\"", "column: att").replace(
             "    schema: {id: integer, at: timestamp}\n", ""
@@ -109,6 +109,7 @@ def test_a_column_that_is_not_there_is_an_error_that_names_the_near_one(tmp_path
 
 
 def test_a_lookback_that_is_no_time_is_told_of_before_the_run(tmp_path: Path) -> None:
+    lines(tmp_path, "1,2026-01-01")
     (found,) = problems(job(incremental="column: at, lookback: one day"), tmp_path)
     assert (found.code, "`one day` is not a time" in found.message) == ("J0501", True)
 

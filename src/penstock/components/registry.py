@@ -21,6 +21,7 @@ from penstock.components.base import Action, Component, ComponentFailure, Iterat
 from penstock.components.table_io import OF_THE_PLANNER
 from penstock.kernel.errors import Refused
 from penstock.ports.components import NO_SCHEMAS, ComponentDescription, Inferred
+from penstock.ports.plugins import offered
 from penstock.ports.rows import Schema
 from penstock.tools import loading
 from penstock.tools import registry as tools
@@ -68,7 +69,6 @@ class ComponentRegistry:
         self.plugins = plugins
         self._with_lineage = with_lineage
         self._made: dict[str, Component[Any]] = {}
-        self._offered: dict[str, EntryPoint] | None = None
         self._scoped: dict[tuple[int, ...], ComponentRegistry] = {}
 
     def at(self, folder: Path) -> ComponentRegistry:
@@ -147,12 +147,8 @@ class ComponentRegistry:
     def _is_own(self, type: str) -> bool:
         return any(type in folder.names("component") for folder in self.plugins)
 
-    def _offers(self) -> dict[str, EntryPoint]:
-        if self._offered is None:
-            from importlib.metadata import entry_points
-
-            self._offered = {offer.name: offer for offer in entry_points(group=GROUP)}
-        return self._offered
+    def _offers(self) -> Mapping[str, EntryPoint]:
+        return offered(GROUP)
 
 
 def describe(component_class: type[Component[Any]]) -> ComponentDescription:

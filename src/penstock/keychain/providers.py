@@ -15,6 +15,7 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.keychain.errors import NotAsked, Unresolved, did_you_mean
 from penstock.keychain.store import PASSPHRASE, LocalStore
 from penstock.keychain.surroundings import Surroundings, variable_name
+from penstock.ports.plugins import offered
 
 GROUP = "penstock.secret_providers"
 
@@ -81,15 +82,13 @@ def provider(name: str) -> SecretProvider:
     make = _BUILT_IN.get(name)
     if make is not None:
         return make()
-    from importlib.metadata import entry_points
-
-    installed = entry_points(group=GROUP)
-    for point in installed.select(name=name):
+    installed = offered(GROUP)
+    if name in installed:
         try:
-            return cast(SecretProvider, point.load()())
+            return cast(SecretProvider, installed[name].load()())
         except (ImportError, AttributeError, TypeError) as error:
             raise Unresolved(f"the secret provider `{name}` is installed but cannot be loaded: {error}") from error
-    known = sorted({*_BUILT_IN, *installed.names})
+    known = sorted({*_BUILT_IN, *installed})
     raise Unresolved(
         f"there is no secret provider `{name}`; there are {', '.join(f'`{each}`' for each in known)}",
         did_you_mean(name, known),

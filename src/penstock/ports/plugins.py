@@ -5,11 +5,29 @@ A dialect checks a document against these descriptions; the registry of tools an
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from penstock.kernel.values import Json, JsonMap
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+def offered(group: str) -> Mapping[str, EntryPoint]:
+    """What installed packages offer, by name. To find it the metadata of every package is read, so that is done once."""
+    return _offered(group, tuple(sys.path))
+
+
+@lru_cache(maxsize=16)
+def _offered(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
+    from importlib.metadata import entry_points
+
+    return {offer.name: offer for offer in entry_points(group=group)}
 
 
 @dataclass(frozen=True, slots=True)

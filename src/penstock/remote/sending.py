@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from os.path import normpath, relpath
+from os.path import dirname, normpath, relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,9 +69,12 @@ def _as_called(compiled: Any, given: Path, folder: Path) -> dict[str, str]:
 def _gather(library: Library, compiled: Compiled | CompiledJob, folder: Path, sources: dict[str, str]) -> None:
     """What a document calls by a path that is written out, and what that calls in turn. What is not here is in the catalog,
     or on the server's own disk, or missing: the server will say."""
+    given = dirname(compiled.file)
     for call in compiled.calls:
+        # Folders are named as the document was, and the server knows it by its whole path.
+        base = folder if call.folder is None else folder / relpath(call.folder, given)
         for name in (call.path, f"{call.path}.yaml", f"{call.path}.yml"):
-            file = Path(normpath(((call.folder or folder) / name).expanduser()))
+            file = Path(normpath((base / name).expanduser()))
             if str(file) in sources or not file.is_file():
                 continue
             if len(sources) >= MOST:

@@ -17,7 +17,7 @@ from msgspec import inspect as types
 
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import JsonMap
-from penstock.ports.plugins import ParamInfo, ToolDescription
+from penstock.ports.plugins import ParamInfo, ToolDescription, offered
 from penstock.tools.base import Tool
 from penstock.tools.loading import built_in, plugged_in
 from penstock.tools.parameters import bare, choices_of, convert, similar
@@ -81,7 +81,6 @@ class Registry:
         """`plugins`: folders with tools for some documents only; see `at`."""
         self.plugins = plugins
         self._made: dict[str, Tool[Any]] = {}
-        self._offered: dict[str, EntryPoint] | None = None
         self._scoped: dict[tuple[int, ...], Registry] = {}
 
     def at(self, folder: Path) -> Registry:
@@ -135,12 +134,8 @@ class Registry:
     def _is_own(self, kind: str) -> bool:
         return any(kind in folder.names("tool") for folder in self.plugins)
 
-    def _offers(self) -> dict[str, EntryPoint]:
-        if self._offered is None:
-            from importlib.metadata import entry_points
-
-            self._offered = {offer.name: offer for offer in entry_points(group=GROUP)}
-        return self._offered
+    def _offers(self) -> Mapping[str, EntryPoint]:
+        return offered(GROUP)
 
 
 def _checked(tool_class: Any, whose: str) -> None:

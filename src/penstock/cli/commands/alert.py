@@ -38,7 +38,7 @@ def _add(door: Client, options: Namespace) -> int:
     if options.json:
         put_json({**kept, "exit_code": 0})
     else:
-        say(f"alert `{kept['name']}` tells {_where(kept)} of runs and slots that are: {_what(kept)}")
+        say(f"alert `{kept['name']}` notifies {_where(kept)} of runs that are {_what(kept)}")
     return 0
 
 
@@ -48,7 +48,7 @@ def _where(one: Any) -> str:
 
 def _what(one: Any) -> str:
     of = [f"{name} `{one[name]}`" for name in ("schedule", "document", "label") if one[name]]
-    return f"{', '.join(one['on'])}" + (f", of {', '.join(of)}" if of else "")
+    return " or ".join(one["on"]) + (f", of {', '.join(of)}" if of else "")
 
 
 def _list(door: Client, options: Namespace) -> int:
