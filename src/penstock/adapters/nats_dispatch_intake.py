@@ -141,8 +141,11 @@ class NatsIntake:
 
     async def _called(self, bid: Bid, wait_s: float) -> list[Msg]:
         """Tickets, as soon as there is one; nothing after so long, or when this end is closed."""
-        if not bid.pool or self._link.current is None:
+        if not bid.pool:
             await self._pause(wait_s)
+            return []
+        if self._link.current is None:  # Nobody says when it is back: whoever waits looks again soon.
+            await self._pause(min(wait_s, OFTEN_SECONDS))
             return []
         loop = asyncio.get_running_loop()
         deadline = loop.time() + wait_s
