@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -161,15 +162,17 @@ def describe(tool_class: type[Tool[Any]]) -> ToolDescription:
 
 def described(kind: str, params: type[msgspec.Struct], doc: str | None, defaults: JsonMap) -> ToolDescription:
     """The same of anything that has typed parameters and a page of its own."""
+    summary = " ".join((doc or "").strip().partition("\n\n")[0].split())
+    fields, schema = _fields(params)
+    return ToolDescription(kind=kind, summary=summary, params=dict(fields), schema=schema, defaults=defaults)
+
+
+@lru_cache(maxsize=1024)
+def _fields(params: type[msgspec.Struct]) -> tuple[Mapping[str, ParamInfo], JsonMap]:
+    """Working them out takes milliseconds, and a process may have many registries."""
     info = types.type_info(params)
     assert isinstance(info, types.StructType)
-    return ToolDescription(
-        kind=kind,
-        summary=" ".join((doc or "").strip().partition("\n\n")[0].split()),
-        params={field.encode_name: _param(field) for field in info.fields},
-        schema=_schema(params),
-        defaults=defaults,
-    )
+    return {field.encode_name: _param(field) for field in info.fields}, _schema(params)
 
 
 def _param(field: types.Field) -> ParamInfo:
