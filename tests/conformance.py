@@ -9,22 +9,9 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
-from tests.evidence import MARK, ROOT, kept
-
-CLAUSES = Path(__file__).with_name("clauses.txt")
-
-
-def clauses() -> dict[str, str]:
-    """Clause id -> what it demands, in our own words."""
-    found: dict[str, str] = {}
-    for line in CLAUSES.read_text(encoding="utf-8").splitlines():
-        if line.strip() and not line.startswith("#"):
-            name, _, demand = line.partition(" ")
-            found[name] = demand.strip()
-    return found
+from tests.evidence import MARK, ROOT, clauses, kept
 
 
 def evidence() -> dict[str, Any]:
@@ -58,11 +45,8 @@ def main() -> int:
         for test in tests:
             if test not in green:
                 print(f"            {found[test]['outcome']}: {test}")
-    unknown = sorted(set(by_clause) - set(wanted))
-    if unknown:
-        print(f"marks that name no clause: {', '.join(unknown)}")
     print(f"{len(wanted) - len(lacking)} of {len(wanted)} clauses have green evidence")
-    return 1 if lacking or unknown else 0
+    return 1 if lacking else 0
 
 
 if __name__ == "__main__":

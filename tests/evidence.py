@@ -14,8 +14,19 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / ".evidence.json"
+CLAUSES = Path(__file__).with_name("clauses.txt")
 SOURCES = ("src", "tests", "examples", "docs", "pyproject.toml")
 MARK = "clause"
+
+
+def clauses() -> dict[str, str]:
+    """Clause id -> what it demands, in our own words."""
+    found: dict[str, str] = {}
+    for line in CLAUSES.read_text(encoding="utf-8").splitlines():
+        if line.strip() and not line.startswith("#"):
+            name, _, demand = line.partition(" ")
+            found[name] = demand.strip()
+    return found
 
 
 def state_of_sources() -> str:
@@ -65,7 +76,12 @@ def wants_all(config: pytest.Config) -> bool:
 
 
 def attach_clauses(items: list[pytest.Item]) -> None:
+    known = clauses()
     for item in items:
         names = [name for mark in item.iter_markers(MARK) for name in mark.args]
+        if unknown := [name for name in names if name not in known]:
+            raise pytest.UsageError(
+                f"{item.nodeid} is marked with {', '.join(unknown)}, which {CLAUSES.name} does not list"
+            )
         if names:
             item.user_properties.append((MARK, names))

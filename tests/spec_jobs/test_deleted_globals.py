@@ -21,7 +21,7 @@ def result(run: Any, component: str) -> Any:
     return ended["result"]
 
 
-@pytest.mark.clause("J13.4")
+@pytest.mark.clause("J5.1")
 @pytest.mark.parametrize("gone", [deletes("x"), python("del globals['x']")])
 def test_a_deleted_global_is_gone_for_whoever_comes_after_and_the_log_says_so(
     tmp_path: Path, gone: dict[str, Any]
