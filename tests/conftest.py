@@ -31,6 +31,11 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(10_000, 10, 10)
 
 
+def pytest_unconfigure() -> None:
+    """Else libraries that count what is left at the end take what was set aside for leaks of theirs, and say so."""
+    gc.unfreeze()
+
+
 @pytest.hookimpl(tryfirst=True, optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Dealing | None:
     return Dealing(config, log) if config.getoption("dist") == "loadgroup" else None

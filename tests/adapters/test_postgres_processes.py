@@ -7,13 +7,14 @@ import os
 import random
 import signal
 
+import psycopg
 import pytest
 
 from penstock.adapters.postgres_log import PostgresLog
 from penstock.adapters.postgres_partitions import PostgresPartitions
 from penstock.ports.log import PARTITIONS
 from tests.adapters import children, postgres_children
-from tests.contracts.entries import entries, entry
+from tests.contracts.entries import entries, entry, header
 from tests.servers import postgres_server, postgres_url
 
 __all__ = ["postgres_server", "postgres_url"]
@@ -78,6 +79,22 @@ def test_a_frozen_process_loses_its_run_and_is_fenced_out_when_it_wakes_up(postg
         await log.close()
 
     asyncio.run(freeze_and_take_over())
+
+
+def test_a_process_that_was_frozen_in_the_middle_of_a_write_does_not_keep_its_run_locked(postgres_url: str) -> None:
+    async def take_over() -> None:
+        log = PostgresLog(postgres_url, name="the parent")
+        await log.create(header("run-1"), b"document")
+        with psycopg.connect(postgres_url, application_name="penstock frozen") as frozen, frozen.cursor() as cursor:
+            cursor.execute("SELECT FROM execution WHERE execution_id = 'run-1' FOR UPDATE")
+            with cursor.copy("COPY request (execution_id, what, payload, token) FROM STDIN"):  # And then nothing comes.
+                epoch = await log.claim("run-1", "the parent")
+                await log.durable(log.append("run-1", epoch, [entry(1)]))
+                assert list(log.read("run-1")) == [entry(1)]
+                await log.close()
+
+    with pytest.raises(psycopg.errors.AdminShutdown):
+        asyncio.run(take_over())
 
 
 def test_processes_that_open_a_new_log_at_the_same_moment_all_succeed(postgres_url: str) -> None:

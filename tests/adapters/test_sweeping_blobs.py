@@ -22,9 +22,10 @@ from penstock.adapters.sqlite_log import SqliteLog
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.blobs import KeptBlobs, ResultRef, key_of
 from penstock.ports.results import decode, encode, loader, materialised, thawed
+from tests.depth import times
 from tests.engine import play
 
-quick = settings(max_examples=200, deadline=None, database=None, derandomize=True)
+quick = settings(max_examples=times(80), deadline=None, database=None, derandomize=True)
 DAY = 86_400.0
 PARQUET = "application/vnd.apache.parquet"
 

@@ -19,6 +19,7 @@ from penstock.tools.base import Call
 from tests.chaos.engines import Deed, MemoryHome, Told, really, resumed, started, virtually, write
 from tests.chaos.logs import PassingLog
 from tests.chaos.workshop import Workshop, behaving
+from tests.depth import times
 from tests.replay.corpus import LEAF, TREE, TREE_CHILD
 from tests.replaying import assert_engine_replays
 
@@ -85,7 +86,7 @@ async def guarded(engine: Embedded, told: Any) -> Told:
     return result
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(times(30)))
 def test_a_run_that_is_cancelled_at_any_moment_ends_and_leaves_nothing_open(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     home, file = MemoryHome.at(tmp_path), tree(tmp_path)
@@ -105,7 +106,7 @@ def test_a_run_that_is_cancelled_at_any_moment_ends_and_leaves_nothing_open(tmp_
     assert not [entry for entry in told.entries[asked:] if entry.type == "step.scheduled" and "/" not in entry.scope]
 
 
-@pytest.mark.parametrize("seed", range(80))
+@pytest.mark.parametrize("seed", range(times(40)))
 def test_a_cancel_that_races_the_end_gives_the_one_or_the_other_and_nothing_else(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     text = """
@@ -147,7 +148,7 @@ MEETING = """
 """
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(times(20)))
 def test_a_cancel_that_meets_a_time_out_and_an_interruption_leaves_nothing_open(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     write(tmp_path, TREE_CHILD, "child.yaml")

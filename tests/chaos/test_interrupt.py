@@ -18,6 +18,7 @@ from tests.chaos import playbooks, trials
 from tests.chaos.engines import Deed, MemoryHome, Told, entries_on_disk, resumed, started, virtually, write
 from tests.chaos.workshop import marks
 from tests.chaos.zygote import Zygote
+from tests.depth import times
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def run_with(home: MemoryHome, file: Path | None, *deeds: Deed) -> Told:
     return told
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(times(6)))
 def test_a_run_that_is_interrupted_again_and_again_ends_as_if_nothing_had_happened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
@@ -78,7 +79,7 @@ def test_a_loop_that_is_interrupted_between_two_tasks_is_not_taken_for_done(
         tmp_path,
         f"""
         - step: start
-          loop: {{in: {{range: 3000}}, iterator: n, spec: {{mode: {mode}, max_in_flight: 4}}}}
+          loop: {{in: {{range: 900}}, iterator: n, spec: {{mode: {mode}, max_in_flight: 4}}}}
           tool: [{{name: a, kind: noop, value: "{{{{ iter.n }}}}"}}, {{name: b, kind: noop, value: "{{{{ _prev }}}}"}}]
           next: {{arcs: [{{step: end, args: {{done: "{{{{ event.result.done }}}}"}}}}]}}
         - step: end
@@ -90,9 +91,9 @@ def test_a_loop_that_is_interrupted_between_two_tasks_is_not_taken_for_done(
     assert stopped.status == "interrupted"
     assert not [entry for entry in stopped.entries if entry.type == "loop.done"]
     told = run_with(home, None)
-    assert (told.status, told.summary.result) == ("completed", 3000)
+    assert (told.status, told.summary.result) == ("completed", 900)
     ends = [entry for entry in told.entries if entry.type == "loop.iteration.done"]
-    assert len({entry.scope for entry in ends}) == len(ends) == 3000
+    assert len({entry.scope for entry in ends}) == len(ends) == 900
 
 
 def test_an_interruption_that_comes_too_late_changes_nothing(tmp_path: Path) -> None:
@@ -121,7 +122,7 @@ PARTS = """
 """
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(times(4)))
 def test_a_process_that_is_told_to_end_leaves_a_run_that_another_one_completes(
     zygote: Zygote, tmp_path: Path, seed: int
 ) -> None:

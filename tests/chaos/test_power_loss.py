@@ -13,9 +13,11 @@ from tests.chaos import playbooks
 from tests.chaos.engines import MemoryHome, Told, resumed, started, virtually
 from tests.chaos.logs import BoundaryLog
 from tests.chaos.workshop import marks
+from tests.depth import times
 from tests.replaying import assert_engine_replays
 
 CHUNKS = 4
+STRIDE = max(1, 2 // times(1))
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
@@ -35,7 +37,7 @@ def test_a_run_whose_log_is_cut_anywhere_and_resumed_ends_as_if_nothing_had_happ
     clash = next(entry for entry in unbroken.entries if entry.type == "loop.done" and entry.scope.startswith("clash"))
     assert b'"done":1,"failed":2,"results":[{"slept":2.0},null,null]' in clash.payload
     effects = set(marks(traces))
-    for at in sorted(log.boundaries)[chunk:-1:CHUNKS]:
+    for at in sorted(log.boundaries)[chunk : -1 : CHUNKS * STRIDE]:
         cut = home.cut(at)
         traces.unlink(missing_ok=True)
         again: Told = virtually(cut.open, resumed)

@@ -56,7 +56,7 @@ def test_a_job_whose_log_is_cut_after_any_decision_and_resumed_ends_as_if_nothin
     assert len(log.boundaries) > 24
     after, traces = jobs.files(folder), folder / "marks"
     assert set(jobs.marks(folder)) == jobs.MARKS
-    for at in sorted(log.boundaries)[chunk:-1:CHUNKS]:
+    for at in sorted(log.boundaries)[chunk : -1 : CHUNKS * STRIDE]:
         cut = home.cut(at)
         traces.unlink(missing_ok=True)
         if all(entry.type != "iteration.started" for entry in cut.entries()):

@@ -19,6 +19,7 @@ from penstock.adapters.sqlite_log import SqliteLog
 from penstock.kernel.errors import Refused
 from penstock.ports.log import EventLog
 from tests.contracts.entries import entry, header
+from tests.depth import times
 from tests.servers import postgres_server
 
 __all__ = ["postgres_server"]
@@ -121,14 +122,14 @@ def agree(story: list[tuple[object, ...]], open_log: Callable[[], EventLog]) -> 
     asyncio.run(tell())
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=times(20), deadline=None, derandomize=True)
 @given(st.lists(STEPS, max_size=30))
 def test_the_memory_log_and_the_sqlite_log_answer_alike(story: list[tuple[object, ...]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         agree(story, lambda: SqliteLog(folder))
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=times(12), deadline=None, derandomize=True)
 @given(story=st.lists(STEPS, max_size=30))
 def test_the_memory_log_and_the_postgres_log_answer_alike(
     postgres_server: str,

@@ -25,8 +25,8 @@ from tests.replaying import assert_engine_replays
 from tests.virtual import VirtualClock
 
 HANGS_AFTER_S = 10_000.0
-SEEDS = times(60)
-CHUNK = 30
+SEEDS = times(32)
+CHUNK = 16
 
 
 @dataclass(slots=True)

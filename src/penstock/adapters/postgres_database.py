@@ -125,6 +125,11 @@ class Database:
                 with suppress(ValueError):
                     self._given_up.remove(name)
 
+    def _end_stalled(self) -> None:
+        """Whoever holds the lock may have been frozen while it wrote: then its lease has run out, and its lock has not."""
+        with suppress(psycopg.Error), self.lending() as connection:
+            connection.execute(SQL["end_stalled"], {"application": APPLICATION, "seconds": LOCK_SECONDS})
+
     @contextmanager
     def lending(self) -> Iterator[Connection]:
         """A connection for as long as one job needs it; so any thread may read, and no read stays open."""
@@ -170,6 +175,8 @@ class Database:
                     raise
                 if not is_passing(error) or time.monotonic() >= deadline:
                     raise unavailable(error, self.place) from error
+                if isinstance(error, psycopg.errors.LockNotAvailable):
+                    self._end_stalled()
             if self._closed.wait(min(pause, max(deadline - time.monotonic(), 0.0))):
                 self.check_open()
             pause = min(pause * 2, LONGEST_PAUSE)

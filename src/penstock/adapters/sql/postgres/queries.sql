@@ -24,6 +24,13 @@ SELECT
 -- Connections that their process has given up, and the server has not, hold their locks no longer when this returns.
 SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity WHERE application_name = ANY(%(names)s);
 
+-- name: end_stalled
+-- Programs of ours that stopped in the middle of a COPY hold their locks no longer when this returns: no time limit ends a COPY
+-- that waits for its client, and a client that still runs has all of its rows at hand.
+SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity
+WHERE datname = current_database() AND usename = current_user AND application_name LIKE %(application)s || ' %%'
+  AND state = 'active' AND wait_event = 'ClientRead' AND query_start < clock_timestamp() - %(seconds)s * interval '1 second';
+
 -- name: lock_schema
 -- One process at a time changes the tables of this schema.
 SELECT pg_advisory_xact_lock(hashtextextended('penstock ' || current_schema(), 0));
