@@ -50,7 +50,7 @@ class Api:
     def __init__(self, url: str, token: str | None = None) -> None:
         self.url = url
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self.http = httpx2.Client(base_url=url, headers=headers, timeout=PATIENCE_S)
+        self.http = httpx2.Client(base_url=url, headers=headers, timeout=PATIENCE_S, verify=False)
 
     def get(self, path: str, **params: Any) -> httpx2.Response:
         return self.http.get(path, params=params)

@@ -79,7 +79,7 @@ def test_a_loop_that_is_interrupted_between_two_tasks_is_not_taken_for_done(
         tmp_path,
         f"""
         - step: start
-          loop: {{in: {{range: 900}}, iterator: n, spec: {{mode: {mode}, max_in_flight: 4}}}}
+          loop: {{in: {{range: 2000}}, iterator: n, spec: {{mode: {mode}, max_in_flight: 4}}}}
           tool: [{{name: a, kind: noop, value: "{{{{ iter.n }}}}"}}, {{name: b, kind: noop, value: "{{{{ _prev }}}}"}}]
           next: {{arcs: [{{step: end, args: {{done: "{{{{ event.result.done }}}}"}}}}]}}
         - step: end
@@ -91,9 +91,9 @@ def test_a_loop_that_is_interrupted_between_two_tasks_is_not_taken_for_done(
     assert stopped.status == "interrupted"
     assert not [entry for entry in stopped.entries if entry.type == "loop.done"]
     told = run_with(home, None)
-    assert (told.status, told.summary.result) == ("completed", 900)
+    assert (told.status, told.summary.result) == ("completed", 2000)
     ends = [entry for entry in told.entries if entry.type == "loop.iteration.done"]
-    assert len({entry.scope for entry in ends}) == len(ends) == 900
+    assert len({entry.scope for entry in ends}) == len(ends) == 2000
 
 
 def test_an_interruption_that_comes_too_late_changes_nothing(tmp_path: Path) -> None:

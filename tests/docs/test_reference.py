@@ -115,8 +115,7 @@ def test_the_check_fails_on_a_changed_page_a_stray_one_and_a_missing_one(
 ) -> None:
     folder = tmp_path / "docs" / "reference"
     write(pages, folder)
-    assert main([str(folder), "--check"]) == 1, "the links that lead out of the reference have no targets here"
-    assert "out of date" not in capsys.readouterr().err
+    assert differences(pages, folder) == []
     (folder / "events.md").write_text("old", encoding="utf-8")
     (folder / "tools" / "telegraph.md").write_text("gone", encoding="utf-8")
     (folder / "exit-codes.md").unlink()
@@ -127,8 +126,6 @@ def test_the_check_fails_on_a_changed_page_a_stray_one_and_a_missing_one(
     ]
     assert main([str(folder), "--check"]) == 1
     assert "events.md: out of date; `make docs` writes it" in capsys.readouterr().err
-    assert main([str(folder)]) == 0
-    assert differences(pages, folder) == []
 
 
 def test_links_to_missing_files_and_headings_are_found_and_links_in_code_are_not(tmp_path: Path) -> None:

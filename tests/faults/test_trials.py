@@ -8,7 +8,7 @@ import pytest
 
 from tests.faults.trial import TOGETHER, Trials
 
-COUNT = int(os.environ.get("PENSTOCK_FAULT_SEEDS", "30"))
+COUNT = int(os.environ.get("PENSTOCK_FAULT_SEEDS", "24"))
 FIRST = int(os.environ.get("PENSTOCK_FAULT_SEED", "0"))
 """Where the seeds begin; another beginning makes another soak."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fastapi import FastAPI
-from fastapi.routing import APIRoute
 from starlette.types import ASGIApp
 
 from penstock.api import (
@@ -42,11 +41,6 @@ Every error has one shape: `{"error": {"code", "message", "hint", "problems"}}`.
 their scopes are `read`, `run` and `admin`, each of which includes those before it."""
 
 
-def _name(route: APIRoute) -> str:
-    tag = str(route.tags[0]) if route.tags else "server"
-    return f"{tag}_{route.name}"
-
-
 def described(version: str) -> FastAPI:
     """Every route, and nothing behind them: for those who only look."""
     app = FastAPI(
@@ -57,7 +51,6 @@ def described(version: str) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_tags=TAGS,
-        generate_unique_id_function=_name,
         redirect_slashes=False,
     )
     errors.install(app)
@@ -74,9 +67,10 @@ def described(version: str) -> FastAPI:
         health,
         results,
     ):
-        app.include_router(module.routes)
-    app.include_router(histories.streams)
-    app.include_router(triggers.doors)
+        app.router.routes += (
+            module.routes.routes
+        )  # As they are: to include a router builds all of its routes once more.
+    app.router.routes += [*histories.streams.routes, *triggers.doors.routes]
     say_scopes(app)
     return app
 

@@ -66,7 +66,18 @@ def _check_media(request: Request) -> None:
 
 
 def router(tag: str, prefix: str = "") -> APIRouter:
-    return APIRouter(prefix=prefix, tags=[tag], route_class=StrictRoute, responses=errors(*ALWAYS))
+    return APIRouter(
+        prefix=prefix,
+        tags=[tag],
+        route_class=StrictRoute,
+        responses=errors(*ALWAYS),
+        generate_unique_id_function=_operation,
+    )
+
+
+def _operation(route: APIRoute) -> str:
+    tag = str(route.tags[0]) if route.tags else "server"
+    return f"{tag}_{route.name}"
 
 
 Responses = dict[int | str, dict[str, Any]]

@@ -93,7 +93,8 @@ def connect(login: Login) -> Connection[Any]:
     import pymysql
 
     try:
-        told = {**login.arguments, "ssl": _tls(login), "ssl_disabled": login.sslmode == "disable"}
+        is_local = login.sslmode == "prefer" and "unix_socket" in login.arguments
+        told = {**login.arguments, "ssl": _tls(login), "ssl_disabled": is_local or login.sslmode == "disable"}
         if login.allowed.is_open:
             return pymysql.connect(**told)
         connection = pymysql.connect(**told, defer_connect=True)
