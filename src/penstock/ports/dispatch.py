@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-DEFAULT_POOL = "default"
+from penstock.ports.leases import DEFAULT_POOL
 
 
 @dataclass(frozen=True, slots=True)

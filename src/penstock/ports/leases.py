@@ -173,6 +173,10 @@ class Reports(Protocol):
         ...
 
 
+DEFAULT_POOL = "default"
+"""The workers that take whatever names no other pool."""
+
+
 class LeaseLost(Exception):
     """The lease was given up at this point: by a time limit, a cancel, or another step's failure."""
 

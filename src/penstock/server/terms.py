@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.kernel.net import Node
 from penstock.kernel.values import Json
-from penstock.ports.dispatch import DEFAULT_POOL
+from penstock.ports.leases import DEFAULT_POOL
 
 
 def pool_of(node: Node, executor: object) -> str:
