@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import msgspec
 
@@ -44,13 +45,25 @@ def source_map(draft: JobDraft, expanded: Expanded) -> SourceMap:
 
 def with_digest(net: Net) -> Net:
     """Two documents that mean the same have the same digest; secrets have no part in it."""
-    bare = msgspec.to_builtins(replace(net, digest="", keychain=tuple(without_secrets(net.keychain))))
-    kept = {name: value for name, value in bare.items() if value or name not in LATER}
-    for node in kept["nodes"].values():
-        if node["iterates"] is not None and not node["iterates"]["fails"]:
-            del node["iterates"]["fails"]
-    told = masked_tree(msgspec.json.decode(msgspec.json.encode(kept)))
-    return replace(net, digest=hashlib.sha256(msgspec.json.encode(told, order="sorted")).hexdigest())
+    told: dict[str, Any] = {one.name: getattr(net, one.name) for one in fields(net)}
+    told |= {"digest": "", "keychain": without_secrets(net.keychain)}
+    told["nodes"] = {name: _told(node) for name, node in net.nodes.items()}
+    kept = {name: value for name, value in told.items() if value or name not in LATER}
+    return replace(net, digest=hashlib.sha256(msgspec.json.encode(kept, order="sorted")).hexdigest())
+
+
+def _told(node: Node) -> Node | JsonMap:
+    """What counts of a node."""
+    if any(task.params for task in node.tasks):
+        tasks = [replace(task, params=masked_tree(task.params, "params")) for task in node.tasks]  # type: ignore[arg-type]
+        node = replace(node, tasks=tuple(tasks))
+    if node.iterates is None or node.iterates.fails:
+        return node
+    bare: JsonMap = msgspec.to_builtins(node)
+    iterates = bare["iterates"]
+    assert isinstance(iterates, dict)
+    del iterates["fails"]  # A field that nets did not always have.
+    return bare
 
 
 def _by_target(wires: Iterable[Wire]) -> dict[str, list[Wire]]:
