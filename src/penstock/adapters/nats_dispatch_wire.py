@@ -19,7 +19,8 @@ from msgspec import MsgspecError, Raw, Struct
 from msgspec.msgpack import Decoder, Encoder
 
 from penstock.kernel.errors import Refused
-from penstock.ports.dispatch import DEFAULT_POOL, Held, NoteKind, Pulse, WorkerCard
+from penstock.ports.dispatch import Held, NoteKind, Pulse, WorkerCard
+from penstock.ports.leases import DEFAULT_POOL
 
 VERSION = 1
 PREFIX = "penstock"
