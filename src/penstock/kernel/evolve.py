@@ -73,10 +73,7 @@ def _started(tree: Execution, fact: Fact, body: facts.ExecutionStarted, ts: floa
 
         state.status, state.error, state.ended_at, state.exit_code = "running", None, None, None
         _bump(state)
-        flows.restart(tree.flow, state.flow, frozenset([*body.kept, *body.kept_components]), frozenset(body.reopened))
-        if body.lost is not None:  # Nobody stopped the others, so nothing was kept of them.
-            for region in state.flow.regions.values():
-                region.kept = False
+        flows.start_over(tree.flow, state.flow, body)
         return
     if state.status != "new":
         raise Bug(f"scope `{fact.scope}` starts twice")

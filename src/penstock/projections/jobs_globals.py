@@ -6,7 +6,8 @@ by the size of the job, not by the number of its iterations.
 
 from __future__ import annotations
 
-from penstock.kernel.flow.evolve import FlowIndex, continue_in, evolve, open_root, restart
+from penstock.kernel.flow.evolve import FlowIndex, continue_in, evolve, open_root
+from penstock.kernel.flow.restarting import restart
 from penstock.kernel.flow.state import ContainerState
 from penstock.kernel.flow.views import exported, joined
 from penstock.kernel.places import Place

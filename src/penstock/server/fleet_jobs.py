@@ -92,7 +92,7 @@ class SubjobsOut:
             return
         out = SubjobOut(lease, driver, self._losses.get(key, 0))
         self._out[key] = out
-        lease.flow.elsewhere.add(lease.region.place.id)
+        lease.flow.mandate.elsewhere.add(lease.region.place.id)
         self._aside(self._bring_out(key, out, is_adopted), driver)
 
     def _aside(self, work: Coroutine[None, None, None], driver: JobDriver) -> None:
@@ -234,8 +234,7 @@ class SubjobsOut:
                 component = tree.flow.components.get(fact.scope)
                 if component is not None and sharing.is_members(flow, component):
                     settled.append(component)
-        for component in settled:
-            sharing.heard(flow, component)
+        sharing.heard(flow, settled)
 
     async def went(self, note: Note, out: SubjobOut, said: Said) -> None:
         """After a note: the lease may be over, and other sub-jobs may follow."""
@@ -249,7 +248,7 @@ class SubjobsOut:
         for iterator in self._spreads.fresh(out.lease) if self._out.get(key) is out else ():
             self._aside(self._spread(out, iterator, is_adopted=False), out.driver)
         self._went_on(out)
-        if flow.allowed is not None:
+        if flow.deaths:
             await self._tell_all(flow)
 
     def _went_on(self, out: SubjobOut) -> None:
@@ -316,7 +315,6 @@ class SubjobsOut:
         """Nobody works on it any more: what was at work ends, and the rest is skipped."""
         flow, region = out.lease.flow, out.lease.region
         self._over(key, out)
-        flow.elsewhere.discard(region.place.id)
         abandoning.abandon(flow, region, out.driver.end_child, error)
         out.driver.dispatch()
 
@@ -327,8 +325,7 @@ class SubjobsOut:
 
     async def _tell_all(self, flow: Flow) -> None:
         """The job is dying: holders start nothing more but what its error path leads to."""
-        assert flow.allowed is not None
-        news = encode({"dies": sorted(flow.allowed), "why": flow.why_ending})
+        news = encode({"dies": [[death.scope, death.why] for death in flow.deaths]})
         for key, out in list(self._out.items()):
             if out.lease.flow is flow and not out.is_told:
                 out.is_told = await self.office.dispatch.tell(key, news)

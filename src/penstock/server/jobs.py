@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from penstock.kernel.flow import sharing
 from penstock.kernel.flow.decide import Ended, Flow
 from penstock.kernel.flow.state import RUNNING, ComponentState, ContainerState, RegionState
 from penstock.kernel.flow.views import exported, joined
@@ -53,7 +52,7 @@ class JobDriver:
     # ---- driver
 
     async def begin(self) -> None:
-        self.flow.begin()
+        self.flow.go_on()
         self.dispatch()
 
     async def resume(self, *, failed_only: bool = False) -> None:
@@ -74,9 +73,8 @@ class JobDriver:
     def _adopt(self) -> None:
         """Take over from another server: the sub-jobs that are out are left to whoever holds them."""
         held = {scope: region for scope, region in self.flow.root.regions.items() if region.status == RUNNING}
-        sharing.adopt(self.flow, held)
-        if self.state.cancelling:
-            self.flow.allowed = frozenset()
+        self.flow.mandate.elsewhere = set(held)
+        self.flow.go_on()
         for region in held.values():  # Also one that only waits for others: its holder is still there.
             self._start(next(iter(region.members.values())))
         self.dispatch()

@@ -8,7 +8,7 @@ from typing import Any
 from penstock.kernel.flow.decide import Flow
 from penstock.kernel.flow.plan import FlowPlan
 from penstock.kernel.flow.routing import element, feeds
-from penstock.kernel.flow.scene import Scene
+from penstock.kernel.flow.scope import Scope
 from penstock.kernel.net import Link, Net, Part
 from penstock.kernel.values import Json
 
@@ -31,20 +31,19 @@ def _rows(item: Json) -> list[dict[str, Any]]:
     return [dict(item)] if isinstance(item, dict) else [{"item": item}]
 
 
-def arrivals(flow: Flow, scene: Scene, name: str) -> dict[str, list[dict[str, Any] | Element]]:
+def arrivals(flow: Flow, scope: Scope, name: str) -> dict[str, list[dict[str, Any] | Element]]:
     """Input port -> what came over each of its links, in the order of the links."""
     found: dict[str, list[dict[str, Any] | Element]] = {}
-    for link, source in sorted(feeds(flow, scene, name), key=lambda one: one[0].index):
+    for link, source in sorted(feeds(flow, scope, name), key=lambda one: one[0].index):
         arrived = found.setdefault(link.to_port, [])
-        if source is not scene.state.opener:
+        if source is not scope.state.opener:
             output = source.outputs.get(link.port)
             assert isinstance(output, dict)
             arrived.append(output)
         elif source.iterator is not None:
-            arrived.append(Element(element(scene.state)))
+            arrived.append(Element(element(scope.state)))
         else:
-            outer = flow.scenes[source.region.container.id]
-            arrived += arrivals(flow, outer, outer.names[source.place.id]).get(link.port, [])
+            arrived += arrivals(flow, flow.scope_of(source), flow.name_of(source)).get(link.port, [])
     return found
 
 
@@ -107,4 +106,4 @@ def _leads_to_handler(flow: Flow, part: Part, link: Link) -> bool:
         name = plan.part(name).container
     beside = plan.part(name)
     is_elsewhere = beside.container == part.container and beside.region != part.region
-    return is_elsewhere and plan.is_handler(plan.region(name))
+    return is_elsewhere and bool(plan.handles[beside.container, beside.region])

@@ -46,7 +46,7 @@ class ComponentRun:
         self.component = component
         self.reports = reports
         self.flow = lease.flow
-        self.scene = self.flow.scene_of(component)
+        self.scope = self.flow.scope_of(component)
         self.node: Node = self.flow.node_of(component)
         self.links: dict[str, list[Link]] = crew.connected(self.node.name)
         self.globals = StagedGlobals(component.view, self.node.part.prefix if self.node.part else ())
@@ -116,14 +116,14 @@ class ComponentRun:
 
     def _subjob(self) -> Subjob:
         assert self.node.part is not None
-        region = self.scene.spec.regions[self.node.part.region]
+        region = self.scope.spec.regions[self.node.part.region]
         commits = (self.node.part.container, self.node.part.region) in self.crew.commits
 
         def is_reopened() -> bool:
-            state = self.scene.region(region)
+            state = self.scope.region(region)
             return state is not None and any(one.kept for one in state.members.values())
 
-        return Subjob(self.scene.region_scope(region), commits, is_reopened, lambda: failed_in(self.scene, region))
+        return Subjob(self.scope.region_scope(region), commits, is_reopened, lambda: failed_in(self.scope, region))
 
     async def _play(
         self, path: str, values: Mapping[str, Any], return_step: str | None, kind: str, group: str | None = None
@@ -154,7 +154,7 @@ class ComponentRun:
     def inputs(self) -> dict[str, list[Relation]]:
         """Blocks: rows of an earlier process are looked up, elements of an iteration become rows."""
         found: dict[str, list[Relation]] = {}
-        for port, arrived in arrivals(self.flow, self.scene, self.node.name).items():
+        for port, arrived in arrivals(self.flow, self.scope, self.node.name).items():
             found[port] = [self._relation(one, self.component.place.id) for one in arrived]
         return found
 
@@ -309,7 +309,7 @@ class ComponentRun:
 
     def was_read(self) -> None:
         """The component is over, and so is its interest in what it was given."""
-        for arrived in arrivals(self.flow, self.scene, self.node.name).values():
+        for arrived in arrivals(self.flow, self.scope, self.node.name).values():
             for one in arrived:
                 if not isinstance(one, Element) and "at" in one:
                     self.crew.plane.was_read(str(one["at"]))

@@ -10,7 +10,7 @@ from penstock.kernel.facts import Fact
 from penstock.kernel.fanout import Stretch
 from penstock.kernel.flow import sharing, spreading
 from penstock.kernel.flow.decide import Ended, Flow, FlowJudge
-from penstock.kernel.flow.state import ComponentState, RegionState
+from penstock.kernel.flow.state import ComponentState, Death, RegionState
 from penstock.kernel.net import Durability
 from penstock.kernel.state import ExecutionState
 from penstock.kernel.values import Json, JsonMap
@@ -93,8 +93,12 @@ class SubjobHolder:
             spreading.take(self.flow, stretch)
             self._go_on()
             return
-        self.flow.ready.extend(sharing.adopt(self.flow, only=region.place.id))
+        self.flow.ready.extend(sharing.hold(self.flow, region.place.id))
         self._go_on()
+
+    @property
+    def is_through(self) -> bool:
+        return sharing.is_through(self.flow)
 
     async def over(self) -> None:
         await self._over.wait()
@@ -103,18 +107,16 @@ class SubjobHolder:
         """Told to stop: what is at work ends as stopped, and nothing else starts. Or only let go, and say nothing."""
         if reason == "cancel":
             self.lease.setting.scope.cancelling = True
-            self.flow.allowed = frozenset()
         await self.crew.stop(self.lease, "cancel" if reason == "abort" else reason, 0.0)
         if reason == "interrupt":
             self._over.set()
 
-    def dies(self, allowed: list[str], why: str) -> None:
-        self.flow.allowed = frozenset(allowed)
-        self.flow.why_ending = why
+    def dies(self, deaths: list[list[str]]) -> None:
+        self.flow.mandate.deaths = [Death(scope, why) for scope, why in deaths]
 
     def curtail(self) -> None:
         """Of a stretch: the iteration that is under way is the last one here. The others go to somebody else."""
-        stretch = self.flow.stretch
+        stretch = self.flow.mandate.stretch
         if stretch is not None:
             iterator = self._tree.flow.components[stretch.iterator].iterator
             assert iterator is not None
@@ -156,18 +158,18 @@ class SubjobHolder:
 
     def _spreads(self, component: ComponentState, total: int | None, parallel: int) -> bool:
         """What runs other executions is spread by these, and has to be known to the server while it runs."""
-        if self.flow.stretch is not None or not spreading.may_spread(self.flow, component, total, parallel):
+        if self.flow.mandate.stretch is not None or not spreading.may_spread(self.flow, component, total, parallel):
             return False
         return not PLAYING & spreading.kinds_inside(self.flow.plan, self.flow.name_of(component))
 
     def _go_on(self, *, is_kept_first: bool = False) -> None:
         fresh = list(self.flow.ready)
         self.flow.ready.clear()
-        if self.flow.stretch is not None and self._gives_way():
+        if self.flow.mandate.stretch is not None and self._gives_way():
             self.curtail()
         self._at_work += len(fresh)
         self._idle(not self._at_work)
-        if self.flow.is_through:
+        if self.is_through:
             self.flush(is_last=True)
             self._over.set()
             return
@@ -201,9 +203,9 @@ class SubjobHolder:
             self._due.cancel()
             self._due = None
         entries, self._entries = self._entries, []
-        if self.flow.stretch is not None and not is_last:
+        if self.flow.mandate.stretch is not None and not is_last:
             # Of an iteration all is told or nothing: whoever has it next begins with a clean sheet.
-            open_ = tuple(spreading.open_scopes(self.flow, self.flow.stretch))
+            open_ = tuple(spreading.open_scopes(self.flow, self.flow.mandate.stretch))
             self._entries = [one for one in entries if _lies_in(one.scope, open_)]
             entries = [one for one in entries if not _lies_in(one.scope, open_)]
         if is_last:

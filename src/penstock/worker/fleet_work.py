@@ -112,7 +112,7 @@ class Holding:
             self._asides.add(task)
             task.add_done_callback(self._asides.discard)
         elif self.subjob is not None and "dies" in data:
-            self.subjob.dies(data["dies"], data["why"])
+            self.subjob.dies(data["dies"])
         elif self.subjob is not None:
             self.subjob.news(await asyncio.to_thread(self.bench.blobs.get, ResultRef.from_json(data["news"])))
 
@@ -162,7 +162,7 @@ class Holding:
             await holder.close()
         if holder.error is not None:
             self.teller.fail(f"{type(holder.error).__name__}: {holder.error}")
-        elif not holder.flow.is_through:
+        elif not holder.is_through:
             self.teller.give_back(b"")
 
     async def _run(self, briefing: Briefing, setting: Setting, desk: Desk) -> None:

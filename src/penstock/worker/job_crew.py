@@ -63,7 +63,7 @@ class JobCrew:
         """A run of a later member of the same group: what its parameters see is what the head sees."""
         other = object.__new__(ComponentRun)
         other.crew, other.lease, other.component, other.reports = self, run.lease, run.component, run.reports
-        other.flow, other.scene = run.flow, run.scene
+        other.flow, other.scope = run.flow, run.scope
         other.node = self.flow.net.nodes[name]
         other.links = self.connected(name)
         other.globals, other.folder = run.globals, run.setting.folder
@@ -135,7 +135,7 @@ class JobCrew:
         """Of iterations that have closed, this one or one around it, nothing is needed any more."""
         around: ContainerState | None = container
         while around is not None:
-            if around.index is not None and around.id not in self.flow.scenes:
+            if around.index is not None and not _is_open(around):
                 self.plane.drop_under(around.prefix)
                 for key in [key for key in self.groups if key[0].startswith(around.prefix)]:
                     del self.groups[key]
@@ -192,6 +192,11 @@ class JobCrew:
         if self.setting.scope.place.id:
             with suppress(OSError):  # The run is no job itself, and this was the last one in it that had rows.
                 self.plane.folder.parent.rmdir()
+
+
+def _is_open(iteration: ContainerState) -> bool:
+    iterator = iteration.opener.iterator if iteration.opener is not None else None
+    return iterator is not None and iterator.open.get(iteration.index or 0) is iteration
 
 
 def _folder(work: Path, setting: Setting) -> Path:

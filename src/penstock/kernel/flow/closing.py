@@ -5,12 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from penstock.kernel import facts
-from penstock.kernel.flow import iterating, joining, resuming, routing
+from penstock.kernel.facts import Fact
+from penstock.kernel.flow import iterating, routing
 from penstock.kernel.flow.ending import Ended
-from penstock.kernel.flow.scene import Scene
-from penstock.kernel.flow.state import ERROR, OK, SKIPPED, ComponentState, RegionState, dying, failed_iterations
+from penstock.kernel.flow.scope import Scope
+from penstock.kernel.flow.state import (
+    ERROR,
+    OK,
+    RUNNING,
+    SETTLED,
+    SKIPPED,
+    ComponentState,
+    RegionState,
+    dying,
+    failed_iterations,
+)
 from penstock.kernel.kept import closed, part
-from penstock.kernel.net import On, Opening, Region
+from penstock.kernel.net import Link, On, Opening, Region
 from penstock.kernel.places import event_name
 from penstock.kernel.values import Json
 
@@ -20,87 +31,85 @@ if TYPE_CHECKING:
 ENDS: dict[str, Literal["ok", "error", "skipped"]] = {OK: "ok", ERROR: "error", SKIPPED: "skipped"}
 
 
-def close_region(flow: Flow, scene: Scene, region: Region) -> None:
-    state = scene.region(region)
-    assert state is not None
-    status, error = routing.aggregate(flow, scene, region)
-    scene.open_regions -= 1
-    if scene.is_single and region is scene.bodies[0]:
-        scene.held = (status, error)
-        close_if_over(flow, scene)
+def close_region(flow: Flow, scope: Scope, region: Region) -> None:
+    """Close a sub-job whose members have all ended. Whoever holds it leaves that to the server."""
+    state = scope.region(region)
+    if state is None or state.status in SETTLED or state.ended < len(region.members) or not flow.closes(scope):
         return
-    _record_region_end(flow, scene, region, state, status, error)
-    for link in flow.plan.of_region[scene.spec.key, region.index]:
+    flow.mandate.elsewhere.discard(state.place.id)
+    if scope.is_single and region is scope.bodies[0]:
+        close_scope(flow, scope)
+        return
+    status, error = routing.aggregate(flow, scope, region)
+    _record_region_end(flow, scope, region, state, status, error)
+    for link in flow.plan.of_region[scope.key, region.index]:
         if link.on is On.SYNCHRONISE:
-            joining.branch_ended(flow, scene, link, status)
-            continue
-        fired = routing.region_fires(link, status)
-        if fired and not link.hidden:
+            join(flow, scope, link)
+        elif routing.region_fires(link, status) and not link.hidden:
             cause = event_name(state.place.id, state.counter - 1)
-            body = facts.LinkFired(
-                scene.scope(link.source), scene.scope(link.target), link.on.value, link.order, link.index
-            )
-            flow.in_region(scene, region, state, body, cause)
-        flow.settle(scene, link, fired)
-    close_if_over(flow, scene)
+            flow.in_region(scope, region, state, _fired(scope, link), cause)
+        flow.look_at(scope, link.target)
+    close_scope(flow, scope)
 
 
-def close_if_over(flow: Flow, scene: Scene) -> None:
-    if not scene.open_regions:
-        _close(flow, scene)
+def _fired(scope: Scope, link: Link) -> facts.LinkFired:
+    return facts.LinkFired(scope.scope(link.source), scope.scope(link.target), link.on.value, link.order, link.index)
 
 
-def _record_region_end(flow: Flow, scene: Scene, region: Region, state: RegionState, status: str, error: Json) -> None:
-    aborts = status == ERROR and flow.net.aborts and scene.spec.opening is Opening.JOB
-    ended = ENDS[status]
-    body = facts.SubjobEnded(region.name, ended, region.index, scene.state.id, error, aborts)
-    flow.in_region(scene, region, state, body, None)
-    if status != SKIPPED:
-        _checkpoint(flow, scene, region, state)
-    if aborts:
-        flow.die(resuming.ABORTED.format(region.name), *region.members)
-
-
-def _checkpoint(flow: Flow, scene: Scene, region: Region, state: RegionState) -> None:
-    body = routing.checkpoint(flow.state.workload, state, state.status)
-    flow.in_region(scene, region, state, body, event_name(state.place.id, state.counter - 1))
-
-
-def _close(flow: Flow, scene: Scene) -> None:
-    """All sub-jobs of a scope have closed."""
-    if scene.is_closing:
+def join(flow: Flow, scope: Scope, link: Link) -> None:
+    """Record that a join is reached, once, when its last branch has ended."""
+    place = scope.place(link.target)
+    is_told = place.id in flow.tree.flow.joined or scope.component(link.target) is not None
+    if is_told or link.hidden or not flow.closes(scope) or not routing.joins(scope, link):
         return
-    scene.is_closing = True
-    container = scene.state
-    if container.opener is None:
+    for one in flow.plan.joins[link.target]:
+        flow.record(Fact(place.id, (*place.clock, flow.counter(place.id)), _fired(scope, one)))
+
+
+def _record_region_end(flow: Flow, scope: Scope, region: Region, state: RegionState, status: str, error: Json) -> None:
+    aborts = status == ERROR and flow.net.aborts and scope.spec.opening is Opening.JOB
+    ended = ENDS[status]
+    body = facts.SubjobEnded(region.name, ended, region.index, scope.state.id, error, aborts)
+    flow.in_region(scope, region, state, body, None)
+    if status != SKIPPED:
+        checkpoint = routing.checkpoint(flow.state.workload, state, state.status)
+        flow.in_region(scope, region, state, checkpoint, event_name(state.place.id, state.counter - 1))
+
+
+def close_scope(flow: Flow, scope: Scope) -> None:
+    """Close a scope whose sub-jobs have all closed."""
+    container = scope.state
+    if container.index is not None:
+        iterating.close(flow, scope)
+    elif container.closed < len(scope.bodies):
+        return
+    elif container.opener is None:
         _end(flow)
-    elif container.index is not None:
-        iterating.scope_closed(flow, scene)
-    else:
-        _end_call(flow, scene, container.opener)
+    elif container.opener.status == RUNNING:
+        _end_call(flow, scope, container.opener)
 
 
-def _end_call(flow: Flow, scene: Scene, call: ComponentState) -> None:
+def _end_call(flow: Flow, scope: Scope, call: ComponentState) -> None:
     """All sub-jobs of a joblet have closed, and so the call ends."""
-    del flow.scenes[scene.state.id]
-    outer = flow.scene_of(call)
-    name = outer.names[call.place.id]
-    failed = routing.failures(scene)
+    name = flow.name_of(call)
+    failed = routing.failures(scope)
     end = Ended(ERROR, error=routing.first_error(failed)) if failed else Ended()
     for link in flow.plan.proxies[name]:
-        source = scene.component(link.source)
+        source = scope.component(link.source)
         if source is not None and source.status == OK and link.port in source.outputs:
             end.outputs[link.to_port] = source.outputs[link.port]
             end.rows_out[link.to_port] = source.rows_out.get(link.port, 0)
-    flow.finish(outer, name, call, end)
+    flow.finish(call, end)
 
 
 def _end(flow: Flow) -> None:
+    if flow.state.status != "running" or not flow.mandate.is_whole:
+        return
     status: Literal["completed", "failed", "cancelled"] = "completed"
     error: Json = None
     exit_code: int | None = None
     dead = dying(flow.root)
-    failed = routing.failures(flow.scenes[flow.root.id])
+    failed = routing.failures(Scope(flow.plan, flow.root))
     if flow.state.cancelling:
         status = "cancelled"
     elif dead is not None:

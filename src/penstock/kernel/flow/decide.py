@@ -1,8 +1,11 @@
 """The decider of a component net: which links fire, what starts, what is skipped, when a sub-job closes.
 
-One local rule does it. Every link settles once, fired or dead; when all links of a node have settled, the node runs if its data
-ports are fed and a control link fired, and is skipped otherwise. Waiting for the last link makes joins, cascades of skips and
-alternate ways in the same thing, and makes what happens independent of what ran faster.
+One local rule does it. Every link settles once, fired or dead, when what it comes from has ended; when all links of a node have
+settled, the node runs if its data ports are fed and a control link fired, and is skipped otherwise. Waiting for the last link
+makes joins, cascades of skips and alternate ways in the same thing, and makes what happens independent of what ran faster.
+
+All of it is worked out from net and state: after a fold of the log, a look at every open scope (`survey`) finds what there is to
+decide, and after a fact a look at what leads on from there finds the same.
 
 Links are recorded before anything that follows from them starts (rulebook 1.3), and all of one decision goes into the log
 at once.
@@ -11,28 +14,30 @@ at once.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from penstock.kernel import facts
 from penstock.kernel.errors import Refused
 from penstock.kernel.evolve import Execution
 from penstock.kernel.facts import Body, ComponentEnded, Fact
-from penstock.kernel.fanout import Stretch
 from penstock.kernel.flow import closing, iterating, resuming, routing
 from penstock.kernel.flow.ending import Ended, FlowJudge, Verdict, Witness, message_of, with_after
-from penstock.kernel.flow.plan import OF_REGION, FlowPlan
-from penstock.kernel.flow.scene import Scene
+from penstock.kernel.flow.mandate import Mandate
+from penstock.kernel.flow.plan import FlowPlan
+from penstock.kernel.flow.scope import Scope
 from penstock.kernel.flow.state import (
     ERROR,
     OK,
     RUNNING,
+    SETTLED,
     ComponentState,
     ContainerState,
+    Death,
     RegionState,
     owner,
 )
-from penstock.kernel.net import Container, Link, Net, Node, On, Opening, Region
+from penstock.kernel.net import Net, Node, On, Opening, Region
 from penstock.kernel.places import event_name
 from penstock.kernel.state import ExecutionState
 from penstock.kernel.values import Json
@@ -48,36 +53,29 @@ class Flow:
         self.plan = FlowPlan(net)
         self.judge = judge
         self.record = record
+        self.mandate = Mandate()
         self.ready: deque[ComponentState] = deque()
         """Components that have been started and whose work is to be done."""
-        self.scenes: dict[str, Scene] = {}
-        self.allowed: frozenset[str] | None = None
-        """Once the job is dying: what may still start."""
-        self.why_ending = ""
-        self.over: dict[str, Json] = {}
-        """Iterators whose `while` came out false, or could not be judged: then with the error."""
-        self.advancing: deque[ComponentState] = deque()
-        """Iterators of which an iteration has ended."""
-        self.elsewhere: set[str] = set()
-        """Sub-jobs of the job's own whose holder decides what happens in them; what they decide is heard of (`sharing`)."""
         self.left: set[str] = set()
-        """Those of them in which something can be decided because of what others did: their holders do not know of it yet."""
-        self.only: str | None = None
-        """Set where a holder decides: the one sub-job that is his. He does not close it, and touches nothing around it."""
-        self.stretch: Stretch | None = None
-        """Set where a holder decides in some iterations of one iterator, and nowhere else."""
-        self.is_through = False
-        """All members of that sub-job, or all iterations of that stretch, have settled."""
+        """Sub-jobs that are held elsewhere and in which something can be decided because of what was decided here."""
         self.witness: Witness | None = None
         """In a replay: whether a stop was known where something was decided is not to be worked out, only told."""
-        self._queue: deque[tuple[Scene, str]] = deque()
+        self.over: dict[str, Json] = {}
+        """While one stimulus is dealt with: iterators that open no more iterations, with the error that keeps them from it."""
+        self._nodes: deque[tuple[Scope, str]] = deque()
+        self._fans: deque[ComponentState] = deque()
         self._is_moving = False
-        self._is_held = False
+        self._paths: tuple[tuple[Death, ...], frozenset[str]] = ((), frozenset())
 
     # ---- stimuli
 
     def begin(self) -> None:
-        self.open(self.root, self.net.containers[""])
+        self.survey(self.root)
+        self.move()
+
+    def go_on(self) -> None:
+        """Decide what follows from the state, whatever led to it: a resume, a take-over, what others have decided."""
+        self.survey(self.root)
         self.move()
 
     def end(self, component: ComponentState, end: Ended) -> None:
@@ -85,9 +83,9 @@ class Flow:
         known = self.tree.flow.components.get(component.place.id)
         if known is not component or component.status != RUNNING:
             raise Refused(f"`{component.name}` is not running")
-        if component.iterator is not None:
+        if component.is_iterating:
             raise Refused(f"`{component.name}` ends with its iterations")
-        self.finish(self.scene_of(component), self.name_of(component), component, end)
+        self.finish(component, end)
         self.move()
 
     def iterate(
@@ -108,8 +106,7 @@ class Flow:
         self._require_running()
         if not self.state.cancelling:
             self.mark(facts.CancelAsked(reason, "job"))
-        self.allowed = frozenset()
-        self.move()
+        self.go_on()
 
     def interrupt(self, reason: str) -> None:
         self._require_running()
@@ -118,104 +115,136 @@ class Flow:
     def resume(self, *, failed_only: bool = False) -> None:
         """Go on after a stop. What is kept is not run again; the rest starts over (D30)."""
         resuming.resume(self, failed_only=failed_only)
-        self.take_up()
+        self.go_on()
 
     def hold(self) -> None:
         """From here on nothing starts and nothing is skipped. What ends is recorded, and the sub-jobs that close with it."""
-        self._is_held = True
+        self.mandate.is_held = True
 
     def release(self) -> None:
-        self._is_held = False
-
-    def take_up(self) -> None:
-        """Work out from the state alone how far everything is, and go on from there."""
-        self.scenes.clear()
-        self.open(self.root, self.net.containers[""])
-        resuming.recall_dying(self)
-        self.move()
+        self.mandate.is_held = False
 
     @property
     def root(self) -> ContainerState:
         assert self.state.flow is not None
         return self.state.flow
 
-    # ---- scenes
+    # ---- where things are
 
-    def scene_of(self, component: ComponentState) -> Scene:
-        return self.scenes[component.region.container.id]
+    def scope_of(self, component: ComponentState) -> Scope:
+        return Scope(self.plan, component.region.container)
 
     def name_of(self, component: ComponentState) -> str:
         """The node that a component is a run of."""
-        return self.scene_of(component).names[component.place.id]
+        return self.plan.node_of(component.place.id)
 
     def node_of(self, component: ComponentState) -> Node:
         return self.net.nodes[self.name_of(component)]
 
-    def open(self, container: ContainerState, spec: Container) -> None:
-        """A scope begins, or is taken up: what leads into it is settled, and its members follow when theirs are."""
-        scene = self.stage(container, spec)
-        resuming.settle_kept(self, scene)
-        closing.close_if_over(self, scene)
+    @property
+    def deaths(self) -> list[Death]:
+        return self.root.deaths or self.mandate.deaths
 
-    def stage(self, container: ContainerState, spec: Container) -> Scene:
-        scene = Scene.opened(self.plan, spec, container)
-        self.scenes[container.id] = scene
-        for region in scene.bodies:
+    @property
+    def allowed(self) -> frozenset[str] | None:
+        """Of a job that is being stopped: the nodes that may still start. None while nothing stops it."""
+        if self.state.cancelling:
+            return frozenset()
+        deaths = self.deaths
+        if not deaths:
+            return None
+        known = tuple(deaths)
+        if known != self._paths[0]:
+            names = [name for death in deaths for name in self._nodes_of(death)]
+            self._paths = known, self.plan.error_path(names)
+        return self._paths[1]
+
+    def _nodes_of(self, death: Death) -> tuple[str, ...]:
+        if not death.scope.endswith(">"):
+            return (self.plan.node_of(death.scope),)
+        region = self.tree.flow.regions.get(death.scope)
+        return self.net.containers[""].regions[region.index].members if region is not None else ()
+
+    # ---- what there is to decide
+
+    def survey(self, container: ContainerState) -> None:
+        """A scope has opened, or is taken up: look at all that is in it."""
+        scope = Scope(self.plan, container)
+        self.look_at_regions(scope, scope.bodies)
+        if container.handlers:
+            iterating.lead_on(self, scope)
+        closing.close_scope(self, scope)
+
+    def look_at_regions(self, scope: Scope, regions: Iterable[Region]) -> None:
+        for region in regions:
+            state = scope.region(region)
+            if state is not None and state.status in SETTLED:
+                continue
             for name in region.members:
-                if not scene.pending[name]:
-                    self._queue.append((scene, name))
-        routing.settle_from_outside(self, scene)
-        return scene
+                component = scope.component(name)
+                if component is None:
+                    for link in self.plan.joins[name][:1]:
+                        closing.join(self, scope, link)
+                    self.look_at(scope, name)
+                elif component.status == RUNNING and self.decides(scope, region):
+                    self.look_inside(component)
+            closing.close_region(self, scope, region)
 
-    # ---- moving
+    def look_inside(self, component: ComponentState) -> None:
+        """Into what a component has opened that is under way."""
+        if component.inside is not None:
+            self.survey(component.inside)
+        if component.iterator is not None and component.is_iterating and not component.iterator.spread:
+            for iteration in list(component.iterator.open.values()):
+                self.survey(iteration)
+            self.advance(component)
+
+    def look_at(self, scope: Scope, name: str) -> None:
+        self._nodes.append((scope, name))
+
+    def advance(self, iterator: ComponentState) -> None:
+        self._fans.append(iterator)
 
     def move(self) -> None:
         """Start or skip whatever has become decidable, until nothing is left to decide."""
-        if self._is_moving or self._is_held:
+        if self._is_moving or self.mandate.is_held:
             return
         self._is_moving = True
         try:
-            while self._queue or self.advancing:
-                while self._queue:
-                    scene, name = self._queue.popleft()
-                    if scene.component(name) is None:
-                        self._decide(scene, name)
-                if self.advancing:
-                    iterating.advance(self, self.advancing.popleft())
+            while self._nodes or self._fans:
+                while self._nodes:
+                    self._decide(*self._nodes.popleft())
+                if self._fans:
+                    iterating.advance(self, self._fans.popleft())
         finally:
             self._is_moving = False
+            self.over.clear()
 
-    def settle(self, scene: Scene, link: Link, fired: bool) -> None:
-        scene.settled[link.index] = fired
-        self.count_down(scene, link.target)
-
-    def count_down(self, scene: Scene, name: str) -> None:
-        if name not in scene.pending:
-            return
-        scene.pending[name] -= 1
-        if scene.pending[name] == 0:
-            self._queue.append((scene, name))
-
-    def decides(self, scene: Scene, region: Region) -> bool:
+    def decides(self, scope: Scope, region: Region) -> bool:
         """Is what happens in this sub-job decided here?"""
-        if scene.state is not self.root:
-            return True
-        scope = scene.region_scope(region)
-        return scope not in self.elsewhere and self.only in (None, scope)
+        return scope.state is not self.root or self.mandate.decides(scope.region_scope(region))
 
-    def _decide(self, scene: Scene, name: str) -> None:
-        region = self.plan.region(name)
-        if not self.decides(scene, region):
-            if any(self.plan.region(link.source) is not region for link in self.plan.inbound[name]):
-                self.left.add(scene.region_scope(region))
+    def closes(self, scope: Scope) -> bool:
+        """Are sub-jobs of this scope closed here? Those of the job itself are closed by its server."""
+        return scope.state is not self.root or self.mandate.is_whole
+
+    def _decide(self, scope: Scope, name: str) -> None:
+        if scope.component(name) is not None:
             return
-        skip = routing.why_skipped(self, scene, name)
+        region = self.plan.region(name)
+        if not scope.admits(region) or not routing.is_decidable(self, scope, name):
+            return
+        if not self.decides(scope, region):
+            if any(self.plan.region(link.source) is not region for link in self.plan.inbound[name]):
+                self.left.add(scope.region_scope(region))
+            return
+        skip = routing.why_skipped(self, scope, name)
         if self.witness is not None:
-            skip = self._as_witnessed(scene.scope(name), skip, self.witness)
+            skip = self._as_witnessed(scope.scope(name), skip, self.witness)
         if skip is not None:
-            self._skip(scene, name, skip)
+            self._skip(scope, name, skip)
         else:
-            self._start(scene, name)
+            self._start(scope, name)
 
     def _as_witnessed(self, scope: str, skip: routing.Skip | None, witness: Witness) -> routing.Skip | None:
         stopped = witness.stopped(scope)
@@ -223,10 +252,10 @@ class Flow:
             return routing.Skip(stopped, stops=True)
         return None if skip is not None and skip.stops and witness.has_begun(scope) else skip
 
-    def _start(self, scene: Scene, name: str) -> None:
+    def _start(self, scope: Scope, name: str) -> None:
         region, node, part = self.plan.region(name), self.net.nodes[name], self.plan.part(name)
-        state = self._region_state(scene, region)
-        place = scene.component_place(name)
+        state = self._region_state(scope, region)
+        place = scope.place(name)
         counter = self.counter(place.id)
         is_call = part.opens is not None and self.net.containers[part.opens].opening is Opening.JOBLET
         opens = f"{place.id}.__" if is_call else None
@@ -234,16 +263,15 @@ class Flow:
             place.id,
             node.tasks[0].kind if node.tasks else "joblet",
             state.place.id,
-            routing.sees(scene, name),
-            routing.rows_in(self, scene, name),
+            routing.sees(scope, name),
+            routing.rows_in(self, scope, name),
             opens,
         )
-        self.record(Fact(place.id, (*place.clock, counter), body, self._cause(scene, name)))
+        self.record(Fact(place.id, (*place.clock, counter), body, self._cause(scope, name)))
         component = self.tree.flow.components[place.id]
         if is_call:
             assert component.inside is not None
-            assert part.opens is not None
-            self.open(component.inside, self.net.containers[part.opens])
+            self.survey(component.inside)
         else:
             self.ready.append(component)
 
@@ -251,45 +279,52 @@ class Flow:
         known = self.tree.flow.components.get(scope)
         return max(known.counter if known is not None else 0, self.tree.flow.counter(scope))
 
-    def _cause(self, scene: Scene, name: str) -> str | None:
+    def _cause(self, scope: Scope, name: str) -> str | None:
         """The fact that a start rests on: the settling of the latest of its links, by place."""
         best: tuple[tuple[object, ...], str] | None = None
-        for scope in routing.sees(scene, name):
+        for seen in routing.sees(scope, name):
             source: ComponentState | RegionState | None
-            source = self.tree.flow.regions.get(scope) or self.tree.flow.components.get(scope)
+            source = self.tree.flow.regions.get(seen) or self.tree.flow.components.get(seen)
             if source is not None:
-                at = (source.place.clock, event_name(scope, source.counter - 1))
+                at = (source.place.clock, event_name(seen, source.counter - 1))
                 if best is None or at[0] > best[0]:
                     best = at
         return best[1] if best is not None else None
 
-    def _region_state(self, scene: Scene, region: Region) -> RegionState:
+    def _region_state(self, scope: Scope, region: Region) -> RegionState:
         """The sub-job, opened now if this is its first component to start."""
-        state = scene.region(region)
+        state = scope.region(region)
         if state is None or state.status not in (RUNNING, OK, ERROR):
-            scope = scene.region_scope(region)
-            counter = state.counter if state is not None else self.tree.flow.counter(scope)
-            body = facts.SubjobStarted(region.name, region.index, scene.state.id)
-            clock = (*scene.state.place.clock, (region.index,), counter)
-            self.record(Fact(scope, clock, body))
-            state = scene.region(region)
+            name = scope.region_scope(region)
+            counter = state.counter if state is not None else self.tree.flow.counter(name)
+            body = facts.SubjobStarted(region.name, region.index, scope.state.id)
+            clock = (*scope.state.place.clock, (region.index,), counter)
+            self.record(Fact(name, clock, body))
+            state = scope.region(region)
         assert state is not None
         return state
 
-    def _skip(self, scene: Scene, name: str, skip: routing.Skip) -> None:
+    def _skip(self, scope: Scope, name: str, skip: routing.Skip) -> None:
         region = self.plan.region(name)
-        scope = scene.region_scope(region)
-        place = scene.component_place(name)
+        place = scope.place(name)
         body = facts.ComponentSkipped(
-            place.id, scope, skip.reason, skip.upstream, skip.link, region.name, region.index, scene.state.id
+            place.id,
+            scope.region_scope(region),
+            skip.reason,
+            skip.upstream,
+            skip.link,
+            region.name,
+            region.index,
+            scope.state.id,
         )
         self.record(Fact(place.id, (*place.clock, self.counter(place.id)), body, skip.cause))
         component = self.tree.flow.components[place.id]
-        self.settle_component(scene, name, component)
+        self.settle(scope, name, component)
 
     # ---- the end of a component
 
-    def finish(self, scene: Scene, name: str, component: ComponentState, end: Ended) -> None:
+    def finish(self, component: ComponentState, end: Ended) -> None:
+        scope, name = self.scope_of(component), self.name_of(component)
         node, part = self.net.nodes[name], self.plan.part(name)
         end = with_after(component, end, self.judge.elapsed_ms(component))
         ifs = sorted(
@@ -320,13 +355,11 @@ class Flow:
         settled = event_name(component.place.id, component.counter - 1)
         self._commit(component, name, end, settled)
         for link in routing.fired_by(self.plan, name, component, verdict.fired):
-            source, target = component.name, scene.scope(link.target)
+            source, target = component.name, scope.scope(link.target)
             self.in_component(
                 component, facts.LinkFired(source, target, link.on.value, link.order, link.index), settled
             )
-        if dies:
-            self.die(resuming.DEAD.format(component.name), name)
-        self.settle_component(scene, name, component)
+        self.settle(scope, name, component)
 
     def _commit(self, component: ComponentState, name: str, end: Ended, cause: str) -> None:
         """Globals become visible with the end of the component and the firing of its links, all at once (1.3)."""
@@ -353,25 +386,13 @@ class Flow:
             )
             self.in_component(component, body, cause)
 
-    def settle_component(self, scene: Scene, name: str, component: ComponentState) -> None:
+    def settle(self, scope: Scope, name: str, component: ComponentState) -> None:
+        """A component has ended or was skipped: whatever waits for that is looked at, and its sub-job may be over."""
         for link in self.plan.outbound[name]:
-            if link.on not in OF_REGION:
-                self.settle(scene, link, routing.has_fired(link, component))
+            self.look_at(scope, link.target)
         for iterator in self.plan.awaiting.get(name, ()):
-            self.count_down(scene, iterator)
-        index = component.region.index
-        scene.unsettled[index] -= 1
-        if scene.unsettled[index] == 0:
-            if self.only is not None and scene.state is self.root:
-                self.is_through = True
-            else:
-                closing.close_region(self, scene, scene.spec.regions[index])
-
-    def die(self, why: str, *names: str) -> None:
-        """Nothing starts any more but the error path of what failed, and what runs always."""
-        path = self.plan.error_path(names)
-        self.allowed = path if self.allowed is None else self.allowed | path
-        self.why_ending = self.why_ending or why
+            self.look_at(scope, iterator)
+        closing.close_region(self, scope, scope.spec.regions[component.region.index])
 
     # ---- recording
 
@@ -383,8 +404,8 @@ class Flow:
     def in_component(self, component: ComponentState, body: Body, cause: str | None) -> None:
         self.record(Fact(component.place.id, (*component.place.clock, component.counter), body, cause))
 
-    def in_region(self, scene: Scene, region: Region, state: RegionState, body: Body, cause: str | None) -> None:
-        clock = (*scene.state.place.clock, (region.index, len(region.members)), state.counter)
+    def in_region(self, scope: Scope, region: Region, state: RegionState, body: Body, cause: str | None) -> None:
+        clock = (*scope.state.place.clock, (region.index, len(region.members)), state.counter)
         self.record(Fact(state.place.id, clock, body, cause))
 
     def _require_running(self) -> None:

@@ -12,9 +12,11 @@ from penstock.kernel import facts
 from penstock.kernel.errors import Bug
 from penstock.kernel.facts import Fact
 from penstock.kernel.flow import iterations
-from penstock.kernel.flow.index import FlowIndex, count, number_after
-from penstock.kernel.flow.restarting import continue_in, restart
+from penstock.kernel.flow.index import FlowIndex, Joined, count, number_after
+from penstock.kernel.flow.restarting import continue_in, start_over
 from penstock.kernel.flow.state import (
+    ABORTED,
+    DEAD,
     ERROR,
     OK,
     RUNNING,
@@ -22,14 +24,17 @@ from penstock.kernel.flow.state import (
     STATUSES,
     ComponentState,
     ContainerState,
+    Death,
     RegionState,
+    deaths_in,
+    root_of,
     with_inside,
 )
 from penstock.kernel.flow.views import View, Written, exported, joined
 from penstock.kernel.kept import WATERMARK, WATERMARK_KEY, mark
 from penstock.kernel.places import Place
 
-__all__ = ["FlowIndex", "continue_in", "evolve", "open_root", "restart"]
+__all__ = ["FlowIndex", "continue_in", "evolve", "open_root", "start_over"]
 
 
 def open_root(index: FlowIndex, place: Place, rules: int = 1) -> ContainerState:
@@ -79,9 +84,13 @@ def _subjob_started(index: FlowIndex, fact: Fact, body: facts.SubjobStarted, ts:
 
 def _subjob_ended(index: FlowIndex, fact: Fact, body: facts.SubjobEnded, ts: float) -> None:
     region = _region(index, fact, body)
-    region.status, region.error = STATUSES[body.status], body.error
+    region.status, region.error, region.aborts = STATUSES[body.status], body.error, body.aborts
     count(region, fact)
     container = region.container
+    if not region.handles:
+        container.closed += 1
+    if body.aborts:
+        root_of(container).deaths.append(Death(fact.scope, ABORTED.format(region.name)))
     if region.status == OK:
         mark(container.marks, region.marks)
     if container.handlers:
@@ -110,6 +119,7 @@ def _component(index: FlowIndex, fact: Fact, subjob: str) -> ComponentState:
     if region is None:
         raise Bug(f"component `{fact.scope}` lies in `{subjob}`, which was never opened")
     counter = max(component.counter if component is not None else 0, index.take_counter(fact.scope))
+    index.joined.pop(fact.scope, None)
     if component is None or component.region is not region or component.status in (OK, ERROR, SKIPPED):
         component = ComponentState(fact.scope, Place(fact.scope, fact.clock[:-1]), region, counter=counter)
         region.members[fact.scope] = region.container.components[fact.scope] = component
@@ -135,6 +145,7 @@ def _component_started(index: FlowIndex, fact: Fact, body: facts.ComponentStarte
         inside.opener, inside.view, inside.status = component, component.view, RUNNING
         inside.place = Place(body.opens, fact.clock)
         component.inside = index.containers[body.opens] = inside
+        root_of(container).deaths += deaths_in(inside)
 
 
 def _seen(index: FlowIndex, component: ComponentState, sees: list[str]) -> View:
@@ -154,6 +165,7 @@ def _component_ended(index: FlowIndex, fact: Fact, body: facts.ComponentEnded, t
     component = index.components[fact.scope]
     count(component, fact)
     component.status = STATUSES[body.status]
+    component.region.ended += 1
     component.rows_in, component.rows_out, component.outputs = body.rows_in, body.rows_out, body.outputs
     component.error, component.dies, component.exit_code = body.error, body.dies, body.exit_code
     if component.inside is not None:
@@ -182,6 +194,7 @@ def _note_watermarks(component: ComponentState, body: facts.ComponentEnded) -> N
 
 def _note_death(component: ComponentState) -> None:
     """Iterations are let go when they close, so the iterators around it remember: of several deaths the first by place."""
+    root_of(component.region.container).deaths.append(Death(component.place.id, DEAD.format(component.name)))
     death = (component.place.clock, component.exit_code, component.error)
     opener = component.region.container.opener
     while opener is not None:
@@ -201,6 +214,7 @@ def _component_skipped(index: FlowIndex, fact: Fact, body: facts.ComponentSkippe
         _opened(index, body.subjob, body.subjob_name, body.index, body.container)
     component = _component(index, fact, body.subjob)
     component.status = SKIPPED
+    component.region.ended += 1
     count(component, fact)
 
 
@@ -216,6 +230,8 @@ def _link_fired(index: FlowIndex, fact: Fact, body: facts.LinkFired, ts: float) 
     if component is None or (body.on == "synchronise" and component.status in (OK, ERROR, SKIPPED)):
         # The links of a join are counted with its target, which is not there before they have fired.
         index.counters[fact.scope] = number_after(fact)
+        if body.on == "synchronise":
+            index.joined.setdefault(fact.scope, Joined(fact.clock[:-1])).links.add(body.link)
         return
     count(component, fact)
     component.fired.add(body.link)

@@ -6,9 +6,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from penstock.kernel.facts import Fact
+from penstock.kernel.places import LogicalClock
 
 if TYPE_CHECKING:
     from penstock.kernel.flow.state import ComponentState, ContainerState, RegionState
+
+
+@dataclass(slots=True)
+class Joined:
+    clock: LogicalClock
+    """Of the join."""
+    links: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -23,6 +31,9 @@ class FlowIndex:
     floors: dict[str, int] = field(default_factory=dict)
     """Iterator -> where all scopes in its iterations begin to count, when what lies around it starts over: those that had closed
     are gone, and have left only the highest number that was given in them."""
+
+    joined: dict[str, Joined] = field(default_factory=dict)
+    """Scope of a join that has not started -> its links that have fired."""
 
     def counter(self, scope: str) -> int:
         """Where a scope that is not known begins to count."""

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from penstock.kernel import facts
 from penstock.kernel.facts import Fact
-from penstock.kernel.flow import resuming, routing
+from penstock.kernel.fanout import Stretch
+from penstock.kernel.flow import routing
 from penstock.kernel.flow.ending import Ended, Witness
 from penstock.kernel.flow.gathering import finish
-from penstock.kernel.flow.plan import OF_ITERATION
-from penstock.kernel.flow.scene import Scene
-from penstock.kernel.flow.state import ERROR, OK, ComponentState, ContainerState, IteratorState
-from penstock.kernel.net import Iteration, Link, Node, On, Region
+from penstock.kernel.flow.scope import Scope, handlers_of, leading
+from penstock.kernel.flow.state import ERROR, OK, RUNNING, ComponentState, IteratorState
+from penstock.kernel.net import Iteration, Node
 from penstock.kernel.places import Path, event_name
 from penstock.kernel.values import Json, JsonMap
 
@@ -28,38 +28,26 @@ def start(
 ) -> None:
     body = facts.IteratorStarted(component.name, total, items, parallel, mode, spread)
     flow.in_component(component, body, event_name(component.place.id, component.counter - 1))
-    if spread:
-        return
-    for iteration in _iterator(component).open.values():
-        _take_up(flow, component, iteration)
-    flow.advancing.append(component)
-
-
-def _take_up(flow: Flow, component: ComponentState, iteration: ContainerState) -> None:
-    """A resume has kept the body of an iteration: what is left to run is what its end leads to."""
-    container = flow.plan.part(flow.name_of(component)).opens
-    assert container is not None
-    scene = flow.stage(iteration, flow.net.containers[container])
-    resuming.settle_kept(flow, scene)
-    resuming.recall_death(flow, scene)
-    _lead_on(flow, scene)
-    for region in handlers_of(scene, leading(iteration.body)):
-        state = scene.region(region)
-        if state is not None:
-            resuming.settle_closed(flow, scene, region, state)
+    flow.look_inside(component)
 
 
 def advance(flow: Flow, component: ComponentState) -> None:
     """Open what may be opened; when nothing is open and nothing to come, the iterator is over."""
     iterator, node = _iterator(component), flow.node_of(component)
-    width = 1 if flow.stretch is not None and flow.stretch.iterator == component.place.id else iterator.parallel
+    if component.status != RUNNING:
+        return
+    stretch = flow.mandate.stretch_of(component)
+    width = 1 if stretch is not None else iterator.parallel
     while len(iterator.open) < width and (index := _next(flow, component, node)) is not None:
         _open(flow, component, index)
-    if not iterator.open and component.status == "RUNNING":
-        if flow.stretch is not None and flow.stretch.iterator == component.place.id:
-            flow.is_through = True
-        else:
-            complete(flow, component)
+    if not iterator.open and component.status == RUNNING and stretch is None:
+        complete(flow, component)
+
+
+def is_through(flow: Flow, stretch: Stretch) -> bool:
+    """Has whoever holds these elements nothing left to do?"""
+    component = flow.tree.flow.components[stretch.iterator]
+    return not _iterator(component).open and _next(flow, component, flow.node_of(component)) is None
 
 
 def _iterator(component: ComponentState) -> IteratorState:
@@ -79,9 +67,10 @@ def _next(flow: Flow, component: ComponentState, node: Node) -> int | None:
     if node.iterates.halts and iterator.failed:
         return None
     index = iterator.next_index
-    if flow.stretch is not None and flow.stretch.iterator == component.place.id:
-        index = max(index, flow.stretch.lo)
-        return index if index < flow.stretch.hi else None
+    stretch = flow.mandate.stretch_of(component)
+    if stretch is not None:
+        index = max(index, stretch.lo)
+        return index if index < stretch.hi else None
     while index in iterator.settled or index in iterator.open:
         index += 1
     if iterator.total is not None:
@@ -122,8 +111,7 @@ def _open(flow: Flow, component: ComponentState, index: int) -> None:
     scope = f"{component.place.id}[#{index}]"
     container = flow.plan.part(flow.name_of(component)).opens
     assert container is not None
-    spec = flow.net.containers[container]
-    subjobs = sum(not flow.plan.is_handler(region) for region in spec.regions)
+    subjobs = len(flow.plan.bodies[container])
     # Where the body has sub-jobs of its own, the first of them begins at (0,).
     at: Path = (0,) if subjobs == 1 else ()
     clock = (*component.place.clock, iterator.opened_at, index, at, flow.tree.flow.counter(scope))
@@ -133,7 +121,7 @@ def _open(flow: Flow, component: ComponentState, index: int) -> None:
     item = _shown(iterator.items[index]) if iterator.items is not None else None
     body = facts.ElementStarted(component.name, index, item, subjobs)
     flow.record(Fact(scope, clock, body, event_name(component.place.id, iterator.opened_at)))
-    flow.open(iterator.open[index], spec)
+    flow.survey(iterator.open[index])
 
 
 def _shown(item: Json) -> Json:
@@ -154,100 +142,75 @@ def _is_small(item: Json) -> bool:
 # ---- the end of one
 
 
-def scope_closed(flow: Flow, scene: Scene) -> None:
-    container = scene.state
-    component = container.opener
+def close(flow: Flow, scope: Scope) -> None:
+    """Close an iteration whose body has ended, or whose handlers have; and go on with the next one."""
+    container, component = scope.state, scope.state.opener
     assert component is not None
-    if container.status == "RUNNING" and _record_end(flow, scene, component):
-        scene.is_closing = False
-        _lead_on(flow, scene)
-        return
-    del flow.scenes[container.id]
-    flow.advancing.append(component)
+    if container.status == RUNNING:
+        if not _has_ended(scope):
+            return
+        _record_end(flow, scope, component)
+        if container.handlers:
+            lead_on(flow, scope)
+            return
+    if not container.handlers:
+        flow.advance(component)
 
 
-def _record_end(flow: Flow, scene: Scene, component: ComponentState) -> int:
-    """The body has closed. How many handlers of its end are to follow in the same scope."""
-    container = scene.state
+def _has_ended(scope: Scope) -> bool:
+    if not scope.is_single:
+        return scope.state.closed == len(scope.bodies)
+    region = scope.region(scope.bodies[0])
+    return region is not None and region.ended == len(scope.bodies[0].members)
+
+
+def _record_end(flow: Flow, scope: Scope, component: ComponentState) -> None:
+    container = scope.state
     assert container.index is not None
-    status, error = scene.held or _outcome(scene)
-    handlers = handlers_of(scene, leading(status))
+    if scope.is_single:
+        status, error = routing.aggregate(flow, scope, scope.bodies[0])
+    else:
+        failed = routing.failures(scope)
+        status, error = (ERROR, routing.first_error(failed)) if failed else (OK, None)
+    handlers = handlers_of(scope, leading(status))
     region = container.regions.get(container.place.id)
     if region is not None:
-        _in_scope(flow, scene, routing.checkpoint(None, region, ERROR if status == ERROR else OK))
+        _in_scope(flow, scope, routing.checkpoint(None, region, ERROR if status == ERROR else OK))
     ended = facts.ElementEnded(
         component.name, container.index, "error" if status == ERROR else "ok", error, len(handlers)
     )
-    _in_scope(flow, scene, ended)
-    return len(handlers)
+    _in_scope(flow, scope, ended)
 
 
-def _outcome(scene: Scene) -> tuple[str, Json]:
-    failed = routing.failures(scene)
-    return (ERROR, routing.first_error(failed)) if failed else (OK, None)
-
-
-def leading(status: str) -> On:
-    return On.ITERATION_ERROR if status == ERROR else On.ITERATION_OK
-
-
-def handlers_of(scene: Scene, on: On) -> list[Region]:
-    return [
-        region
-        for region in scene.spec.regions
-        if any(link.on is on for name in region.members for link in scene.plan.inbound[name])
-    ]
-
-
-def _lead_on(flow: Flow, scene: Scene) -> None:
-    on = leading(scene.state.body)
-    regions = handlers_of(scene, on)
-    component = scene.state.opener
+def lead_on(flow: Flow, scope: Scope) -> None:
+    """The end of an iteration fires the links to what handles it."""
+    on = leading(scope.state.body)
+    component = scope.state.opener
     assert component is not None
-    for region in regions:
-        scene.admit(region)
-    links = [link for region in regions for name in region.members for link in scene.plan.inbound[name]]
-    for link in links:
-        if link.on is on and link.index not in scene.state.fired:
-            target = scene.scope(link.target)
-            _in_scope(flow, scene, facts.LinkFired(component.name, target, on.value, link.order, link.index))
-    settle_handlers(flow, scene, regions, on)
+    for region in handlers_of(scope, on):
+        for name in region.members:
+            for link in scope.plan.inbound[name]:
+                if link.on is on and link.index not in scope.state.fired:
+                    target = scope.scope(link.target)
+                    _in_scope(flow, scope, facts.LinkFired(component.name, target, on.value, link.order, link.index))
+    flow.look_at_regions(scope, handlers_of(scope, on))
 
 
-def settle_handlers(flow: Flow, scene: Scene, regions: list[Region], on: On) -> None:
-    """What leads into the handlers of an iteration's end, from that end and from around the iteration, is settled; and so is
-    what its body has handed over."""
-    for name in (name for region in regions for name in region.members):
-        for link in scene.plan.inbound[name]:
-            if link.on in OF_ITERATION:
-                flow.settle(scene, link, link.on is on)
-            elif scene.plan.part(link.source).container != scene.spec.key:
-                flow.settle(scene, link, routing.is_fed(flow, scene, link))
-            elif _is_of_body(scene, link):
-                flow.count_down(scene, name)
-        for _ in filter(lambda link: _is_of_body(scene, link), scene.plan.awaited[name]):
-            flow.count_down(scene, name)
-
-
-def _is_of_body(scene: Scene, link: Link) -> bool:
-    return scene.plan.region(link.source) in scene.bodies
-
-
-def _in_scope(flow: Flow, scene: Scene, body: facts.Body) -> None:
+def _in_scope(flow: Flow, scope: Scope, body: facts.Body) -> None:
     """A fact of the iteration itself, after all that its body did."""
-    container = scene.state
+    container = scope.state
     region = container.regions.get(container.place.id)
     counter = region.counter if region is not None else container.counter
-    at: Path = (0, _members(scene)) if region is not None else (0, _members(scene), 0)
+    at: Path = (0, _members(scope)) if region is not None else (0, _members(scope), 0)
     clock = (*container.place.clock, at, counter)
     flow.record(Fact(container.place.id, clock, body, event_name(container.place.id, counter - 1)))
 
 
-def _members(scene: Scene) -> int:
+def _members(scope: Scope) -> int:
     """After every member of every sub-job of the body, which are numbered from (0, 0)."""
-    if len(scene.bodies) == 1:
-        return len(scene.bodies[0].members)
-    return max((len(region.members) for region in scene.spec.regions), default=0)
+    if len(scope.bodies) == 1:
+        return len(scope.bodies[0].members)
+    return max((len(region.members) for region in scope.spec.regions), default=0)
 
 
 # ---- the end of all
@@ -281,7 +244,7 @@ def complete(flow: Flow, component: ComponentState) -> None:
         exit_code=iterator.death[1] if iterator.death is not None else None,
         dies=dies,
     )
-    flow.finish(flow.scene_of(component), flow.name_of(component), component, end)
+    flow.finish(component, end)
 
 
 def _error(flow: Flow, component: ComponentState, iterator: IteratorState, settings: Iteration) -> Json:

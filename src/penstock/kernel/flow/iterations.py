@@ -20,8 +20,10 @@ from penstock.kernel.flow.state import (
     ContainerState,
     IteratorState,
     RegionState,
+    deaths_in,
     failed_iterations,
     owner,
+    root_of,
     rules_of,
 )
 from penstock.kernel.kept import mark
@@ -34,8 +36,10 @@ ENDS = ("iteration_ok", "iteration_error")
 def take_up(index: FlowIndex, iterator: IteratorState, component: ComponentState, fact: Fact) -> None:
     """An iterator starts anew, and is what a resume has kept of it: of iterations that are open, their bodies."""
     component.iterator = iterator
+    deaths = root_of(component.region.container).deaths
     for number, container in iterator.open.items():
         container.opener = component
+        deaths += deaths_in(container)
         scope = f"{fact.scope}[#{number}]"
         if container.place.id != scope:
             # Only under another name: of what is written beside each other the later place wins, whichever start it is of.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -9,6 +10,7 @@ from penstock.kernel.net import Container, Link, Net, Node, On, Opening, Part, R
 
 OF_REGION = frozenset({On.SUBJOB_OK, On.SUBJOB_ERROR, On.SUBJOB_DONE, On.SYNCHRONISE})
 OF_ITERATION = frozenset({On.ITERATION_OK, On.ITERATION_ERROR})
+_INDEX = re.compile(r"\[#\d+\]")
 OF_ERROR = frozenset({On.ERROR, On.SUBJOB_ERROR, On.ITERATION_ERROR})
 
 
@@ -33,6 +35,40 @@ class FlowPlan:
             self._place(link)
             if link.on is On.DATA:
                 self.rows_from[link.source].append(link)
+        self.joins: dict[str, list[Link]] = defaultdict(list)
+        for link in net.links:
+            if link.on is On.SYNCHRONISE:
+                self.joins[link.target].append(link)
+        """Target -> its links from the branches that it joins."""
+        self.handles: dict[tuple[str, int], frozenset[On]] = {}
+        """(Container, sub-job) -> the ends of an iteration that lead to it; none for a sub-job of the body itself."""
+        self.bodies: dict[str, tuple[Region, ...]] = {}
+        """Container -> its sub-jobs without those that the end of an iteration leads to."""
+        self.stems = {key: self._stem(key) for key in net.containers}
+        for key, container in net.containers.items():
+            for region in container.regions:
+                inbound = [link.on for name in region.members for link in self.inbound[name]]
+                self.handles[key, region.index] = frozenset(on for on in inbound if on in OF_ITERATION)
+            self.bodies[key] = tuple(one for one in container.regions if not self.handles[key, one.index])
+        self._nodes: dict[str, str] = {}
+
+    def node_of(self, scope: str) -> str:
+        """The node that a component is a run of: `each[#3].write` is a run of `write`."""
+        local = scope[scope.rfind("/") + 1 :]
+        if "[" not in local:
+            return local
+        shape = _INDEX.sub("[]", local)
+        name = self._nodes.get(shape)
+        if name is None:
+            iterator, _, rest = shape.rpartition("[].")
+            inner = f"{self.node_of(iterator.replace('[]', '[#0]'))}.{rest}"  # Where the body is a joblet.
+            name = self._nodes[shape] = inner if inner in self.net.nodes else rest
+        return name
+
+    def _stem(self, key: str) -> str:
+        while key and not self.is_body(key):
+            key = self.part(key).container
+        return f"{key}." if key else ""
 
     def part(self, name: str) -> Part:
         part = self.net.nodes[name].part
@@ -75,10 +111,6 @@ class FlowPlan:
 
     def is_body(self, container: str) -> bool:
         return self.net.containers[container].opening is Opening.BODY
-
-    def is_handler(self, region: Region) -> bool:
-        """Is this sub-job of a body what the end of an iteration leads to?"""
-        return any(link.on in OF_ITERATION for name in region.members for link in self.inbound[name])
 
     def error_path(self, names: Iterable[str]) -> frozenset[str]:
         """What the error links of these nodes, and of the sub-jobs and scopes around them, reach (D38)."""

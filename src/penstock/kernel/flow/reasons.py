@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.kernel.flow.plan import OF_REGION
-from penstock.kernel.flow.scene import Scene
+from penstock.kernel.flow.scope import Scope
 from penstock.kernel.flow.state import ERROR, OK, SKIPPED, ComponentState, RegionState
 from penstock.kernel.net import Link, On
 from penstock.kernel.places import event_name
@@ -34,7 +34,7 @@ def is_stop(reason: str) -> bool:
     return reason == CANCELLED or reason.startswith(ENDING)
 
 
-def unfed(scene: Scene, link: Link, source: ComponentState | None) -> Skip:
+def unfed(scope: Scope, link: Link, source: ComponentState | None) -> Skip:
     """A required input gets no rows any more. `source` may lie in a scope around this one."""
     what = f"`{link.source}`"
     if source is None or source.status == SKIPPED:
@@ -46,32 +46,32 @@ def unfed(scene: Scene, link: Link, source: ComponentState | None) -> Skip:
     return Skip(f"its input `{link.to_port}` cannot be fed: {why}", link.source, link.on.value, _settled_by(source))
 
 
-def not_led_to(scene: Scene, control: list[Link]) -> Skip:
+def not_led_to(scope: Scope, control: list[Link]) -> Skip:
     """None of its control links fired, or it joins branches that did not all come through."""
     joins = [link for link in control if link.on is On.SYNCHRONISE]
     if joins:
-        return _not_joined(scene, joins)
+        return _not_joined(scope, joins)
     # What was skipped has a cause of its own further up; what ended otherwise is where the way in was lost.
-    telling = next((link for link in control if _status(scene, link) != SKIPPED), control[0])
+    telling = next((link for link in control if _status(scope, link) != SKIPPED), control[0])
     same: dict[tuple[object, ...], list[Link]] = {}
     for link in [telling, *(link for link in control if link is not telling)]:
-        same.setdefault(_alike(scene, link), []).append(link)
-    reason = "; ".join(_not_fired(scene, links) for links in same.values())
+        same.setdefault(_alike(scope, link), []).append(link)
+    reason = "; ".join(_not_fired(scope, links) for links in same.values())
     prefix = "none of the links to it fired: " if len(same) > 1 else ""
-    return Skip(prefix + reason, telling.source, telling.on.value, _settled_by(_source(scene, telling)))
+    return Skip(prefix + reason, telling.source, telling.on.value, _settled_by(_source(scope, telling)))
 
 
-def _alike(scene: Scene, link: Link) -> tuple[object, ...]:
+def _alike(scope: Scope, link: Link) -> tuple[object, ...]:
     """Links of which the same is to be said."""
-    status = _status(scene, link)
+    status = _status(scope, link)
     if status == SKIPPED:
         return (status, link.on in OF_REGION)
     return (status, link.on, link.index if link.on is On.IF else None)
 
 
-def _not_fired(scene: Scene, links: list[Link]) -> str:
-    link, status = links[0], _status(scene, links[0])
-    what = _listed(list(dict.fromkeys(_what(scene, one) for one in links)))
+def _not_fired(scope: Scope, links: list[Link]) -> str:
+    link, status = links[0], _status(scope, links[0])
+    what = _listed(list(dict.fromkeys(_what(scope, one) for one in links)))
     is_one = len(links) == 1
     if status == SKIPPED:
         return f"{what} {'was' if is_one else 'were'} skipped"
@@ -81,40 +81,40 @@ def _not_fired(scene: Scene, links: list[Link]) -> str:
     return f"{what} {_ended(status)}, so {whose} did not fire"
 
 
-def _not_joined(scene: Scene, joins: list[Link]) -> Skip:
-    failed = [link for link in joins if _status(scene, link) == ERROR]
+def _not_joined(scope: Scope, joins: list[Link]) -> Skip:
+    failed = [link for link in joins if _status(scope, link) == ERROR]
     if failed:
         branches = [
-            f"sub-job `{scene.plan.region(link.source).name}` ended in ERROR{_at(scene, link)}" for link in failed
+            f"sub-job `{scope.plan.region(link.source).name}` ended in ERROR{_at(scope, link)}" for link in failed
         ]
         reason = f"of the branches that it joins, {_listed(branches)}"
     else:
-        reason = f"all of the branches that it joins were skipped: {_listed([_what(scene, link) for link in joins])}"
+        reason = f"all of the branches that it joins were skipped: {_listed([_what(scope, link) for link in joins])}"
     telling = (failed or joins)[0]
-    return Skip(reason, telling.source, telling.on.value, _settled_by(_source(scene, telling)))
+    return Skip(reason, telling.source, telling.on.value, _settled_by(_source(scope, telling)))
 
 
-def _at(scene: Scene, link: Link) -> str:
+def _at(scope: Scope, link: Link) -> str:
     """The component that failed in a branch."""
-    region = scene.region(scene.plan.region(link.source))
+    region = scope.region(scope.plan.region(link.source))
     error = region.error if region is not None else None
     component = error.get("component") if isinstance(error, dict) else None
-    return f" at `{str(component).removeprefix(scene.state.prefix)}`" if component is not None else ""
+    return f" at `{str(component).removeprefix(scope.state.prefix)}`" if component is not None else ""
 
 
-def _what(scene: Scene, link: Link) -> str:
+def _what(scope: Scope, link: Link) -> str:
     if link.on not in OF_REGION:
         return f"`{link.source}`"
-    name = scene.plan.region(link.source).name
+    name = scope.plan.region(link.source).name
     return f"sub-job `{name}`" if name == link.source else f"sub-job `{name}` (with `{link.source}`)"
 
 
-def _source(scene: Scene, link: Link) -> ComponentState | RegionState | None:
-    return scene.region(scene.plan.region(link.source)) if link.on in OF_REGION else scene.component(link.source)
+def _source(scope: Scope, link: Link) -> ComponentState | RegionState | None:
+    return scope.region(scope.plan.region(link.source)) if link.on in OF_REGION else scope.component(link.source)
 
 
-def _status(scene: Scene, link: Link) -> str:
-    source = _source(scene, link)
+def _status(scope: Scope, link: Link) -> str:
+    source = _source(scope, link)
     return source.status if source is not None else SKIPPED
 
 

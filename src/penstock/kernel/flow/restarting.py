@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from penstock.kernel.facts import ExecutionStarted
 from penstock.kernel.flow.gathering import reopen
 from penstock.kernel.flow.index import FlowIndex, forget, forget_region
 from penstock.kernel.flow.state import (
@@ -11,13 +12,48 @@ from penstock.kernel.flow.state import (
     OK,
     PENDING,
     RUNNING,
+    SETTLED,
     SKIPPED,
     ComponentState,
     ContainerState,
     IteratorState,
+    deaths_in,
     dying,
     failed_iterations,
 )
+from penstock.kernel.places import LogicalClock
+from penstock.kernel.state import NOT_OPENED
+
+
+def start_over(index: FlowIndex, job: ContainerState, body: ExecutionStarted) -> None:
+    """A job goes on after a stop; or one of its sub-jobs starts over, and nobody stopped the others."""
+    lost = job.regions.get(body.lost) if body.lost is not None else None
+    dead = set(lost.members) if lost is not None else set()
+    restart(index, job, frozenset([*body.kept, *body.kept_components]), frozenset(body.reopened))
+    if body.lost is not None:
+        for region in job.regions.values():
+            region.kept = False
+        job.deaths = [death for death in job.deaths if _outermost(death.scope) not in dead]
+        place = lost.place if lost is not None else None
+        for scope in [name for name, join in index.joined.items() if place and _lies_in(join.clock, place.clock)]:
+            del index.joined[scope]
+        return
+    job.deaths = deaths_in(job)
+    inside = len(job.prefix)
+    for scope in [one for one in index.joined if one.startswith(job.prefix) and "/" not in one[inside:]]:
+        del index.joined[scope]
+
+
+def _lies_in(clock: LogicalClock, region: LogicalClock) -> bool:
+    """A component begins its clock with its sub-job's place: (number, rank) and (number,)."""
+    at, own = clock[-1], region[-1]
+    return clock[:-1] == region[:-1] and isinstance(at, tuple) and isinstance(own, tuple) and at[0] == own[0]
+
+
+def _outermost(scope: str) -> str:
+    """The component of the job's own that another one lies in."""
+    begin = scope.rfind("/") + 1
+    return scope[:begin] + scope[begin:].partition("[#")[0].partition(".__")[0]
 
 
 def restart(
@@ -37,17 +73,20 @@ def restart(
             del region.members[name]
             _let_go(index, container, name, component, kept, reopened)
         if region.members:  # Only iterations run again in it, and what follows from them.
-            region.status, region.error = PENDING, None
+            region.status, region.error, region.aborts = PENDING, None, False
+            region.ended = len(region.members)
             continue
         index.counters[scope] = region.counter
         del container.regions[scope]
         index.regions.pop(scope, None)
+    container.closed = sum(one.status in SETTLED and not one.handles for one in container.regions.values())
 
 
 def continue_in(index: FlowIndex, old: ContainerState, new: ContainerState, kept: list[str]) -> None:
     """A failed job goes on under another name: what is kept is found there, and still says where it happened."""
     restart(index, old, frozenset(old.prefix + scope.removeprefix(new.prefix) for scope in kept))
     _hand_over(old, new, lambda scope: new.prefix + scope.removeprefix(old.prefix))
+    new.deaths = deaths_in(new)
 
 
 def _hand_over(old: ContainerState, new: ContainerState, renamed: Callable[[str], str]) -> None:
@@ -56,7 +95,7 @@ def _hand_over(old: ContainerState, new: ContainerState, renamed: Callable[[str]
         region.container = new
         region.members = {renamed(scope): component for scope, component in region.members.items()}
     new.components = {renamed(scope): component for scope, component in old.components.items()}
-    new.marks = old.marks
+    new.marks, new.closed = old.marks, old.closed
     new.kept_iterators = {renamed(scope): iterator for scope, iterator in old.kept_iterators.items()}
     for scope, inside in old.kept_insides.items():
         # Its place is known when the call starts.
@@ -96,7 +135,7 @@ def _reopened(index: FlowIndex, old: IteratorState, kept: frozenset[str], reopen
     settled = old.settled.without(old.not_ok)
     for number in partial:
         settled.discard(number)
-    again = IteratorState(old.opened_at, old.total, old.items, old.parallel, old.mode, settled=settled)
+    again = IteratorState(NOT_OPENED, old.total, old.items, old.parallel, old.mode, settled=settled)
     again.ok, again.merged_up_to = old.ok - len(partial), old.merged_up_to
     again.failed_inside = old.failed_inside - sum(map(failed_iterations, partial.values()))
     again.reopened = dict(old.reopened)

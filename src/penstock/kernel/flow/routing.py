@@ -11,8 +11,17 @@ from penstock.kernel.flow import reasons
 from penstock.kernel.flow.gathering import writes_in
 from penstock.kernel.flow.plan import OF_ERROR, OF_ITERATION, OF_REGION, FlowPlan
 from penstock.kernel.flow.reasons import Skip
-from penstock.kernel.flow.scene import Scene
-from penstock.kernel.flow.state import ERROR, OK, SKIPPED, ComponentState, ContainerState, RegionState, rules_of
+from penstock.kernel.flow.scope import Scope, leading
+from penstock.kernel.flow.state import (
+    ERROR,
+    OK,
+    SETTLED,
+    SKIPPED,
+    ComponentState,
+    ContainerState,
+    RegionState,
+    rules_of,
+)
 from penstock.kernel.net import Link, On, Opening, Part, Region
 from penstock.kernel.values import Json, JsonMap
 
@@ -23,115 +32,147 @@ if TYPE_CHECKING:
 # ---- readiness
 
 
-def why_skipped(flow: Flow, scene: Scene, name: str) -> Skip | None:
+def settled(flow: Flow, scope: Scope, link: Link) -> bool | None:
+    """Did the link fire? None: that is not decided yet, since what it comes from has not ended."""
+    if link.on in OF_REGION:
+        region = scope.region_of(link.source)
+        if region is None or region.status not in SETTLED:
+            return None
+        return joins(scope, link) if link.on is On.SYNCHRONISE else region_fires(link, region.status)
+    if link.on in OF_ITERATION:
+        return link.on is leading(scope.state.body) if scope.state.body else None
+    if (
+        scope.plan.part(link.source).container != scope.key
+    ):  # What leads in from outside has ended before the scope opened.
+        return is_fed(flow, scope, link)
+    component = scope.component(link.source)
+    if component is None or component.status not in SETTLED:
+        return None
+    return has_fired(link, component)
+
+
+def joins(scope: Scope, link: Link) -> bool | None:
+    """A join waits for all of its branches, then all of its links fire or none (D35)."""
+    branches = [scope.region_of(one.source) for one in scope.plan.joins[link.target]]
+    ends = [branch.status for branch in branches if branch is not None and branch.status in SETTLED]
+    if len(ends) < len(branches):
+        return None
+    return ERROR not in ends and any(end != SKIPPED for end in ends)
+
+
+def is_decidable(flow: Flow, scope: Scope, name: str) -> bool:
+    """Have all links of a node settled, and all that bring rows into the body that it opens?"""
+    for link in scope.plan.inbound[name]:
+        if settled(flow, scope, link) is None:
+            return False
+    for link in scope.plan.awaited.get(name, ()):
+        source = scope.component(link.source)
+        if source is None or source.status not in SETTLED:
+            return False
+    return True
+
+
+def why_skipped(flow: Flow, scope: Scope, name: str) -> Skip | None:
     """All links of `name` have settled: None if it is to run."""
-    part = scene.plan.part(name)
+    part = scope.plan.part(name)
     if flow.state.cancelling:
         return Skip(reasons.CANCELLED, stops=True)
     if not may_start(flow, name):
-        return Skip(f"{reasons.ENDING}{flow.why_ending}", stops=True)
-    unfed = _unfed(scene, name, part)
+        return Skip(f"{reasons.ENDING}{flow.deaths[0].why}", stops=True)
+    unfed = _unfed(flow, scope, name, part)
     if unfed is not None:
-        return reasons.unfed(scene, unfed, around(flow, scene, unfed))
-    control = scene.control(name)
-    if part.startable or not control or any(scene.settled.get(link.index) for link in _counting(scene, control)):
+        return reasons.unfed(scope, unfed, around(flow, scope, unfed))
+    control = scope.control(name)
+    if part.startable or not control or any(settled(flow, scope, link) for link in _counting(scope, control)):
         return None
-    return reasons.not_led_to(scene, control)
+    return reasons.not_led_to(scope, control)
 
 
-def _counting(scene: Scene, control: list[Link]) -> list[Link]:
+def _counting(scope: Scope, control: list[Link]) -> list[Link]:
     """A join whose branches did not all come through is skipped, unless an error link leads there (rulebook 2.1.4)."""
-    joins = [link for link in control if link.on is On.SYNCHRONISE]
-    if not joins or scene.settled.get(joins[0].index):
+    joined = [link for link in control if link.on is On.SYNCHRONISE]
+    if not joined or joins(scope, joined[0]):
         return control
     return [link for link in control if link.on in OF_ERROR]
 
 
 def may_start(flow: Flow, name: str) -> bool:
     """A dying job starts only its error path and what runs always, with all that these open."""
+    allowed = flow.allowed
     around = name
-    while flow.allowed is not None and around:
+    while allowed is not None and around:
         part = flow.plan.part(around)
-        if around in flow.allowed or part.always:
+        if around in allowed or part.always:
             return True
         around = part.container
-    return flow.allowed is None
+    return allowed is None
 
 
-def _unfed(scene: Scene, name: str, part: Part) -> Link | None:
+def _unfed(flow: Flow, scope: Scope, name: str, part: Part) -> Link | None:
     """All that is expected must be there (rulebook 10.3), also on a port that takes several links: some of the rows are not
     the rows."""
-    required = (link for link in scene.data(name) if link.to_port in part.required)
-    return next((link for link in required if not scene.settled.get(link.index)), None)
+    required = (link for link in scope.data(name) if link.to_port in part.required)
+    return next((link for link in required if not settled(flow, scope, link)), None)
 
 
 # ---- what flows in
 
 
-def settle_from_outside(flow: Flow, scene: Scene) -> None:
-    """A scope has opened: what leads into it from its opener and from around it is settled."""
-    for name in list(scene.pending):
-        for link in scene.plan.inbound[name]:
-            is_from_inside = scene.plan.part(link.source).container == scene.spec.key
-            if not is_from_inside and link.on not in OF_ITERATION:
-                flow.settle(scene, link, is_fed(flow, scene, link))
-
-
-def is_fed(flow: Flow, scene: Scene, link: Link) -> bool:
+def is_fed(flow: Flow, scope: Scope, link: Link) -> bool:
     if link.on is not On.DATA:
         return True
-    source = around(flow, scene, link)
+    source = around(flow, scope, link)
     if source is None:
         return False
-    if source is scene.state.opener:
+    if source is scope.state.opener:
         return source.iterator is not None or link.port in source.rows_in
     return source.status == OK and link.port in source.outputs
 
 
-def around(flow: Flow, scene: Scene, link: Link) -> ComponentState | None:
+def around(flow: Flow, scope: Scope, link: Link) -> ComponentState | None:
     """The component that a link begins at, in this scope or in one around it."""
-    home = scene.plan.part(link.source).container
-    while scene.spec.key != home:
-        if scene.state.opener is None:
+    home = scope.plan.part(link.source).container
+    while scope.key != home:
+        if scope.state.opener is None:
             return None
-        scene = flow.scenes[scene.state.opener.region.container.id]
-    return scene.component(link.source)
+        scope = flow.scope_of(scope.state.opener)
+    return scope.component(link.source)
 
 
-def sees(scene: Scene, name: str) -> list[str]:
+def sees(scope: Scope, name: str) -> list[str]:
     """The scopes whose globals a node finds, each once, in the order of its links."""
     found: dict[str, None] = {}
-    for link in scene.plan.inbound[name]:
+    for link in scope.plan.inbound[name]:
         if link.on in OF_ITERATION:
-            ended = (region for region in scene.state.regions.values() if region.status in (OK, ERROR))
+            ended = (region for region in scope.state.regions.values() if region.status in (OK, ERROR))
             found.update(dict.fromkeys(region.place.id for region in ended if not region.handles))
-        elif scene.plan.part(link.source).container != scene.spec.key:
+        elif scope.plan.part(link.source).container != scope.key:
             continue
         elif link.on in OF_REGION:
-            region = scene.region(scene.plan.region(link.source))
+            region = scope.region(scope.plan.region(link.source))
             if region is not None and region.status in (OK, ERROR):
                 found[region.place.id] = None
         else:
-            component = scene.component(link.source)
+            component = scope.component(link.source)
             if component is not None and component.status in (OK, ERROR):
                 found[component.place.id] = None
     return list(found)
 
 
-def feeds(flow: Flow, scene: Scene, name: str) -> Iterator[tuple[Link, ComponentState]]:
+def feeds(flow: Flow, scope: Scope, name: str) -> Iterator[tuple[Link, ComponentState]]:
     """The data links of a node that carry rows, with the components they come from."""
-    for link in scene.data(name):
-        if scene.settled.get(link.index):
-            source = around(flow, scene, link)
+    for link in scope.data(name):
+        if settled(flow, scope, link):
+            source = around(flow, scope, link)
             if source is not None:
                 yield link, source
 
 
-def rows_in(flow: Flow, scene: Scene, name: str) -> JsonMap:
+def rows_in(flow: Flow, scope: Scope, name: str) -> JsonMap:
     counts: JsonMap = {}
-    for link, source in feeds(flow, scene, name):
-        if source is scene.state.opener:
-            rows = _element_rows(scene) if source.iterator is not None else source.rows_in.get(link.port, 0)
+    for link, source in feeds(flow, scope, name):
+        if source is scope.state.opener:
+            rows = _element_rows(scope) if source.iterator is not None else source.rows_in.get(link.port, 0)
         else:
             rows = source.rows_out.get(link.port, 0)
         before = counts.get(link.to_port, 0)
@@ -141,9 +182,9 @@ def rows_in(flow: Flow, scene: Scene, name: str) -> JsonMap:
     return counts
 
 
-def element(scene_state: ContainerState) -> Json:
+def element(scope_state: ContainerState) -> Json:
     """The element of an iteration, or of the iteration that surrounds this scope."""
-    container: ContainerState | None = scene_state
+    container: ContainerState | None = scope_state
     while container is not None and container.index is None:
         container = container.opener.region.container if container.opener is not None else None
     if container is None or container.opener is None or container.opener.iterator is None:
@@ -153,8 +194,8 @@ def element(scene_state: ContainerState) -> Json:
     return items[container.index] if items is not None else None
 
 
-def _element_rows(scene: Scene) -> int:
-    item = element(scene.state)
+def _element_rows(scope: Scope) -> int:
+    item = element(scope.state)
     rows = item.get("rows") if isinstance(item, dict) else None
     if isinstance(rows, list):
         return len(rows)
@@ -213,34 +254,34 @@ def global_name(name: str, part: Part, bare: str) -> str:
 # ---- what a scope amounts to
 
 
-def aggregate(flow: Flow, scene: Scene, region: Region) -> tuple[str, Json]:
+def aggregate(flow: Flow, scope: Scope, region: Region) -> tuple[str, Json]:
     """OK, unless a component ended in ERROR and no error link inside the sub-job took it; SKIPPED if all members were."""
     unhandled: ComponentState | None = None
     all_skipped = True
     for name in region.members:
-        component = scene.component(name)
+        component = scope.component(name)
         if component is None or component.status == SKIPPED:
             continue
         all_skipped = False
-        if component.status == ERROR and unhandled is None and not _is_handled(scene, name, component):
+        if component.status == ERROR and unhandled is None and not _is_handled(scope, name, component):
             unhandled = component
     if unhandled is not None:
         return ERROR, with_component(unhandled)
     return (SKIPPED if all_skipped else OK), None
 
 
-def failed_in(scene: Scene, region: Region) -> dict[str, bool]:
+def failed_in(scope: Scope, region: Region) -> dict[str, bool]:
     """The components of a sub-job that are in ERROR, and whether an error link inside of it took that."""
-    found = ((name, scene.component(name)) for name in region.members)
-    return {name: _is_handled(scene, name, one) for name, one in found if one is not None and one.status == ERROR}
+    found = ((name, scope.component(name)) for name in region.members)
+    return {name: _is_handled(scope, name, one) for name, one in found if one is not None and one.status == ERROR}
 
 
-def _is_handled(scene: Scene, name: str, component: ComponentState) -> bool:
-    part = scene.plan.part(name)
-    for link in scene.plan.outbound[name]:
-        target = scene.plan.part(link.target)
+def _is_handled(scope: Scope, name: str, component: ComponentState) -> bool:
+    part = scope.plan.part(name)
+    for link in scope.plan.outbound[name]:
+        target = scope.plan.part(link.target)
         if link.on is On.ERROR and link.index in component.fired and target.region == part.region:
-            handler = scene.component(link.target)
+            handler = scope.component(link.target)
             if handler is not None and handler.status in (OK, ERROR):
                 return True
     return False
@@ -253,31 +294,31 @@ def with_component(component: ComponentState) -> JsonMap:
     return said
 
 
-def failures(scene: Scene) -> list[RegionState]:
+def failures(scope: Scope) -> list[RegionState]:
     """The sub-jobs of a scope that ended in ERROR and whose subjob_error led to no handler that ended OK (D37). In a joblet that
     link is confined to its inside, and does not keep the call from failing (D64)."""
-    is_confined = _is_joblet(scene) and rules_of(scene.state) >= 2
+    is_confined = _is_joblet(scope) and rules_of(scope.state) >= 2
     return [
         state
-        for region in scene.spec.regions
-        if (state := scene.region(region)) is not None
+        for region in scope.spec.regions
+        if (state := scope.region(region)) is not None
         and state.status == ERROR
-        and (is_confined or not _is_taken(scene, region))
+        and (is_confined or not _is_taken(scope, region))
     ]
 
 
-def _is_joblet(scene: Scene) -> bool:
+def _is_joblet(scope: Scope) -> bool:
     """A call, or an iteration whose body is a joblet: there its members are named after the iterator."""
-    if scene.spec.opening is Opening.BODY:
-        first = scene.spec.regions[0].members if scene.spec.regions else ()
-        return any(name.startswith(f"{scene.spec.key}.__") for name in first)
-    return scene.spec.opening is Opening.JOBLET
+    if scope.spec.opening is Opening.BODY:
+        first = scope.spec.regions[0].members if scope.spec.regions else ()
+        return any(name.startswith(f"{scope.key}.__") for name in first)
+    return scope.spec.opening is Opening.JOBLET
 
 
-def _is_taken(scene: Scene, region: Region) -> bool:
+def _is_taken(scope: Scope, region: Region) -> bool:
     """A handler has dealt with an error when it ran and its own sub-job ended OK. One that tells of it and then dies has not."""
-    for link in scene.plan.of_region[scene.spec.key, region.index]:
-        handler = scene.component(link.target) if link.on is On.SUBJOB_ERROR else None
+    for link in scope.plan.of_region[scope.key, region.index]:
+        handler = scope.component(link.target) if link.on is On.SUBJOB_ERROR else None
         if handler is not None and handler.status in (OK, ERROR) and handler.region.status == OK:
             return True
     return False
@@ -320,11 +361,12 @@ __all__ = [
     "first_error",
     "global_name",
     "has_fired",
-    "is_fed",
+    "is_decidable",
+    "joins",
     "may_start",
     "region_fires",
     "rows_in",
     "sees",
-    "settle_from_outside",
+    "settled",
     "why_skipped",
 ]

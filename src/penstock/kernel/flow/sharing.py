@@ -7,60 +7,29 @@ leads from one to another. What the holder decided is recorded by the server and
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.kernel import facts
 from penstock.kernel.evolve import Execution, evolve
-from penstock.kernel.flow import resuming
-from penstock.kernel.flow.state import SETTLED, ComponentState, RegionState
-
-if TYPE_CHECKING:
-    from penstock.kernel.flow.decide import Flow
-    from penstock.kernel.flow.scene import Scene
-
-
-def adopt(
-    flow: Flow, elsewhere: Iterable[str] = (), only: str | None = None, lost: str | None = None
-) -> list[ComponentState]:
-    """Find one's way into a job that goes on: what has settled is known, and nothing is recorded of it again.
-
-    Gives the components of the job's own sub-jobs that are at work; what lies inside them is their holder's business. To the
-    holder of the sub-job `only`, those are the components of it that are at work, also inside of joblet calls.
-    """
-    flow.elsewhere, flow.only = set(elsewhere), only
-    flow.scenes.clear()
-    scene = flow.stage(flow.root, flow.net.containers[""])
-    at_work = resuming.settle_so_far(flow, scene, lost)
-    if only is not None:
-        mine = [component for component in at_work if component.region.place.id == only]
-        at_work = [inner for component in mine for inner in _inside(flow, scene, component)]
-    resuming.recall_dying(flow)
-    flow.move()
-    return at_work
+from penstock.kernel.flow import iterating, resuming
+from penstock.kernel.flow.abandoning import at_work
+from penstock.kernel.flow.decide import Flow
+from penstock.kernel.flow.scope import Scope
+from penstock.kernel.flow.state import ComponentState, RegionState
 
 
-def _inside(flow: Flow, scene: Scene, component: ComponentState) -> list[ComponentState]:
-    """Of a joblet call, what is at work inside of it: with the call whoever offered it has started what begins there."""
-    if component.inside is None:
-        return [component]
-    opens = flow.plan.part(scene.names[component.place.id]).opens
-    assert opens is not None
-    inner = flow.stage(component.inside, flow.net.containers[opens])
-    return [one for found in resuming.settle_so_far(flow, inner) for one in _inside(flow, inner, found)]
+def hold(flow: Flow, subjob: str) -> list[ComponentState]:
+    """Take one sub-job, to decide what happens inside of it: the components of it that are at work."""
+    flow.mandate.only = subjob
+    flow.go_on()
+    return list(at_work(flow.root.regions[subjob].members.values()))
 
 
-def heard(flow: Flow, component: ComponentState) -> None:
-    """A component of a sub-job that is held elsewhere has ended or was skipped there, and that has been recorded."""
-    scene = flow.scenes[flow.root.id]
-    name = component.place.id.removeprefix(flow.root.prefix)
-    if component.dies:
-        flow.die(resuming.DEAD.format(component.name), name)
-    scene.component_place(name)
-    scene.pending.pop(name, None)
-    region = scene.spec.regions[component.region.index]
-    if scene.unsettled[region.index] == 1:  # The last one: from here on the sub-job is ours again, to be closed.
-        flow.elsewhere.discard(scene.region_scope(region))
-    flow.settle_component(scene, name, component)
+def heard(flow: Flow, components: Iterable[ComponentState]) -> None:
+    """Components of sub-jobs that are held elsewhere have ended or were skipped there, and that has been recorded."""
+    scope = Scope(flow.plan, flow.root)
+    for component in components:
+        flow.settle(scope, flow.name_of(component), component)
     flow.move()
 
 
@@ -72,13 +41,15 @@ def catch_up(flow: Flow, news: Iterable[tuple[facts.Fact, float]]) -> None:
         is_a_childs = "/" in fact.scope[inside:]
         if not is_a_childs and told.is_new(fact):
             evolve(flow.tree, fact, ts)
-    scene = flow.stage(flow.root, flow.net.containers[""])
-    resuming.settle_so_far(flow, scene)
-    resuming.recall_dying(flow)
-    flow.move()
-    mine = next(region for region in scene.bodies if scene.region_scope(region) == flow.only)
-    members = map(scene.component, mine.members)
-    flow.is_through = all(component is not None and component.status in SETTLED for component in members)
+    flow.go_on()
+
+
+def is_through(flow: Flow) -> bool:
+    """Has the holder of a sub-job, or of some elements, come to its end?"""
+    if flow.mandate.stretch is not None:
+        return iterating.is_through(flow, flow.mandate.stretch)
+    region = flow.root.regions[flow.mandate.only or ""]
+    return region.ended == len(flow.net.containers[""].regions[region.index].members)
 
 
 def lose(flow: Flow, region: RegionState) -> None:
@@ -103,7 +74,8 @@ def lose(flow: Flow, region: RegionState) -> None:
             rules=flow.root.rules,
         )
     )
-    adopt(flow, flow.elsewhere - {scope}, lost=scope)
+    flow.mandate.elsewhere.discard(scope)
+    flow.go_on()
 
 
 def is_members(flow: Flow, component: ComponentState) -> bool:

@@ -11,15 +11,13 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from penstock.kernel.fanout import Stretch
-from penstock.kernel.flow import iterating, resuming, routing
+from penstock.kernel.flow import iterating, routing
+from penstock.kernel.flow.mandate import NOTHING
 from penstock.kernel.flow.plan import FlowPlan
 from penstock.kernel.flow.state import RUNNING, ComponentState, IteratorState
 
 if TYPE_CHECKING:
     from penstock.kernel.flow.decide import Flow
-
-NOTHING = ""
-"""For `Flow.only`: no sub-job of the job itself is this holder's."""
 
 
 def may_spread(flow: Flow, component: ComponentState, total: int | None, parallel: int) -> bool:
@@ -54,7 +52,7 @@ def spread_in(flow: Flow, region: str) -> list[ComponentState]:
 
 def cut(flow: Flow, component: ComponentState, out: Collection[Stretch], size: int) -> Stretch | None:
     """The next elements to give away: such as have not settled and are not out. None: there are none, or none may start."""
-    iterator, node = _iterator(component), flow.plan.node(_named(flow, component))
+    iterator, node = _iterator(component), flow.node_of(component)
     assert iterator.total is not None
     assert node.iterates is not None
     if flow.state.cancelling or not routing.may_start(flow, node.name) or (node.iterates.halts and iterator.failed):
@@ -73,14 +71,8 @@ def cut(flow: Flow, component: ComponentState, out: Collection[Stretch], size: i
 
 def complete(flow: Flow, component: ComponentState) -> None:
     """No element is out, and none is to come."""
-    _named(flow, component)
-    scene = flow.scene_of(component)
-    region = scene.spec.regions[component.region.index]
-    scope = scene.region_scope(region)
-    if scene.unsettled[region.index] == 1:  # The last of its sub-job, which is ours again with that.
-        flow.elsewhere.discard(scope)
     iterating.complete(flow, component)
-    flow.left.add(scope)  # Its holder goes on from here, if only to hear that all is over.
+    flow.left.add(component.region.place.id)  # Its holder goes on from here, if only to hear that all is over.
     flow.move()
 
 
@@ -88,11 +80,9 @@ def complete(flow: Flow, component: ComponentState) -> None:
 
 
 def take(flow: Flow, stretch: Stretch) -> None:
-    """Find one's way into the job as far as the iterator, and begin with the first element."""
-    flow.only, flow.stretch = NOTHING, stretch
-    flow.scenes.clear()
-    resuming.settle_so_far(flow, flow.stage(flow.root, flow.net.containers[""]))
-    flow.advancing.append(flow.tree.flow.components[stretch.iterator])
+    """Take some elements of an iterator, and begin with the first."""
+    flow.mandate.only, flow.mandate.stretch = NOTHING, stretch
+    flow.advance(flow.tree.flow.components[stretch.iterator])
     flow.move()
 
 
@@ -100,13 +90,6 @@ def open_scopes(flow: Flow, stretch: Stretch) -> list[str]:
     """The iterations that are not over."""
     component = flow.tree.flow.components[stretch.iterator]
     return [iteration.place.id for iteration in _iterator(component).open.values()]
-
-
-def _named(flow: Flow, component: ComponentState) -> str:
-    """The node it is a run of. Where its sub-job is held elsewhere, nobody may have asked here before."""
-    name = component.place.id.removeprefix(flow.root.prefix)
-    flow.scene_of(component).component_place(name)
-    return name
 
 
 def _iterator(component: ComponentState) -> IteratorState:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.kernel.flow.views import View, Written, exported, joined
+from penstock.kernel.frozen import frozen
 from penstock.kernel.places import LogicalClock, Place
-from penstock.kernel.state import Bitmap
+from penstock.kernel.state import NOT_OPENED, Bitmap
 from penstock.kernel.values import Json, JsonMap
 
 WAIT, RUNNING, OK, ERROR, SKIPPED = "WAIT", "RUNNING", "OK", "ERROR", "SKIPPED"
@@ -22,6 +23,14 @@ PENDING = "PENDING"
 SETTLED = frozenset({OK, ERROR, SKIPPED})
 STATUSES = {"ok": OK, "error": ERROR, "skipped": SKIPPED}
 """How a fact calls the end of something -> its state."""
+
+
+@frozen
+class Death:
+    """From here on nothing starts but the error path of this component or sub-job, and what runs always."""
+
+    scope: str
+    why: str
 
 
 @dataclass(slots=True)
@@ -52,6 +61,17 @@ class ComponentState:
     """It stays as it is in a sub-job that started over for the sake of its failed iterations."""
     written: list[str] = field(default_factory=list)
 
+    @property
+    def is_iterating(self) -> bool:
+        """Has it opened its iterations? Of one that a resume starts anew the earlier ones are known before that."""
+        return self.iterator is not None and self.iterator.opened_at != NOT_OPENED
+
+    def opened(self) -> list[ContainerState]:
+        """The scopes that it has open: the inside of a joblet call, the iterations of an iterator."""
+        if self.inside is not None:
+            return [self.inside]
+        return list(self.iterator.open.values()) if self.iterator is not None and self.is_iterating else []
+
 
 @dataclass(slots=True)
 class RegionState:
@@ -70,6 +90,10 @@ class RegionState:
     """The end of an iteration led to it."""
     marks: JsonMap = field(default_factory=dict)
     """The watermarks of its readers, which count if it ends OK."""
+    ended: int = 0
+    """How many of its members have ended or were skipped."""
+    aborts: bool = False
+    """It ended in ERROR, and the job's policy lets nothing else start."""
 
     def out(self) -> View:
         return joined(member.view for member in self.members.values() if member.status in (OK, ERROR))
@@ -108,6 +132,12 @@ class ContainerState:
     """In an iteration: it had ended OK, and goes on because iterations inside of it had failed."""
     fired: set[int] = field(default_factory=set)
     """In an iteration: the links that its end has fired, by index."""
+    closed: int = 0
+    """How many of its sub-jobs have closed, those apart that the end of an iteration led to."""
+    deaths: list[Death] = field(default_factory=list)
+    """Of a job: what makes it die, in the order in which that happened."""
+    key: str | None = field(default=None, compare=False, repr=False)
+    """The container of the net that it is an instance of, once somebody has asked."""
     error: Json = None
     rules: int = 1
     """Of a job: the revision of the rules that it is decided by (`rules_of`)."""
@@ -122,6 +152,7 @@ class ContainerState:
 @dataclass(slots=True)
 class IteratorState:
     opened_at: int
+    """The counter of its `iterator.started`; NOT_OPENED in one that a resume starts anew, before it has recorded its own."""
     total: int | None
     items: Sequence[Any] | None
     parallel: int
@@ -171,6 +202,28 @@ class IteratorState:
         return [*self.open.values(), *self.reopened.values(), *self.partial.values()]
 
 
+DEAD = "`{}` ended in ERROR and the job dies with it"
+ABORTED = "sub-job `{}` ended in ERROR and `on_subjob_error` is abort"
+
+
+def deaths_in(container: ContainerState) -> list[Death]:
+    """What makes the job die, of all that a scope holds: what a resume has kept of it."""
+    found = [Death(one.place.id, ABORTED.format(one.name)) for one in container.regions.values() if one.aborts]
+    for component in sorted(container.components.values(), key=lambda one: one.place.clock):
+        if component.dies:
+            found.append(Death(component.place.id, DEAD.format(component.name)))
+        if component.inside is not None:
+            found += deaths_in(component.inside)
+    return found
+
+
+def root_of(container: ContainerState) -> ContainerState:
+    """The job that a scope lies in."""
+    while container.opener is not None:
+        container = container.opener.region.container
+    return container
+
+
 def dying(container: ContainerState) -> ComponentState | None:
     """The component with which the job dies, if one has ended so: the first by place."""
     for component in sorted(container.components.values(), key=lambda one: one.place.clock):
@@ -188,9 +241,7 @@ KEPT_PARTIAL = 10_000
 
 def rules_of(container: ContainerState) -> int:
     """The revision of the rules that the job around a scope is decided by."""
-    while container.opener is not None:
-        container = container.opener.region.container
-    return container.rules
+    return root_of(container).rules
 
 
 def failed_iterations(container: ContainerState) -> int:
