@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
-from penstock.adapters.memory_blobs import MemoryBlobs
+from penstock.adapters.memory.blobs import MemoryBlobs
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.values import JsonMap
 from penstock.keychain import LocalStore

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from penstock.adapters.file_lines import FileLines
-from penstock.adapters.project_folders import UnpackedProjects
+from penstock.adapters.files.lines import FileLines
+from penstock.adapters.files.projects import UnpackedProjects
 from penstock.app import _LazyRegistry
 from penstock.dialects.inline_secrets import restored
 from penstock.fleet_clock import FleetClock

@@ -9,11 +9,12 @@ from pathlib import Path
 import nats
 import pytest
 
-from penstock.adapters import nats_dispatch_calls, nats_dispatch_wire
-from penstock.adapters.memory_dispatch import MemoryDispatch, MemoryHall, MemoryIntake
-from penstock.adapters.nats_dispatch import NatsDispatch
-from penstock.adapters.nats_dispatch_intake import NatsIntake
-from penstock.adapters.nats_dispatch_wire import Letter, packed, read_answer
+from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryHall, MemoryIntake
+from penstock.adapters.nats import calls as nats_dispatch_calls
+from penstock.adapters.nats import wire as nats_dispatch_wire
+from penstock.adapters.nats.dispatch import NatsDispatch
+from penstock.adapters.nats.intake import NatsIntake
+from penstock.adapters.nats.wire import Letter, packed, read_answer
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.dispatch import Held, NoteKind, WorkerCard
 from tests.adapters.nats_stages import Fleet, until

@@ -8,10 +8,11 @@ from pathlib import Path
 import nats
 import pytest
 
-from penstock.adapters import nats_dispatch_intake, nats_dispatch_link
-from penstock.adapters.memory_dispatch import MemoryDispatch, MemoryHall, MemoryIntake
-from penstock.adapters.nats_dispatch import NatsDispatch
-from penstock.adapters.nats_dispatch_intake import NatsIntake
+from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryHall, MemoryIntake
+from penstock.adapters.nats import connection as nats_dispatch_link
+from penstock.adapters.nats import intake as nats_dispatch_intake
+from penstock.adapters.nats.dispatch import NatsDispatch
+from penstock.adapters.nats.intake import NatsIntake
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.dispatch import WorkerCard
 from tests.adapters.nats_stages import LEVEL_S, until

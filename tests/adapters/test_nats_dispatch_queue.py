@@ -9,9 +9,10 @@ from datetime import UTC, datetime, timedelta
 import nats
 import pytest
 
-from penstock.adapters import nats_dispatch_intake, nats_dispatch_turns
-from penstock.adapters.nats_dispatch_queue import QueueTerms
-from penstock.adapters.nats_dispatch_wire import read_ticket
+from penstock.adapters.nats import intake as nats_dispatch_intake
+from penstock.adapters.nats import ticket_consumer as nats_dispatch_turns
+from penstock.adapters.nats.queue import QueueTerms
+from penstock.adapters.nats.wire import read_ticket
 from tests.adapters.nats_stages import QueueStage, counts, exists, has_consumer, has_messages, until
 from tests.contracts.dispatch_nats import NatsMemoryScene
 from tests.contracts.dispatch_scenes import A_LITTLE, keys, offer, offers

@@ -12,10 +12,12 @@ from pathlib import Path
 import nats
 import pytest
 
-from penstock.adapters import nats_dispatch_calls, nats_dispatch_intake, nats_dispatch_link
-from penstock.adapters.nats_dispatch import NatsDispatch
-from penstock.adapters.nats_dispatch_intake import NatsIntake
-from penstock.adapters.nats_dispatch_queue import QueueTerms
+from penstock.adapters.nats import calls as nats_dispatch_calls
+from penstock.adapters.nats import connection as nats_dispatch_link
+from penstock.adapters.nats import intake as nats_dispatch_intake
+from penstock.adapters.nats.dispatch import NatsDispatch
+from penstock.adapters.nats.intake import NatsIntake
+from penstock.adapters.nats.queue import QueueTerms
 from penstock.kernel.errors import Unavailable
 from penstock.ports.dispatch import Held, NoteKind, WorkerCard
 from tests.contracts.dispatch_nats import NatsMemoryScene

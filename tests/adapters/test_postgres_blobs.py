@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from penstock.adapters.postgres_blobs import PostgresBlobs
+from penstock.adapters.postgres.blobs import PostgresBlobs
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.blobs import Missing
 from tests.servers import postgres_server, postgres_url  # noqa: F401

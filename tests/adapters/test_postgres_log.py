@@ -10,11 +10,11 @@ import threading
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from penstock.adapters import postgres_log
-from penstock.adapters.postgres_database import SQL
-from penstock.adapters.postgres_log import PostgresLog
-from penstock.adapters.postgres_rows import given, kept
-from penstock.adapters.sql_files import FOLDER, queries, schema_files
+from penstock.adapters.postgres import log as postgres_log
+from penstock.adapters.postgres.database import SQL
+from penstock.adapters.postgres.log import PostgresLog
+from penstock.adapters.postgres.rows import given, kept
+from penstock.adapters.sql_files import queries, schema_files, sql_folder
 from tests.adapters.postgres_scenes import execute, opened, owned, until
 from tests.contracts.entries import entries, entry, header
 from tests.servers import postgres_server, postgres_url
@@ -180,21 +180,21 @@ def test_any_text_is_kept_without_the_character_0_and_given_back_as_it_was(text:
 
 
 def test_what_starts_a_run_without_postgresql_does_not_load_it() -> None:
-    code = "import sys, penstock.app, penstock.ports.partitions, penstock.adapters.memory_partitions; "
+    code = "import sys, penstock.app, penstock.ports.partitions, penstock.adapters.memory.partitions; "
     code += "sys.exit('psycopg' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_schema_files_are_numbered_without_gaps() -> None:
-    assert list(schema_files("postgres")) == list(range(1, len(schema_files("postgres")) + 1))
+    assert list(schema_files("postgres/log")) == list(range(1, len(schema_files("postgres/log")) + 1))
 
 
 def test_every_query_has_a_sentence_and_is_used() -> None:
-    blocks = (FOLDER / "postgres" / "queries.sql").read_text().split("-- name: ")[1:]
-    sources = "".join(path.read_text() for path in FOLDER.parent.glob("postgres_*.py"))
+    blocks = (sql_folder("postgres/log") / "queries.sql").read_text().split("-- name: ")[1:]
+    sources = "".join(path.read_text() for path in sql_folder.parent.glob("postgres_*.py"))
     for block in blocks:
         name, sentence = block.splitlines()[:2]
         assert sentence.startswith("-- "), name
         query = name.partition(".")[0]  # What follows a dot is one of its conditions.
         assert f'SQL["{query}"]' in sources or f'filtered(SQL, "{query}"' in sources, name
-    assert len(queries("postgres")) == len(blocks)
+    assert len(queries("postgres/log")) == len(blocks)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.adapters.file_blobs import FileBlobs
-from penstock.adapters.memory_blobs import MemoryBlobs
-from penstock.adapters.object_blobs import ObjectBlobs
+from penstock.adapters.files.blobs import FileBlobs
+from penstock.adapters.memory.blobs import MemoryBlobs
+from penstock.adapters.objects.blobs import ObjectBlobs
 from penstock.adapters.routed_blobs import RoutedBlobs
 from penstock.kernel.errors import Refused
 from penstock.ports.blobs import Missing

@@ -12,9 +12,9 @@ from uuid import uuid4
 import nats
 from nats.js.errors import NotFoundError
 
-from penstock.adapters.memory_dispatch import MemoryDispatch, MemoryHall, MemoryIntake
-from penstock.adapters.nats_dispatch import NatsDispatch
-from penstock.adapters.nats_dispatch_intake import NatsIntake
+from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryHall, MemoryIntake
+from penstock.adapters.nats.dispatch import NatsDispatch
+from penstock.adapters.nats.intake import NatsIntake
 from penstock.adapters.relayed_dispatch import RelayedDispatch, RelayedIntake
 from tests.adapters.nats_network import Network
 from tests.contracts.dispatch_scenes import Scene

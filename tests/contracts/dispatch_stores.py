@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import psycopg
 
-from penstock.adapters.memory_dispatch import MemoryDispatch, MemoryHall, MemoryIntake
-from penstock.adapters.postgres_dispatch import PostgresDispatch
-from penstock.adapters.postgres_dispatch_intake import PostgresIntake
+from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryHall, MemoryIntake
+from penstock.adapters.postgres.dispatch import PostgresDispatch
+from penstock.adapters.postgres.intake import PostgresIntake
 from penstock.ports.dispatch import Dispatch, Intake
 from tests.contracts.dispatch_scenes import Scene
 from tests.virtual import VirtualClock, VirtualLoop, run_virtually

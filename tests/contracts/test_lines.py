@@ -8,8 +8,8 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from penstock.adapters.file_lines import FileLines
-from penstock.adapters.postgres_lines import PostgresLines
+from penstock.adapters.files.lines import FileLines
+from penstock.adapters.postgres.lines import PostgresLines
 from penstock.kernel.errors import Refused
 from penstock.ports.ambient import SystemClock
 from penstock.ports.lines import LineStore

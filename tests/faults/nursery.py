@@ -23,12 +23,12 @@ from tests.faults.processes import BACK, FORWARD, SKEW_S
 
 BEFOREHAND = (
     "penstock.adapters.blob_stores",
-    "penstock.adapters.postgres_blobs",
-    "penstock.adapters.postgres_control",
-    "penstock.adapters.postgres_dispatch_intake",
-    "penstock.adapters.postgres_lines",
-    "penstock.adapters.postgres_log",
-    "penstock.adapters.postgres_partitions",
+    "penstock.adapters.postgres.blobs",
+    "penstock.adapters.postgres.control",
+    "penstock.adapters.postgres.intake",
+    "penstock.adapters.postgres.lines",
+    "penstock.adapters.postgres.log",
+    "penstock.adapters.postgres.partitions",
     "penstock.api.app",
     "penstock.cli.commands.serve",
     "penstock.cli.commands.worker",

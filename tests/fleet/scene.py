@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from penstock import fleet
-from penstock.adapters.memory_blobs import MemoryBlobs
-from penstock.adapters.memory_dispatch import MemoryDispatch, MemoryIntake
-from penstock.adapters.memory_dispatch_hall import MemoryHall
-from penstock.adapters.memory_log import MemoryLog, MemoryStore
-from penstock.adapters.memory_partitions import MemoryPartitions, MemoryPartitionStore
+from penstock.adapters.memory.blobs import MemoryBlobs
+from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryIntake
+from penstock.adapters.memory.dispatch_store import MemoryHall
+from penstock.adapters.memory.log import MemoryLog, MemoryStore
+from penstock.adapters.memory.partitions import MemoryPartitions, MemoryPartitionStore
 from penstock.kernel.values import JsonMap
 from penstock.library import Library
 from penstock.ports.log import Entry, Header

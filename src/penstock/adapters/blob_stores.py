@@ -36,21 +36,21 @@ def open_blobs(spec: str, home: Path) -> KeptBlobs:
     cache = home / CACHE
     if scheme in POSTGRES:
         with _needing("psycopg", scheme, "psycopg[binary]"):
-            from penstock.adapters.postgres_blobs import PostgresBlobs
+            from penstock.adapters.postgres.blobs import PostgresBlobs
         return PostgresBlobs(spec, cache)
     if scheme in NATS:
         return _nats(spec, cache)
     if scheme in OBJECTS:
         return _objects(spec, cache)
     if scheme == "memory":
-        from penstock.adapters.memory_blobs import MemoryBlobs
+        from penstock.adapters.memory.blobs import MemoryBlobs
 
         return MemoryBlobs()
     raise Refused(f"`{scheme}:` is not a kind of result store", FORMS)
 
 
 def _files(place: str, home: Path) -> KeptBlobs:
-    from penstock.adapters.file_blobs import FileBlobs
+    from penstock.adapters.files.blobs import FileBlobs
 
     is_url = place.startswith("//")
     path = unquote(place.removeprefix("//")) if is_url else place
@@ -61,7 +61,7 @@ def _files(place: str, home: Path) -> KeptBlobs:
 
 def _nats(spec: str, cache: Path) -> KeptBlobs:
     with _needing("nats", "nats", "penstock[nats]"):
-        from penstock.adapters.nats_blobs import BUCKET, NatsBlobs
+        from penstock.adapters.nats.blobs import BUCKET, NatsBlobs
     servers, bucket = spec, BUCKET
     first, slash, last = spec.rpartition("/")
     if slash and not first.endswith("/"):
@@ -71,7 +71,7 @@ def _nats(spec: str, cache: Path) -> KeptBlobs:
 
 def _objects(spec: str, cache: Path) -> KeptBlobs:
     with _needing("obstore", spec.partition(":")[0], "penstock[objects]"):
-        from penstock.adapters.object_blobs import ObjectBlobs
+        from penstock.adapters.objects.blobs import ObjectBlobs
     place, _, query = spec.partition("?")
     options: dict[str, Any] = {name: SWITCHES.get(value, value) for name, value in parse_qsl(query)}
     return ObjectBlobs(place, cache, **options)

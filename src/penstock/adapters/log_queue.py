@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from queue import SimpleQueue
 from typing import ClassVar, NamedTuple
 
-from penstock.adapters.folders import SAFE
+from penstock.adapters.files.folders import SAFE
 from penstock.adapters.waiters import Waiters
 from penstock.kernel.errors import Bug, Refused, Unavailable
 from penstock.ports.kept_state import Change

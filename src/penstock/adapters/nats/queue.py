@@ -1,0 +1,275 @@
+"""The work queue in JetStream: a ticket for every offer, so that one worker that has room is called for each.
+
+Law: a ticket is no right to anything, and none is missed: whoever has no ticket looks now and then all the same. So tickets may
+be lost, doubled and late, and nobody waits for their being kept. One that nobody could use after `max_deliver` deliveries is put
+aside as a dead letter, where people find it; the offer that it stands for still waits in the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import ConnectionClosedError
+from nats.js import JetStreamContext, api
+from nats.js.errors import APIError, BadRequestError, NotFoundError
+
+from penstock.adapters.nats.connection import NATS_ERRORS, Link, end
+from penstock.adapters.nats.wire import (
+    KINDS,
+    NO_TICKET,
+    Names,
+    Ticket,
+    Unreadable,
+    consumer,
+    packed,
+    read_ticket,
+)
+
+REQUEST_SECONDS = 5.0
+# So many tickets are sent before it is asked whether they have come.
+BATCH = 256
+# Tickets beyond this are not kept for a NATS that is away: what they stand for is found by the next look.
+MOST_TICKETS = 20_000
+TICKET_AGE_SECONDS = 3600.0
+# So long until it is seen whether there is another connection.
+LOST_SECONDS = 0.01
+# A ticket that is sent again within this time is the same one.
+DOUBLE_SECONDS = 10.0
+DEAD_AGE_SECONDS = 7 * 86_400.0
+MOST_DEAD = 10_000
+MOST_WAITING = 16_384
+MOST_UNACKED = 50_000
+
+# So often it is seen to consumers that workers miss.
+MISSED_SECONDS = 0.5
+# And so often it is told of dead letters.
+WARN_SECONDS = 60.0
+
+STREAM_IN_USE = 10058
+ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTerms:
+    """How the streams are kept. All servers of a fleet have the same."""
+
+    ack_wait_s: float = 5.0
+    """So long a worker may look at a ticket before another one gets it."""
+    max_deliver: int = 25
+    """With the growing delays between them that is about seven minutes."""
+    replicas: int = 1
+
+
+class WorkQueue:
+    def __init__(self, names: Names, link: Link, terms: QueueTerms, warn: Callable[[str], None]) -> None:
+        self.names = names
+        self.terms = terms
+        self._link = link
+        self._warn = warn
+        self._tickets: deque[tuple[str, Ticket]] = deque()
+        self._sending: asyncio.Task[None] | None = None
+        self._asides: set[asyncio.Task[None]] = set()
+        self._pools: set[str] = set()
+        self.known: set[str] = set()
+        """Pools that work was offered to, or workers came from."""
+        self._has_streams = False
+        self._missed_until = 0.0
+        self._untold: Counter[str] = Counter()
+        self._told_until: dict[str, float] = {}
+        self.sent = 0
+        self.dead = 0
+
+    # ---- putting tickets in
+
+    def put(self, tickets: Iterable[Ticket], name: str | None = None) -> None:
+        """`name`: the same one again, within a short time, is the same tickets."""
+        shared = name or uuid4().hex
+        self._tickets.extend((f"{shared}.{number}", ticket) for number, ticket in enumerate(tickets))
+        while len(self._tickets) > MOST_TICKETS:
+            self._tickets.popleft()
+        self.go_on()
+
+    def go_on(self) -> None:
+        if self._tickets and (self._sending is None or self._sending.done()):
+            self._sending = asyncio.ensure_future(self._send())
+
+    async def _send(self) -> None:
+        while self._tickets and (client := self._link.current) is not None:
+            batch = [self._tickets.popleft() for _ in range(min(BATCH, len(self._tickets)))]
+            for _ in range(2):
+                try:
+                    await self._link.carry(self._publish(client, batch))
+                    self.sent += len(batch)
+                    break
+                except ConnectionClosedError:
+                    self._tickets.extendleft(reversed(batch))
+                    await asyncio.sleep(LOST_SECONDS)
+                    break
+                except NATS_ERRORS:
+                    # The stream may have gone; once more, from the start.
+                    self.forget_ready()
+
+    async def _publish(self, client: Client, batch: list[tuple[str, Ticket]]) -> None:
+        """The last one is answered when all before it have come."""
+        await self.make_ready(client, {ticket.pool for _, ticket in batch})
+        *others, (name, last) = batch
+        for other, ticket in others:
+            await client.publish(self.names.work(ticket.pool, ticket.kind), packed(ticket), headers=_headers(other))
+        stream = client.jetstream(timeout=REQUEST_SECONDS)
+        await stream.publish(self.names.work(last.pool, last.kind), packed(last), headers=_headers(name))
+
+    # ---- streams and consumers
+
+    def forget_ready(self) -> None:
+        """Streams and consumers may be gone: the next one who needs them looks."""
+        self._has_streams = False
+        self._pools.clear()
+
+    async def make_ready(self, client: Client, pools: Iterable[str]) -> None:
+        js = client.jetstream(timeout=REQUEST_SECONDS)
+        wanted = set(pools)
+        self.known |= wanted
+        if not self._has_streams:
+            for config in self._streams():
+                await _keep_stream(js, config)
+            self._has_streams = True
+        for pool in wanted - self._pools:
+            for kind in KINDS:
+                await js.add_consumer(self.names.work_stream, self._consumer(pool, kind))
+            self._pools.add(pool)
+
+    async def want(self, pool: str) -> None:
+        """A worker wants to ask for tickets of this pool."""
+        client = self._link.current
+        if client is not None:
+            with suppress(*NATS_ERRORS):
+                await self._link.carry(self.make_ready(client, {pool}))
+
+    async def miss(self, pool: str) -> None:
+        """A worker could not ask for tickets of this pool: see that there is a consumer, once in a while."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._missed_until:
+            self._missed_until = now + MISSED_SECONDS
+            self.forget_ready()
+            await self.want(pool)
+
+    async def make_anew(self, client: Client, pool: str, kind: str) -> None:
+        """A consumer that hands out nothing is replaced; the tickets stay."""
+        js = client.jetstream(timeout=REQUEST_SECONDS)
+        self._pools.discard(pool)
+        with suppress(NotFoundError):
+            await js.delete_consumer(self.names.work_stream, consumer(pool, kind))
+        await self.make_ready(client, {pool})
+
+    def _streams(self) -> tuple[api.StreamConfig, api.StreamConfig]:
+        work = api.StreamConfig(
+            name=self.names.work_stream,
+            description="penstock: tickets for work that waits",
+            subjects=[self.names.all_work],
+            retention=api.RetentionPolicy.WORK_QUEUE,
+            storage=api.StorageType.FILE,
+            max_age=TICKET_AGE_SECONDS,
+            duplicate_window=DOUBLE_SECONDS,
+            num_replicas=self.terms.replicas,
+        )
+        dead = api.StreamConfig(
+            name=self.names.dead_stream,
+            description="penstock: tickets that nobody could use",
+            subjects=[f"{self.names.prefix}.dead.*"],
+            storage=api.StorageType.FILE,
+            max_age=DEAD_AGE_SECONDS,
+            max_msgs=MOST_DEAD,
+            num_replicas=self.terms.replicas,
+        )
+        return work, dead
+
+    def _consumer(self, pool: str, kind: str) -> api.ConsumerConfig:
+        return api.ConsumerConfig(
+            name=consumer(pool, kind),
+            durable_name=consumer(pool, kind),
+            description=f"penstock: tickets ({kind}) of pool {pool[:200]!r}",
+            filter_subject=self.names.work(pool, kind),
+            ack_policy=api.AckPolicy.EXPLICIT,
+            ack_wait=self.terms.ack_wait_s,
+            max_deliver=self.terms.max_deliver,
+            max_waiting=MOST_WAITING,
+            max_ack_pending=MOST_UNACKED,
+        )
+
+    # ---- dead letters
+
+    async def greet(self, client: Client) -> None:
+        self.forget_ready()
+        for kind in ("MAX_DELIVERIES", "MSG_TERMINATED"):
+            subject = f"{ADVISORY}.{kind}.{self.names.work_stream}.*"
+            await client.subscribe(subject, queue="servers", cb=self._advised)
+
+    async def close(self) -> None:
+        await end([task for task in (self._sending, *self._asides) if task is not None])
+
+    async def _advised(self, message: Msg) -> None:
+        """JetStream tells of a message that it will not deliver again. (It also does so of tickets that are taken out.)"""
+        with suppress(ValueError):
+            advice = json.loads(message.data)
+            if advice.get("reason", NO_TICKET) == NO_TICKET:
+                self._aside(self._bury(advice))
+
+    def _aside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._asides.add(task)
+        task.add_done_callback(self._asides.discard)
+
+    async def _bury(self, advice: dict[str, Any]) -> None:
+        client = self._link.current
+        if client is None:
+            return
+        js = client.jetstream(timeout=REQUEST_SECONDS)
+        sequence, tries = int(advice.get("stream_seq", 0)), int(advice.get("deliveries", 0))
+        ticket, data = Ticket("", "", "?"), b""
+        with suppress(*NATS_ERRORS, Unreadable):
+            data = (await js.get_msg(self.names.work_stream, seq=sequence)).data or b""
+            ticket = read_ticket(data)
+        self.dead += 1
+        self._tell_of_dead(ticket, data, tries)
+        with suppress(*NATS_ERRORS):
+            headers = {"Penstock-Deliveries": str(tries), "Penstock-Consumer": str(advice.get("consumer", ""))}
+            await js.publish(self.names.dead(ticket.pool), data, headers=headers)
+        with suppress(*NATS_ERRORS):
+            await js.delete_msg(self.names.work_stream, sequence)
+
+    def _tell_of_dead(self, ticket: Ticket, data: bytes, tries: int) -> None:
+        """Once in a while: where one is, there are often many."""
+        now = asyncio.get_running_loop().time()
+        self._untold[ticket.pool] += 1
+        if now >= self._told_until.get(ticket.pool, 0.0):
+            self._told_until[ticket.pool] = now + WARN_SECONDS
+            count = self._untold.pop(ticket.pool)
+            what = f"the ticket of `{ticket.key}` in pool `{ticket.pool}`" if data else "a message that is no ticket"
+            self._warn(
+                f"{what} was put aside after {tries} deliveries: no worker could use it, and what it stands for still waits"
+                f" (dead letters since the last word of them: {count})"
+            )
+
+
+def _headers(name: str) -> dict[str, str]:
+    return {api.Header.MSG_ID.value: name}
+
+
+async def _keep_stream(js: JetStreamContext, config: api.StreamConfig) -> None:
+    """The stream as it is to be, whether or not it is there."""
+    try:
+        await js.add_stream(config)
+    except BadRequestError as error:
+        if error.err_code != STREAM_IN_USE:
+            raise
+        with suppress(APIError):  # Some terms cannot be changed; the old ones will do.
+            await js.update_stream(config)

@@ -1,0 +1,1 @@
+"""Results in an object store (S3, Google Cloud Storage, Azure)."""

@@ -1,0 +1,252 @@
+"""Dispatch on PostgreSQL: the worker's side.
+
+Law: a lease is granted by the statement that finds it, so no two workers find the same one. A grant that nobody waits for any
+more is given up at once; if that fails too, it runs out. Turns between executions are exact for as long as no more than `WINDOW`
+of them wait; beyond that the looks go round.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from penstock.adapters.dispatch_checks import PRESSED_AFTER_S, check_card, check_id, check_kind
+from penstock.adapters.postgres.dispatch import rows_of
+from penstock.adapters.postgres.dispatch_connection import PATIENCE_SECONDS, Line
+from penstock.adapters.postgres.dispatch_schema import SQL, Connection
+from penstock.adapters.postgres.notify_listener import Bells
+from penstock.adapters.postgres.reports import Says
+from penstock.adapters.postgres.rows import given, kept
+from penstock.adapters.relayed_dispatch import next_token
+from penstock.kernel.errors import Refused
+from penstock.ports.dispatch import Held, NoteKind, Pulse, Told, WorkerCard
+
+WINDOW = 200
+# So many more are looked at than there is room for: others may be about to take the first ones.
+REACH = 32
+# So often, and after about so long, it is looked again for work that others were just about to take.
+CROWDED = 10
+CROWD_SECONDS = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look for work is made with."""
+
+    worker: str
+    room: int
+    ranges: int
+    after: str
+    token: UUID
+    is_repeated: bool = False
+
+    def values(self) -> dict[str, Any]:
+        return {
+            "worker": self.worker,
+            "room": self.room,
+            "ranges": min(self.ranges, self.room),
+            "reach": self.room + REACH,
+            "token": self.token,
+            "after": self.after,
+            "window": WINDOW,
+        }
+
+
+class Found(NamedTuple):
+    granted: list[Held]
+    is_limited: bool = False
+    candidates: int = 0
+    """How many could have been granted if nobody else had been about to take them."""
+    after: str = ""
+    """The execution where a look at some of them ended; empty: all were looked at."""
+
+
+class PostgresIntake:
+    def __init__(self, url: str, *, patience_s: float = PATIENCE_SECONDS) -> None:
+        self._line = Line(url, patience_s)
+        self._bells = Bells(self._line)
+        self._says = Says(self._line)
+        self._pools: dict[str, str] = {}
+        self._after: dict[str, str] = {}
+        self._is_closed = False
+
+    async def enlist(self, card: WorkerCard) -> None:
+        check_card(card)
+        values = {
+            "id": kept(card.id),
+            "name": kept(card.name),
+            "pool": kept(card.pool),
+            "slots": card.slots,
+            "can": [kept(one) for one in card.can],
+            "version": kept(card.version),
+        }
+
+        async def enlist(connection: Connection) -> None:
+            await connection.execute(SQL["enlist"], values)
+
+        await self._line.run(enlist)
+        self._pools[card.id] = kept(card.pool)
+
+    # ---- taking
+
+    async def take(self, worker: str, room: int, ranges: int, wait_s: float) -> list[Held]:
+        check_id("a worker's `id`", worker)
+        self._line.check_open()
+        if room <= 0:
+            return []
+        bell = self._bells.bell("work", await self._pool(worker))
+
+        async def look() -> list[Held]:
+            return await self._granted(worker, room, max(ranges, 0), next_token())
+
+        return await bell.first(look, wait_s, lambda: self._is_closed)
+
+    async def claim(self, worker: str, room: int, ranges: int, token: UUID, *, is_repeated: bool) -> list[Held]:
+        check_id("a worker's `id`", worker)
+        return await self._granted(worker, room, max(ranges, 0), token, is_repeated=is_repeated) if room > 0 else []
+
+    async def give_up(self, worker: str, token: UUID, keys: Collection[str]) -> None:
+        await self._rows("give_up", keys=[kept(key) for key in keys], worker=kept(worker), token=token)
+
+    async def _pool(self, worker: str) -> str:
+        """The pool it was enlisted in, perhaps by way of another intake."""
+        if worker not in self._pools:
+            rows = await self._rows("pool_of", worker=kept(worker))
+            if not rows:
+                return ""
+            ((self._pools[worker],),) = rows
+        return self._pools[worker]
+
+    async def _granted(
+        self, worker: str, room: int, ranges: int, token: UUID, *, is_repeated: bool = False
+    ) -> list[Held]:
+        """Up to `room` leases. Looks again at once when others were quicker, or when there is more to see."""
+        crowded = 0
+        while True:
+            begun_at = self._after.get(worker, "")
+            found = await self._claim(Look(kept(worker), room, ranges, begun_at, token, is_repeated))
+            self._after[worker] = found.after
+            if found.granted or self._is_closed:
+                return found.granted
+            if found.candidates and crowded < CROWDED:
+                crowded += 1
+                await asyncio.sleep(CROWD_SECONDS * crowded * random.random())
+            elif not begun_at and not found.after:
+                return []
+
+    async def _claim(self, look: Look) -> Found:
+        tries = int(look.is_repeated)
+
+        async def claim(connection: Connection) -> Found:
+            nonlocal tries
+            tries += 1
+            if tries > 1:
+                cursor = await connection.execute(SQL["taken"], {"worker": look.worker, "token": look.token})
+                if rows := await cursor.fetchall():
+                    return Found([_held(*row) for row in rows], after=look.after)
+            found = await _look(connection, look, under_lock=False)
+            return await _look_under_lock(connection, look) if found.is_limited else found
+
+        async def give_up(found: Found) -> None:
+            if found.granted:
+                await self.give_up(given(look.worker), look.token, [one.key for one in found.granted])
+
+        return await self._line.run(claim, give_up)
+
+    # ---- holding
+
+    async def beat(self, worker: str, pulses: Mapping[str, Pulse], *, draining: bool = False) -> frozenset[str]:
+        ((is_known, renewed),) = await self._rows(
+            "beat",
+            worker=kept(worker),
+            draining=draining,
+            keys=[kept(key) for key in pulses],
+            attempts=[pulse.attempt for pulse in pulses.values()],
+            progresses=[pulse.progress for pulse in pulses.values()],
+            cursors=[pulse.cursor for pulse in pulses.values()],
+        )
+        if not is_known:
+            raise Refused(f"worker `{worker}` is not enlisted", hint="call `enlist` first; what it held is lost")
+        return frozenset(pulses) - {given(key) for key in renewed}
+
+    async def say(self, worker: str, key: str, attempt: int, kind: NoteKind, bodies: Sequence[bytes]) -> bool:
+        check_kind(kind)
+        return await self._says.say(worker, key, attempt, kind, bodies, next_token())
+
+    async def say_as(
+        self,
+        worker: str,
+        key: str,
+        attempt: int,
+        kind: NoteKind,
+        bodies: Sequence[bytes],
+        token: UUID,
+        *,
+        is_repeated: bool,
+    ) -> bool:
+        check_kind(kind)
+        return await self._says.say(worker, key, attempt, kind, bodies, token, is_repeated=is_repeated)
+
+    async def told(self, worker: str, wait_s: float, seen: Collection[int] = ()) -> list[Told]:
+        values = {"worker": kept(worker), "seen": list(seen)}
+
+        async def look() -> list[Told]:
+            rows = await self._rows("told", **values)
+            return [Told(number, given(key), attempt, body) for number, key, attempt, body in rows]
+
+        self._line.check_open()
+        bell = self._bells.bell("told", kept(worker))
+        return await bell.first(look, wait_s, lambda: self._is_closed)
+
+    async def is_pressed(self, worker: str) -> bool:
+        ((is_pressed,),) = await self._rows("is_pressed", worker=kept(worker), moment_s=PRESSED_AFTER_S)
+        return bool(is_pressed)
+
+    async def retire(self, worker: str) -> None:
+        await self._rows("retire", worker=kept(worker))
+        self._pools.pop(worker, None)
+        self._after.pop(worker, None)
+
+    async def now(self) -> float:
+        ((now,),) = await self._rows("now")
+        return float(now)
+
+    async def close(self) -> None:
+        self._is_closed = True
+        await self._says.close()
+        await self._bells.close()
+        await self._line.close()
+
+    async def _rows(self, name: str, **values: Any) -> list[Any]:
+        return await rows_of(self._line, name, values)
+
+
+async def _look(connection: Connection, look: Look, *, under_lock: bool) -> Found:
+    cursor = await connection.execute(SQL["take"], {**look.values(), "under_lock": under_lock})
+    rows = await cursor.fetchall()
+    is_limited, candidates, after = rows[0][:3]
+    granted = [_held(*row[3:9]) for row in rows if row[3] is not None]
+    return Found(granted, is_limited, candidates, after or "")
+
+
+async def _look_under_lock(connection: Connection, look: Look) -> Found:
+    """A look ends with the first offer that has limits: so it is made until there is no more room, or nothing is found."""
+    granted: list[Held] = []
+    room, ranges = look.room, look.ranges
+    async with connection.transaction():
+        await connection.execute(SQL["lock_limits"])
+        while True:
+            found = await _look(connection, replace(look, room=room, ranges=ranges), under_lock=True)
+            granted += found.granted
+            room -= len(found.granted)
+            ranges -= sum(one.is_range for one in found.granted)
+            if room <= 0 or not found.granted:
+                return found._replace(granted=granted)
+
+
+def _held(key: str, execution_id: str, attempt: int, payload: bytes, lease_s: float, is_range: bool) -> Held:
+    return Held(given(key), given(execution_id), attempt, payload, lease_s, is_range)

@@ -1,0 +1,170 @@
+"""One SQLite file: opened, brought to the schema this program knows, and lent out as connections.
+
+Law: whoever gets a connection gets it in WAL with full synchronisation and with the schema of this program, or an
+`Unavailable` that says what is wrong with the file.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from penstock.adapters.files.folders import make_folder
+from penstock.adapters.sql_files import queries, schema_files, statements
+from penstock.adapters.sqlite.errors import is_busy, unavailable
+from penstock.kernel.errors import Unavailable
+from penstock.ports.state_folder import make_private_file
+from penstock.ports.undoing import unless_done
+
+T = TypeVar("T")
+
+APPLICATION_ID = 0x50454E53  # "PENS": `file` and other programs can tell whose database it is.
+BUSY_SECONDS = 30.0
+# The write-ahead log is copied into the database whenever it has passed this many pages, and cut to this size.
+CHECKPOINT_PAGES = 1000
+WAL_BYTES = 64 * 1024 * 1024
+
+SQL = queries("sqlite/log")
+
+
+def patiently(call: Callable[[], T], seconds: float) -> T:
+    """`call`, again while another process holds the lock. Finer steps than SQLite's own, which begin at a millisecond
+    and soon reach 100: two runs on one database hold the lock for a fraction of a millisecond at a time."""
+    deadline = time.monotonic() + seconds
+    pause = 0.0002
+    while True:
+        try:
+            return call()
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() >= deadline:
+                raise
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.02)
+
+
+class Database:
+    def __init__(self, path: Path, busy_seconds: float = BUSY_SECONDS) -> None:
+        self.path = path
+        self.busy_seconds = busy_seconds
+        self._idle: deque[sqlite3.Connection] = deque()
+        self._closed = False
+        make_folder(path.parent)
+        # SQLite gives the files beside it the same rights. Why it cannot be made, SQLite says better.
+        with suppress(OSError):
+            make_private_file(path)
+        with self.guarding():
+            connection = self._connect(busy_seconds)
+            with unless_done(connection.close):
+                self._prepare(connection)
+        self._idle.append(connection)
+
+    @contextmanager
+    def guarding(self) -> Iterator[None]:
+        """What SQLite says about this file, said as `Unavailable`."""
+        try:
+            yield
+        except (sqlite3.Error, OSError, MemoryError) as error:
+            raise unavailable(error, self.path) from error
+
+    def writing(self) -> sqlite3.Connection:
+        """A connection for the one writer. It never waits inside SQLite: the writer chooses how long to be patient."""
+        with self.guarding():
+            return self._connect(0.0)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection for as long as one query needs it; so any thread may read, and no read stays open."""
+        with self.guarding():
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = self._connect(self.busy_seconds)
+            try:
+                yield connection
+            finally:
+                if self._closed:
+                    connection.close()
+                else:
+                    self._idle.append(connection)
+
+    def close(self) -> None:
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()
+
+    def _connect(self, busy_seconds: float) -> sqlite3.Connection:
+        if self._is_archive():
+            uri = f"{self.path.absolute().as_uri()}?immutable=1"
+            return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            self.path, timeout=busy_seconds, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        with unless_done(connection.close):
+            patiently(lambda: self._settings(connection), self.busy_seconds)
+        return connection
+
+    def _is_archive(self) -> bool:
+        """On a read-only disk, with all of its log in the file: it can be read as it is, and SQLite needs to be told so."""
+        try:
+            read_only = bool(os.statvfs(self.path).f_flag & os.ST_RDONLY)
+            wal = self.path.with_name(self.path.name + "-wal")
+            return read_only and not (wal.exists() and wal.stat().st_size)
+        except OSError:
+            return False
+
+    def _settings(self, connection: sqlite3.Connection) -> None:
+        if self.path.stat().st_size == 0:
+            # Counts only while the file is empty, needs the write lock, and lets `forget` give room back to the disk.
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode != "wal":
+            raise Unavailable(
+                f"`{self.path}` lies where a write-ahead log cannot be kept (SQLite stays in mode `{mode}`)",
+                "choose a folder on a local disk with `PENSTOCK_HOME`",
+            )
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+        connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES}")
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        known = schema_files("sqlite/log")
+        newest = max(known)
+        if self._version(connection, newest) == newest:
+            return
+        patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self.busy_seconds)
+        try:
+            # Asked again under the lock: another process may have brought the schema up in the meantime.
+            version = self._version(connection, newest)
+            for number in range(version + 1, newest + 1):
+                for statement in statements(known[number].read_text(encoding="utf-8")):
+                    connection.execute(statement)
+                connection.execute(SQL["record_version"], (number,))
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+    def _version(self, connection: sqlite3.Connection, newest: int) -> int:
+        tables = {name for (name,) in connection.execute(SQL["table_names"])}
+        if not tables:
+            return 0
+        if not {"schema_version", "execution", "event"} <= tables:
+            raise Unavailable(
+                f"`{self.path}` is a database of another program",
+                "move it away, or choose another folder with `PENSTOCK_HOME`",
+            )
+        version: int = connection.execute(SQL["schema_version"]).fetchone()[0] or 0
+        if version > newest:
+            raise Unavailable(
+                f"`{self.path}` was written by a newer Penstock (schema {version}; this one knows up to {newest})",
+                "use that version, or choose another folder with `PENSTOCK_HOME`",
+            )
+        return version
