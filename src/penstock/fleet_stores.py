@@ -29,7 +29,7 @@ from penstock.tools.addresses import PUBLIC_ONLY, Addresses
 from penstock.tools.base import Settings
 
 if TYPE_CHECKING:
-    from penstock.adapters.memory.dispatch_store import MemoryHall
+    from penstock.adapters.memory.dispatch import MemoryHall
     from penstock.worker.fleet import FleetWorker
 
 DATABASE = "PENSTOCK_DATABASE"
@@ -195,7 +195,7 @@ def _broker(url: str) -> tuple[str, str]:
 
 
 def hall_of_one_process() -> MemoryHall:
-    from penstock.adapters.memory.dispatch_store import MemoryHall
+    from penstock.adapters.memory.dispatch import MemoryHall
     from penstock.ports.ambient import SystemClock
 
     return MemoryHall(SystemClock())

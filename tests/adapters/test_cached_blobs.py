@@ -6,7 +6,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from penstock.adapters.files.cache import BlobCache
+from penstock.adapters.files.cached_blobs import BlobCache
 from penstock.adapters.objects.blobs import ObjectBlobs
 from penstock.ports.blobs import ResultRef
 

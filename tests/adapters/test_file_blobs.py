@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.adapters.files import blob_folder as blobs_folder
+from penstock.adapters.files import blobs as blobs_folder
 from penstock.adapters.files.blobs import FileBlobs
 from penstock.kernel.errors import Unavailable
 from tests.adapters import children

@@ -10,7 +10,7 @@ import nats
 import pytest
 
 from penstock.adapters.nats import intake as nats_dispatch_intake
-from penstock.adapters.nats import ticket_consumer as nats_dispatch_turns
+from penstock.adapters.nats import queue as nats_dispatch_turns
 from penstock.adapters.nats.queue import QueueTerms
 from penstock.adapters.nats.wire import read_ticket
 from tests.adapters.nats_stages import QueueStage, counts, exists, has_consumer, has_messages, until

@@ -13,7 +13,7 @@ import pytest
 from psycopg.pq import TransactionStatus
 
 from penstock.adapters.postgres.dispatch import PostgresDispatch
-from penstock.adapters.postgres.dispatch_schema import Connection, connect
+from penstock.adapters.postgres.dispatch_connection import Connection, connect
 from penstock.adapters.postgres.intake import WINDOW, PostgresIntake
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.dispatch import Note, NoteKind, Pulse, WorkerCard

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock.adapters.admission import Standing
+from penstock.adapters.log_queue import Standing
 from penstock.adapters.memory.blobs import MemoryBlobs
 from penstock.adapters.memory.log import Execution, MemoryLog, MemoryStore
 from penstock.adapters.sqlite.log import SqliteLog

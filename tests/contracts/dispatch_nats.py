@@ -12,10 +12,10 @@ from uuid import uuid4
 import nats
 from nats.js.errors import NotFoundError
 
+from penstock.adapters.dispatch import RelayedDispatch, RelayedIntake
 from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryHall, MemoryIntake
 from penstock.adapters.nats.dispatch import NatsDispatch
 from penstock.adapters.nats.intake import NatsIntake
-from penstock.adapters.relayed_dispatch import RelayedDispatch, RelayedIntake
 from tests.adapters.nats_network import Network
 from tests.contracts.dispatch_scenes import Scene
 from tests.contracts.dispatch_stores import PostgresScene

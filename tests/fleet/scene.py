@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 
 from penstock import fleet
 from penstock.adapters.memory.blobs import MemoryBlobs
-from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryIntake
-from penstock.adapters.memory.dispatch_store import MemoryHall
+from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryHall, MemoryIntake
 from penstock.adapters.memory.log import MemoryLog, MemoryStore
 from penstock.adapters.memory.partitions import MemoryPartitions, MemoryPartitionStore
 from penstock.kernel.values import JsonMap

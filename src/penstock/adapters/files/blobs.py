@@ -7,25 +7,213 @@ A file's time of change is when its content was last put.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.adapters.files.blob_folder import (
-    BlobFolder,
-    Written,
-    check,
-    guarding,
-    is_intact,
-    missing,
-    pieces,
-    verified,
-)
-from penstock.adapters.files.folders import make_folder, sync_folder
+from penstock.adapters.files.folders import make_folder, make_home, sync_folder, unavailable_file
+from penstock.kernel.errors import Unavailable
 from penstock.kernel.values import Json
-from penstock.ports.blobs import Missing, ResultRef, own_key
-from penstock.ports.state_folder import PRIVATE_FOLDER
+from penstock.ports.blobs import Missing, ResultRef, checksum_of, key_of, own_key
+from penstock.ports.state_folder import PRIVATE_FOLDER, opener
+
+# ---- A folder of files named after the SHA-256 of what is in them: `ab/cdef…`, written under another name first.
+# Law: a file under its final name is whole. Whoever makes a file young again and whoever removes it because it is old hold
+# the folder's lock for that moment, so the one who comes second sees what the first has done.
+
+READ_BYTES = 1024 * 1024
+# Unfinished files of processes that died are swept once they are this old.
+STALE_SECONDS = 24 * 3600.0
+# The lock is held for microseconds; longer only by a process that was frozen while it had it.
+LOCK_SECONDS = 30.0
+PAUSE_SECONDS = 0.001
+HINT = "put it back from a backup, or run the step that made it again"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A whole file under its first name, open for as long as the context that wrote it."""
+
+    path: Path
+    descriptor: int
+    size: int
+    checksum: str
+
+    @property
+    def key(self) -> str:
+        return key_of(self.checksum)
+
+
+class BlobFolder:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._unfinished = folder / "unfinished"
+        self._lock = folder / "lock"
+        self._ready = False
+
+    def file(self, key: str) -> Path:
+        checksum = checksum_of(key)
+        return self.folder / checksum[:2] / checksum[2:]
+
+    @contextmanager
+    def written(self, chunks: Iterable[bytes]) -> Iterator[Written]:
+        """All of `chunks` in a file of its own, which goes with the context unless it has been given its final name."""
+        self._get_ready()
+        digest = hashlib.sha256()
+        size = 0
+        with guarding(self._unfinished):
+            descriptor, name = tempfile.mkstemp(dir=self._unfinished)
+        try:
+            # An error of whoever makes the chunks is his, and passes through as it is.
+            for chunk in chunks:
+                digest.update(chunk)
+                size += len(chunk)
+                with guarding(self.folder):
+                    _write_all(descriptor, chunk)
+            yield Written(Path(name), descriptor, size, digest.hexdigest())
+        finally:
+            os.close(descriptor)
+            Path(name).unlink(missing_ok=True)
+
+    def settle(self, written: Written) -> Path:
+        """Give a written file its final name. It is as durable as the caller has made it."""
+        target = self.file(written.key)
+        make_folder(target.parent, PRIVATE_FOLDER)
+        with guarding(target):
+            os.utime(written.descriptor)
+            with self._locked():
+                written.path.replace(target)
+        return target
+
+    def change(self, path: Path, act: Callable[[Path, os.stat_result], bool]) -> bool:
+        """Let `act` do something to a file that depends on how old it is. False when there is no such file, too."""
+        with guarding(path), suppress(FileNotFoundError), self._locked():
+            return act(path, path.stat())
+        return False
+
+    def files(self) -> Iterator[tuple[str, os.stat_result]]:
+        """Every whole file by its key; only those of one sub-folder at a time are held in memory."""
+        for number in range(256):
+            prefix = f"{number:02x}"
+            with guarding(self.folder):
+                found = list(_stats(self.folder / prefix))
+            for name, stat in found:
+                yield key_of(prefix + name), stat
+
+    def sweep_unfinished(self, older_than: float) -> None:
+        with guarding(self._unfinished), suppress(FileNotFoundError):
+            for file in self._unfinished.iterdir():
+                with suppress(FileNotFoundError):
+                    if file.stat().st_mtime < older_than:
+                        file.unlink()
+
+    def _get_ready(self) -> None:
+        if not self._ready:
+            if not self.folder.parent.exists():
+                make_home(self.folder.parent)
+            make_folder(self.folder, PRIVATE_FOLDER)
+            make_folder(self._unfinished, PRIVATE_FOLDER)
+            self.sweep_unfinished(time.time() - STALE_SECONDS)
+            self._ready = True
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        make_folder(self.folder, PRIVATE_FOLDER)
+        descriptor = opener(str(self._lock), os.O_RDWR | os.O_CREAT)
+        try:
+            deadline = time.monotonic() + LOCK_SECONDS
+            while not _try_lock(descriptor):
+                if time.monotonic() > deadline:
+                    raise Unavailable(
+                        f"`{self._lock}` is held by a process that does not go on",
+                        "see whether a process that uses this folder has been stopped, and end it",
+                    )
+                time.sleep(PAUSE_SECONDS)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def guarding(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise unavailable_file(error, path) from error
+
+
+def pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(READ_BYTES):
+            yield chunk
+
+
+def is_intact(path: Path, size: int, checksum: str) -> bool:
+    """Has the file just these bytes? A file that is not there has not."""
+    try:
+        if path.stat().st_size != size:
+            return False
+        digest = hashlib.sha256()
+        for chunk in pieces(path):
+            digest.update(chunk)
+    except FileNotFoundError:
+        return False
+    return digest.hexdigest() == checksum
+
+
+def verified(chunks: Iterable[bytes], key: str, where: object) -> Iterator[bytes]:
+    """The same chunks, and Unavailable after the last when they are not what the key says."""
+    digest = hashlib.sha256()
+    for chunk in chunks:
+        digest.update(chunk)
+        yield chunk
+    if digest.hexdigest() != checksum_of(key):
+        raise damaged(where, f"its SHA-256 is not `{checksum_of(key)}`")
+
+
+def check(where: object, size: int, checksum: str, data_size: int, data_checksum: str) -> None:
+    """What a reference says against what is there."""
+    if data_size != size:
+        raise damaged(where, f"it has {data_size} bytes and should have {size}")
+    if data_checksum != checksum:
+        raise damaged(where, f"its SHA-256 is not `{checksum}`")
+
+
+def damaged(where: object, how: str) -> Unavailable:
+    return Unavailable(f"the stored result `{where}` is damaged: {how}", HINT)
+
+
+def missing(key: str, where: str) -> Missing:
+    return Missing(f"the stored result `{key}` is not there: {where}", HINT)
+
+
+def _stats(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError):
+                if len(entry.name) == 62 and entry.is_file(follow_symlinks=False):
+                    yield entry.name, entry.stat(follow_symlinks=False)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _write_all(descriptor: int, chunk: bytes) -> None:
+    view = memoryview(chunk)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
 
 STORE = "file"
 

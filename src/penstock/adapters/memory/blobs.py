@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from penstock.adapters.files.blob_folder import check, missing, verified
+from penstock.adapters.files.blobs import check, missing, verified
 from penstock.kernel.values import Json
 from penstock.ports.blobs import ResultRef, checksum_of, key_of, own_key
 

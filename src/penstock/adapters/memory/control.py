@@ -12,20 +12,25 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from penstock.adapters.control_rows import (
+from penstock.adapters.control import (
+    Seal,
     alert_values,
     check_name,
     check_texts,
     delivery_values,
     filed_values,
     has_content,
+    hash_of,
     hook_values,
+    is_same,
+    is_used_anew,
+    new_token_id,
+    new_token_secret,
     no_secret_kept,
     no_such_schedule,
     schedule_values,
     slot_values,
 )
-from penstock.adapters.control_secrets import Seal, hash_of, is_same, is_used_anew, new_token_id, new_token_secret
 from penstock.kernel.errors import Refused
 from penstock.ports.control import HIDDEN, Alert, Delivery, Filed, Hook, Schedule, Scope, Slot, Token
 

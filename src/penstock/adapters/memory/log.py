@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import dropwhile, islice, zip_longest
 
-from penstock.adapters.admission import Standing, refusal, unknown
+from penstock.adapters.log_queue import Standing, refusal, unknown
 from penstock.kernel.errors import Bug, Refused
 from penstock.ports.checksums import checksum, seed, verified
 from penstock.ports.kept_state import Change, Kept, Kind, settled

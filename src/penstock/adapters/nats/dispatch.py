@@ -21,19 +21,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 from uuid import uuid4
 
+from msgspec import Raw
 from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import ConnectionClosedError
+from nats.js.errors import NotFoundError
 
+from penstock.adapters.dispatch import RelayedDispatch, RelayedIntake
 from penstock.adapters.nats.connection import NATS_ERRORS, Link, end, send
-from penstock.adapters.nats.queue import QueueTerms, WorkQueue
-from penstock.adapters.nats.relay import Serving
-from penstock.adapters.nats.watch import Watch
+from penstock.adapters.nats.queue import REQUEST_SECONDS, QueueTerms, WorkQueue
 from penstock.adapters.nats.wire import (
+    KINDS,
     PREFIX,
+    VERSION,
+    Answer,
     AskingPressure,
     AskingTime,
     Beating,
@@ -41,18 +49,307 @@ from penstock.adapters.nats.wire import (
     Enlisting,
     GivingUp,
     Granted,
+    Letter,
     Listening,
     Names,
+    Parts,
     Problem,
     Request,
     Retiring,
     Saying,
     SayingAll,
     Ticket,
+    Unreadable,
+    consumer,
+    frames,
+    packed,
+    plain,
+    read_letter,
 )
-from penstock.adapters.relayed_dispatch import RelayedDispatch, RelayedIntake
 from penstock.kernel.errors import PenstockError, Refused
-from penstock.ports.dispatch import LeaseSeen, Note, Offer, WorkerSeen
+from penstock.ports.dispatch import Dispatch, LeaseSeen, Note, Offer, WorkerSeen
+
+# ---- Answering letters that come over NATS: the server's half of a call.
+# Law: a letter is carried out at most once at a time here; one that comes again while it is being carried out shares the
+# answer, and one that comes after that is carried out as a repeated one. An answer that cannot be sent is not waited for:
+# the letter will come again.
+
+QUEUE = "servers"
+# So many letters are carried out at a time; those beyond come again.
+MOST_LETTERS = 4096
+# What has come of letters that are not whole yet.
+MOST_BYTES = 512_000_000
+PARTS_SECONDS = 30.0
+CLOSING_SECONDS, CLOSING_PAUSE = 5.0, 0.02
+
+Handler = Callable[[Request, bool], Awaitable[Any]]
+
+
+@dataclass(slots=True)
+class Gathering:
+    until: float
+    parts: Parts = field(default_factory=Parts)
+
+
+class Serving:
+    def __init__(self, names: Names, name: str, carry_out: Handler) -> None:
+        """`carry_out(request, is_repeated)` gives the value of the answer."""
+        self._names = names
+        self._address = names.server(name)
+        self._carry_out = carry_out
+        self._client: Client | None = None
+        self._subscriptions: list[Subscription] = []
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._gathering: dict[str, Gathering] = {}
+        self._is_leaving = False
+        self._is_closing = False
+        self.answered = 0
+        self.repeated = 0
+        self.unreadable = 0
+
+    async def greet(self, client: Client, link: Link) -> None:
+        if self._is_leaving:
+            return
+
+        async def asked(message: Msg) -> None:
+            self._asked(message, link)
+
+        async def greeted(message: Msg) -> None:
+            with suppress(*NATS_ERRORS):
+                await message.respond(hello)
+
+        (hello,) = frames(packed(Answer(self._address, None, Raw(packed(None)))), client.max_payload)
+        self._client = client
+        self._subscriptions = [
+            await client.subscribe(self._names.rpc, queue=QUEUE, cb=asked),
+            await client.subscribe(self._names.hello, cb=greeted),
+            await client.subscribe(self._address, cb=asked),
+        ]
+
+    async def close(self) -> None:
+        """Letters go to other servers from now on; those that are here are answered."""
+        self._is_leaving = True
+        await self._drain()
+        self._is_closing = True
+        running = set(self._running.values())
+        if running:
+            _, late = await asyncio.wait(running, timeout=CLOSING_SECONDS)
+            await end(late)
+
+    async def _drain(self) -> None:
+        """For as long as there is a connection: the client would wait for an answer on one that is gone."""
+        deadline = asyncio.get_running_loop().time() + CLOSING_SECONDS
+        drains = [asyncio.ensure_future(one.drain()) for one in self._subscriptions]  # type: ignore[no-untyped-call]
+        while (left := [one for one in drains if not one.done()]) and asyncio.get_running_loop().time() < deadline:
+            if self._client is None or not self._client.is_connected:
+                break
+            await asyncio.wait(left, timeout=CLOSING_PAUSE)
+        await end(drains)
+
+    def _asked(self, message: Msg, link: Link) -> None:
+        reply = message.reply
+        if not reply or self._is_closing or reply in self._running or len(self._running) >= MOST_LETTERS:
+            return
+        try:
+            whole = self._whole(reply, message.data)
+        except Unreadable:
+            self.unreadable += 1
+            return
+        if whole is not None:
+            task = asyncio.ensure_future(self._answer(reply, whole, link))
+            self._running[reply] = task
+            task.add_done_callback(lambda _: self._running.pop(reply, None))
+
+    def _whole(self, reply: str, frame: bytes) -> bytes | None:
+        now = asyncio.get_running_loop().time()
+        gathering = self._gathering.get(reply) or Gathering(now + PARTS_SECONDS)
+        whole = gathering.parts.add(frame)
+        if whole is not None:
+            self._gathering.pop(reply, None)
+            return whole
+        self._gathering[reply] = gathering
+        for other in [one for one, its in self._gathering.items() if its.until < now]:
+            del self._gathering[other]
+        if sum(its.parts.size for its in self._gathering.values()) > MOST_BYTES:
+            del self._gathering[reply]
+        return None
+
+    async def _answer(self, reply: str, data: bytes, link: Link) -> None:
+        answer = packed(await self._answer_to(data))
+        client = link.current
+        if client is None:
+            return
+        with suppress(*NATS_ERRORS):
+            for frame in frames(answer, client.max_payload):
+                await client.publish(reply, frame)
+        self.answered += 1
+
+    async def _answer_to(self, data: bytes) -> Answer:
+        try:
+            letter = _letter(data)
+            self.repeated += letter.is_repeated
+            value = await self._carry_out(letter.request, letter.is_repeated)
+        except PenstockError as error:
+            problem = Problem(isinstance(error, Refused), error.message, error.hint)
+            return Answer(self._address, problem, Raw(packed(None)))
+        return Answer(self._address, None, Raw(packed(value)))
+
+
+def _letter(data: bytes) -> Letter:
+    try:
+        letter = read_letter(data)
+    except Unreadable as error:
+        raise _strange(str(error)) from error
+    if letter.version != VERSION:
+        raise _strange(f"it speaks version {letter.version}, and this server version {VERSION}")
+    return letter
+
+
+def _strange(why: str) -> Refused:
+    return Refused(f"the server does not understand the worker: {why}", "run workers and servers of the same version")
+
+
+# ---- Keeping the work queue level with the store: as many tickets as offers that wait, and a consumer that hands them out.
+# Law: the store says what waits; the queue follows. Whatever JetStream lost is put in again, whatever is too much is taken
+# out, and a consumer that hands out nothing though workers ask and tickets lie there is made anew, with a warning.
+
+# So many tickets at most are put in again at a time.
+MOST_AGAIN = 256
+
+
+class Seen(NamedTuple):
+    """A consumer as it is seen."""
+
+    idle: int = 0
+    """Workers that wait for a ticket."""
+    pending: int = 0
+    """Tickets that have not been delivered to anybody."""
+    delivered: int = 0
+    """The number of the last delivery."""
+
+
+class Watch:
+    def __init__(
+        self, dispatch: Dispatch, link: Link, queue: WorkQueue, level_s: float, warn: Callable[[str], None]
+    ) -> None:
+        self._dispatch = dispatch
+        self._link = link
+        self._queue = queue
+        self._level_s = level_s
+        self._warn = warn
+        self._short: set[str] = set()
+        self._still: dict[str, tuple[int, float]] = {}
+        """Consumer -> its last delivery, and when it was first seen without another."""
+        self._missed = ""
+        self.put_again = 0
+        self.taken_out = 0
+        self.made_anew = 0
+
+    async def run(self) -> None:
+        """For as long as this is not cancelled."""
+        while True:
+            await asyncio.sleep(self._level_s)
+            client = self._link.current
+            if client is None:
+                self._miss("NATS", f"{self._link.unavailable().message}; workers wait for it")
+                continue
+            try:
+                await self._link.carry(self.look(client))
+                self._missed = ""
+            except (NotFoundError, ConnectionClosedError):
+                continue  # Something went away between two questions: the next look says what.
+            except NATS_ERRORS as error:
+                self._queue.forget_ready()
+                self._miss("JetStream", f"JetStream cannot be used, and workers are slower to find work: {error}")
+            except PenstockError:
+                continue  # The callers of the store are told what is wrong with it.
+
+    def _miss(self, what: str, words: str) -> None:
+        """Said once for each time that it is away."""
+        if self._missed != what:
+            self._warn(words)
+        self._missed = what
+
+    async def look(self, client: Client) -> None:
+        waiting = dict(await self._dispatch.waiting())
+        pools = self._queue.known | waiting.keys()
+        if not pools:
+            return
+        tickets = await self._tickets(client, pools)
+        for pool in pools:
+            await self._level(client, pool, waiting.get(pool, 0), tickets)
+
+    async def _tickets(self, client: Client, pools: set[str]) -> dict[str, int]:
+        """How many tickets there are, by subject."""
+        js = client.jetstream(timeout=REQUEST_SECONDS)
+        names = self._queue.names
+        try:
+            info = await js.stream_info(names.work_stream, subjects_filter=names.all_work)
+        except NotFoundError:
+            self._warn(f"the stream `{names.work_stream}` is gone from NATS, and is made again")
+            self._queue.forget_ready()
+            await self._queue.make_ready(client, pools)
+            return {}
+        return info.state.subjects or {}
+
+    async def _level(self, client: Client, pool: str, waiting: int, tickets: dict[str, int]) -> None:
+        """No more tickets than offers; and if offers wait, one to come for each worker that waits for one."""
+        names, js = self._queue.names, client.jetstream(timeout=REQUEST_SECONDS)
+        for kind in KINDS:
+            found = tickets.get(names.work(pool, kind), 0)
+            if found > waiting:
+                await js.purge_stream(names.work_stream, subject=names.work(pool, kind), keep=waiting)
+                self.taken_out += found - waiting
+        lack = 0
+        if waiting:
+            seen = [await self._look_at(client, pool, kind) for kind in KINDS]
+            lack = min(waiting, max(one.idle for one in seen)) - sum(one.pending for one in seen)
+        if lack > 0 and pool in self._short:
+            await self._put_again(pool, min(lack, MOST_AGAIN))
+        elif lack > 0:  # What is seen once may be tickets on their way.
+            self._short.add(pool)
+        else:
+            self._short.discard(pool)
+
+    async def _put_again(self, pool: str, count: int) -> None:
+        leases = await self._dispatch.leases(limit=4 * MOST_AGAIN)
+        named = [Ticket(one.key, one.execution_id, pool) for one in leases if one.worker is None and one.pool == pool]
+        named = named[:count] + [Ticket("", "", pool)] * (count - len(named))
+        # Several servers find the same at about the same time.
+        moment = int(await self._dispatch.now() / max(self._level_s, 0.001))
+        self._queue.put(named, f"again.{plain(pool)}.{moment}")
+        self.put_again += count
+
+    async def _look_at(self, client: Client, pool: str, kind: str) -> Seen:
+        js = client.jetstream(timeout=REQUEST_SECONDS)
+        name = consumer(pool, kind)
+        try:
+            info = await js.consumer_info(self._queue.names.work_stream, name)
+        except NotFoundError:
+            self._warn(f"the consumer `{name}` is gone from NATS, and is made again")
+            self._queue.forget_ready()
+            await self._queue.make_ready(client, {pool})
+            return Seen()
+        delivered = info.delivered.consumer_seq if info.delivered else 0
+        seen = Seen(info.num_waiting or 0, info.num_pending or 0, delivered)
+        if self._has_stalled(name, seen):
+            self.made_anew += 1
+            self._warn(f"the consumer `{name}` hands out nothing though workers ask; it is made anew")
+            await self._queue.make_anew(client, pool, kind)
+        return seen
+
+    def _has_stalled(self, name: str, seen: Seen) -> bool:
+        """Workers wait and tickets wait, and for long nothing has been delivered."""
+        now = asyncio.get_running_loop().time()
+        delivered, since = self._still.get(name, (-1, now))
+        if delivered != seen.delivered or not seen.idle or not seen.pending:
+            self._still[name] = (seen.delivered, now)
+            return False
+        if now - since <= 2 * self._queue.terms.ack_wait_s:
+            return False
+        del self._still[name]
+        return True
+
 
 LEVEL_SECONDS = 1.0
 READY_SECONDS = 15.0

@@ -18,11 +18,10 @@ from msgspec.structs import replace
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from penstock.adapters.dispatch_checks import check_card, check_id, check_kind
-from penstock.adapters.nats.calls import PATIENCE_SECONDS, Calls
+from penstock.adapters.dispatch import check_card, check_id, check_kind, next_token
+from penstock.adapters.nats.calls import PATIENCE_SECONDS, Calls, Says
 from penstock.adapters.nats.connection import Link, check_cancelled, end
-from penstock.adapters.nats.reports import Says
-from penstock.adapters.nats.ticket_consumer import Turns
+from penstock.adapters.nats.queue import Turns
 from penstock.adapters.nats.wire import (
     KINDS,
     PREFIX,
@@ -43,7 +42,6 @@ from penstock.adapters.nats.wire import (
     SayingAll,
     Ticket,
 )
-from penstock.adapters.relayed_dispatch import next_token
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.dispatch import Held, NoteKind, Pulse, Told, WorkerCard
 

@@ -13,9 +13,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from penstock.adapters.files.blob_folder import missing, pieces
-from penstock.adapters.files.cache import BlobCache
-from penstock.adapters.files.cached_blobs import CachedBlobs
+from penstock.adapters.files.blobs import missing, pieces
+from penstock.adapters.files.cached_blobs import BlobCache, CachedBlobs
 from penstock.adapters.postgres.database import Connection
 from penstock.adapters.postgres.pool import Connections
 from penstock.adapters.sql_files import queries, schema_files

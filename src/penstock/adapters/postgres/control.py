@@ -11,17 +11,22 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from penstock.adapters.control_rows import (
+from penstock.adapters.control import (
+    ControlStore,
+    Seal,
+    Values,
     check_name,
     filed_of,
     filed_values,
     has_content,
+    hash_of,
+    is_same,
+    is_used_anew,
+    new_token_id,
+    new_token_secret,
     token_of,
 )
-from penstock.adapters.control_secrets import Seal, hash_of, is_same, is_used_anew, new_token_id, new_token_secret
-from penstock.adapters.control_store import ControlStore, Values
-from penstock.adapters.postgres.database import Connection, Database
-from penstock.adapters.postgres.errors import words_of
+from penstock.adapters.postgres.database import Connection, Database, words_of
 from penstock.adapters.postgres.rows import given_values, kept
 from penstock.adapters.sql_files import queries, schema_files
 from penstock.kernel.errors import Refused, Unavailable

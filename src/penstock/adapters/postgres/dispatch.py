@@ -13,10 +13,8 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from penstock.adapters.dispatch_checks import ALIVE_S, KEPT_S, check_offers
-from penstock.adapters.postgres.dispatch_connection import PATIENCE_SECONDS, Line
-from penstock.adapters.postgres.dispatch_schema import SQL, Connection
-from penstock.adapters.postgres.notify_listener import Bells
+from penstock.adapters.dispatch import ALIVE_S, KEPT_S, check_offers
+from penstock.adapters.postgres.dispatch_connection import PATIENCE_SECONDS, SQL, Bells, Connection, Line
 from penstock.adapters.postgres.rows import given, kept
 from penstock.kernel.errors import Refused
 from penstock.ports.dispatch import LeaseSeen, Note, NoteKind, Offer, WorkerCard, WorkerSeen

@@ -17,16 +17,11 @@ from uuid import uuid4
 
 import psycopg
 
-from penstock.adapters.admission import unknown
-from penstock.adapters.kept_rows import kept_of, kept_values
-from penstock.adapters.postgres import ownership as postgres_ownership
-from penstock.adapters.postgres import retention as postgres_retention
-from penstock.adapters.postgres.creation import create
-from penstock.adapters.postgres.database import PATIENCE_SECONDS, SQL, Connection, Database
-from penstock.adapters.postgres.errors import words_of
-from penstock.adapters.postgres.holder import Holder
-from penstock.adapters.postgres.ownership import Claim
-from penstock.adapters.postgres.retention import Months
+from penstock.adapters.log_queue import kept_of, kept_values, unknown
+from penstock.adapters.postgres import executions as postgres_ownership
+from penstock.adapters.postgres import executions as postgres_retention
+from penstock.adapters.postgres.database import PATIENCE_SECONDS, SQL, Connection, Database, words_of
+from penstock.adapters.postgres.executions import Claim, Holder, Months, create
 from penstock.adapters.postgres.rows import as_given, given, given_values, kept, kept_or_none, stored_values
 from penstock.adapters.postgres.writer import PostgresWriter
 from penstock.adapters.sql_files import filtered

@@ -14,8 +14,7 @@ from typing import TypeVar
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from penstock.adapters.postgres.database import Connection
-from penstock.adapters.postgres.errors import is_passing, is_soon_over, place_of, unavailable
+from penstock.adapters.postgres.database import Connection, is_passing, is_soon_over, place_of, unavailable
 from penstock.kernel.errors import Refused
 from penstock.ports.undoing import unless_done
 

@@ -12,8 +12,7 @@ import threading
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from penstock.adapters.postgres.database import SQL, Connection
-from penstock.adapters.postgres.errors import place_of, state_of, unavailable
+from penstock.adapters.postgres.database import SQL, Connection, place_of, state_of, unavailable
 from penstock.kernel.errors import Unavailable
 from penstock.ports.undoing import unless_done
 
