@@ -133,7 +133,7 @@ def _partitions(places: Places, name: str, lease_s: float) -> Partitions:
         from penstock.adapters.memory.partitions import MemoryPartitions, MemoryPartitionStore
 
         return MemoryPartitions(MemoryPartitionStore(time.time), name=name, lease_s=lease_s)
-    from penstock.adapters.postgres.partitions import PostgresPartitions
+    from penstock.adapters.postgres.executions import PostgresPartitions
 
     return PostgresPartitions(places.database, name=name, lease_s=lease_s)
 

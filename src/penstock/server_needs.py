@@ -24,7 +24,7 @@ class Needs:
         if places.database is None:
             self.checks["the state folder"] = self._folder
         else:
-            from penstock.adapters.postgres.probe import PostgresProbe
+            from penstock.adapters.postgres.database import PostgresProbe
 
             probe = PostgresProbe(places.database)
             self.checks = {"the database": probe.check, **self.checks}

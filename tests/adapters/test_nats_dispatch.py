@@ -10,8 +10,8 @@ import nats
 import pytest
 
 from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryHall, MemoryIntake
-from penstock.adapters.nats import calls as nats_dispatch_calls
-from penstock.adapters.nats import wire as nats_dispatch_wire
+from penstock.adapters.nats import intake as nats_intake
+from penstock.adapters.nats import wire as nats_wire
 from penstock.adapters.nats.dispatch import NatsDispatch
 from penstock.adapters.nats.intake import NatsIntake
 from penstock.adapters.nats.wire import Letter, packed, read_answer
@@ -29,7 +29,7 @@ Story = Callable[[Fleet], Awaitable[None]]
 
 @pytest.fixture
 def play(nats_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[Story], None]:
-    monkeypatch.setattr(nats_dispatch_calls, "FIRST_TRY", 0.1)
+    monkeypatch.setattr(nats_intake, "FIRST_TRY", 0.1)
 
     def play(story: Story) -> None:
         scene = NatsMemoryScene(nats_url)
@@ -239,7 +239,7 @@ def test_a_server_of_another_version_refuses_and_says_so(nats_url: str, monkeypa
     async def story() -> None:
         stage = Stage(scene)
         hand = await stage.worker()
-        monkeypatch.setattr(nats_dispatch_calls, "VERSION", 99)
+        monkeypatch.setattr(nats_intake, "VERSION", 99)
         with pytest.raises(Refused, match="speaks version 99") as refused:
             await hand.intake.now()
         assert refused.value.hint is not None
@@ -262,7 +262,7 @@ def test_strange_messages_are_refused_or_ignored_and_harm_nobody(nats_url: str) 
         assert problem.is_refused
         for strange in (b"", b"X", b"P", b"P" + bytes(20)):
             await client.publish(subject, strange, reply="nobody.listens")
-        await client.publish(subject, b"W" + packed(Letter(1, False, nats_dispatch_wire.AskingTime())))
+        await client.publish(subject, b"W" + packed(Letter(1, False, nats_wire.AskingTime())))
         await client.publish(f"{scene.prefix}.told.w1", b"strange")
         await client.flush()
         (held,) = await stage.holding(hand)

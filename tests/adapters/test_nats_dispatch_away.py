@@ -9,8 +9,8 @@ import nats
 import pytest
 
 from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryHall, MemoryIntake
-from penstock.adapters.nats import connection as nats_dispatch_link
-from penstock.adapters.nats import intake as nats_dispatch_intake
+from penstock.adapters.nats import connection as nats_connection
+from penstock.adapters.nats import intake as nats_intake
 from penstock.adapters.nats.dispatch import NatsDispatch
 from penstock.adapters.nats.intake import NatsIntake
 from penstock.kernel.errors import Refused, Unavailable
@@ -50,7 +50,7 @@ def test_without_jetstream_work_is_found_all_the_same_and_it_is_said(
 def test_a_nats_that_is_killed_and_started_again_loses_no_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loses_all: bool
 ) -> None:
-    monkeypatch.setattr(nats_dispatch_intake, "SELDOM_SECONDS", 3_600.0)
+    monkeypatch.setattr(nats_intake, "SELDOM_SECONDS", 3_600.0)
 
     def start_again(server: Nats) -> None:
         if loses_all:
@@ -88,8 +88,8 @@ def test_a_network_that_swallows_everything_is_noticed_and_what_was_said_is_kept
     nats_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker is cut off without a word; what it sent before comes late, when it has sent it again on a new connection."""
-    monkeypatch.setattr(nats_dispatch_link, "TRY_SECONDS", 0.05)
-    monkeypatch.setattr(nats_dispatch_link, "ANSWER_SECONDS", 1)
+    monkeypatch.setattr(nats_connection, "TRY_SECONDS", 0.05)
+    monkeypatch.setattr(nats_connection, "ANSWER_SECONDS", 1)
     scene, apart = NatsMemoryScene(nats_url), NatsMemoryScene(nats_url)
     apart.prefix = scene.prefix
 

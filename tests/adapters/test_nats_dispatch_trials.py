@@ -12,9 +12,8 @@ from pathlib import Path
 import nats
 import pytest
 
-from penstock.adapters.nats import calls as nats_dispatch_calls
-from penstock.adapters.nats import connection as nats_dispatch_link
-from penstock.adapters.nats import intake as nats_dispatch_intake
+from penstock.adapters.nats import connection as nats_connection
+from penstock.adapters.nats import intake as nats_intake
 from penstock.adapters.nats.dispatch import NatsDispatch
 from penstock.adapters.nats.intake import NatsIntake
 from penstock.adapters.nats.queue import QueueTerms
@@ -162,10 +161,10 @@ class Trial:
 def test_whatever_becomes_of_nats_each_piece_of_work_is_done_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(nats_dispatch_calls, "FIRST_TRY", 0.2)
-    monkeypatch.setattr(nats_dispatch_link, "TRY_SECONDS", 0.2)
-    monkeypatch.setattr(nats_dispatch_link, "ANSWER_SECONDS", 1)
-    monkeypatch.setattr(nats_dispatch_intake, "SELDOM_SECONDS", 0.5)
+    monkeypatch.setattr(nats_intake, "FIRST_TRY", 0.2)
+    monkeypatch.setattr(nats_connection, "TRY_SECONDS", 0.2)
+    monkeypatch.setattr(nats_connection, "ANSWER_SECONDS", 1)
+    monkeypatch.setattr(nats_intake, "SELDOM_SECONDS", 0.5)
     with nats_server(tmp_path) as server:
         trials: list[Trial] = []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ from penstock.adapters.postgres import log as postgres_log
 from penstock.adapters.postgres.database import SQL
 from penstock.adapters.postgres.log import PostgresLog
 from penstock.adapters.postgres.rows import given, kept
-from penstock.adapters.sql_files import queries, schema_files, sql_folder
+from penstock.adapters.sql_files import FOLDER, queries, schema_files, sql_folder
 from tests.adapters.postgres_scenes import execute, opened, owned, until
 from tests.contracts.entries import entries, entry, header
 from tests.servers import postgres_server, postgres_url
@@ -189,12 +190,13 @@ def test_schema_files_are_numbered_without_gaps() -> None:
     assert list(schema_files("postgres/log")) == list(range(1, len(schema_files("postgres/log")) + 1))
 
 
-def test_every_query_has_a_sentence_and_is_used() -> None:
-    blocks = (sql_folder("postgres/log") / "queries.sql").read_text().split("-- name: ")[1:]
-    sources = "".join(path.read_text() for path in sql_folder.parent.glob("postgres_*.py"))
+@pytest.mark.parametrize("store", ["postgres/log", "postgres/database"])
+def test_every_query_has_a_sentence_and_is_used(store: str) -> None:
+    blocks = (sql_folder(store) / "queries.sql").read_text().split("-- name: ")[1:]
+    sources = "".join(path.read_text() for path in (FOLDER / "postgres").glob("*.py"))
     for block in blocks:
         name, sentence = block.splitlines()[:2]
         assert sentence.startswith("-- "), name
         query = name.partition(".")[0]  # What follows a dot is one of its conditions.
-        assert f'SQL["{query}"]' in sources or f'filtered(SQL, "{query}"' in sources, name
-    assert len(queries("postgres/log")) == len(blocks)
+        assert re.search(rf'(SQL|SHARED)\["{query}"\]', sources) or f'filtered(SQL, "{query}"' in sources, name
+    assert len(queries(store)) == len(blocks)

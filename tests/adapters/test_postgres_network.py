@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 
 from penstock.adapters.postgres import database as postgres_database
+from penstock.adapters.postgres.executions import PostgresPartitions
 from penstock.adapters.postgres.log import PostgresLog
-from penstock.adapters.postgres.partitions import PostgresPartitions
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.log import Entry
 from tests.adapters.postgres_proxy import Cut, Network, network

@@ -10,8 +10,8 @@ import signal
 import psycopg
 import pytest
 
+from penstock.adapters.postgres.executions import PostgresPartitions
 from penstock.adapters.postgres.log import PostgresLog
-from penstock.adapters.postgres.partitions import PostgresPartitions
 from penstock.ports.log import PARTITIONS
 from tests.adapters import children, postgres_children
 from tests.contracts.entries import entries, entry, header

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.adapters.sql_files import filtered, queries, schema_files, sql_folder
+from penstock.adapters.sql_files import FOLDER, filtered, queries, schema_files, sql_folder
 from penstock.adapters.sqlite import writer as sqlite_writer
 from penstock.adapters.sqlite.database import SQL
 from penstock.adapters.sqlite.log import SqliteLog
@@ -261,7 +261,7 @@ def test_schema_files_are_numbered_without_gaps() -> None:
 
 def test_every_query_has_a_sentence_and_is_used() -> None:
     blocks = (sql_folder("sqlite/log") / "queries.sql").read_text().split("-- name: ")[1:]
-    sources = "".join(path.read_text() for path in sql_folder.parent.glob("*.py"))
+    sources = "".join(path.read_text() for path in (FOLDER / "sqlite").glob("*.py"))
     for block in blocks:
         name, sentence = block.splitlines()[:2]
         assert sentence.startswith("-- "), name

@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.adapters.blob_sweep import Mention, Swept, mentions, sweep, would_sweep
+from penstock.adapters.blob_stores import Mention, RoutedBlobs, Swept, mentions, sweep, would_sweep
 from penstock.adapters.files.blobs import FileBlobs
 from penstock.adapters.memory.blobs import MemoryBlobs
-from penstock.adapters.objects.blobs import ObjectBlobs
-from penstock.adapters.routed_blobs import RoutedBlobs
+from penstock.adapters.objects import ObjectBlobs
 from penstock.adapters.sqlite.log import SqliteLog
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.blobs import KeptBlobs, ResultRef, key_of

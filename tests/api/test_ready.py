@@ -14,8 +14,7 @@ import httpx2
 import psycopg
 import pytest
 
-from penstock.adapters.postgres.database import SQL
-from penstock.adapters.postgres.probe import PostgresProbe
+from penstock.adapters.postgres.database import SQL, PostgresProbe
 from penstock.kernel.errors import Unavailable
 from tests import warm
 from tests.api.service import PATIENCE_S, Api, serving

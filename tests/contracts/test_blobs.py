@@ -15,7 +15,7 @@ from obstore.store import from_url
 from penstock.adapters.files.blobs import FileBlobs
 from penstock.adapters.memory.blobs import MemoryBlobs
 from penstock.adapters.nats.blobs import NatsBlobs
-from penstock.adapters.objects.blobs import ObjectBlobs
+from penstock.adapters.objects import ObjectBlobs
 from penstock.adapters.postgres.blobs import PostgresBlobs
 from penstock.ports.blobs import KeptBlobs, ResultRef, checksum_of
 from tests.contracts.blobs_child import IN_A_FOLDER

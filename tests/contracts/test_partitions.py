@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from penstock.adapters.memory.partitions import MemoryPartitions, MemoryPartitionStore
-from penstock.adapters.postgres.partitions import PostgresPartitions
+from penstock.adapters.postgres.executions import PostgresPartitions
 from penstock.ports.partitions import Partitions, fair_share
 from tests.contracts.partitions_contract import PartitionsContract
 from tests.servers import postgres_server, postgres_url

@@ -28,7 +28,7 @@ BEFOREHAND = (
     "penstock.adapters.postgres.intake",
     "penstock.adapters.postgres.lines",
     "penstock.adapters.postgres.log",
-    "penstock.adapters.postgres.partitions",
+    "penstock.adapters.postgres.executions",
     "penstock.api.app",
     "penstock.cli.commands.serve",
     "penstock.cli.commands.worker",

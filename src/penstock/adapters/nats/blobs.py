@@ -31,8 +31,7 @@ from nats.js import JetStreamContext, api
 from nats.js import errors as js_errors
 from nats.js.errors import BadRequestError, NotFoundError
 
-from penstock.adapters.files.blobs import missing
-from penstock.adapters.files.cached_blobs import BlobCache, CachedBlobs
+from penstock.adapters.files.blobs import BlobCache, CachedBlobs, missing
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.values import JsonMap
 from penstock.ports.blobs import KEY, checksum_of

@@ -13,16 +13,21 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from penstock.adapters.files.blobs import missing, pieces
-from penstock.adapters.files.cached_blobs import BlobCache, CachedBlobs
-from penstock.adapters.postgres.database import Connection
-from penstock.adapters.postgres.pool import Connections
-from penstock.adapters.sql_files import queries, schema_files
+from penstock.adapters.files.blobs import BlobCache, CachedBlobs, missing, pieces
+from penstock.adapters.postgres.database import Connection, Tables, bulk_database
+from penstock.adapters.sql_files import queries
 from penstock.kernel.errors import Unavailable
 from penstock.ports.blobs import checksum_of, key_of
 
 STORE = "postgres"
-TABLES = "postgres/blobs"
+TABLES = Tables(
+    "postgres/blobs",
+    lock="penstock result store",
+    tables=("result_piece",),
+    versions=None,
+    newer="the results in {place}",
+)
+SQL = queries(TABLES.store)
 PIECES_A_PAGE = 4
 KEYS_A_PAGE = 1_000
 # Another process may put or remove the same result between two looks at it; then it is looked again.
@@ -35,8 +40,7 @@ class PostgresBlobs(CachedBlobs):
 
     def __init__(self, url: str, cache: BlobCache | Path, *, patience_s: float = PATIENCE_SECONDS) -> None:
         super().__init__(cache)
-        self._sql = queries(TABLES)
-        self._connections = Connections(url, patience_s, self._make_tables)
+        self._database = bulk_database(url, patience_s, TABLES)
 
     def seen(self, key: str) -> float | None:
         rows = self._rows("seen", _digest(key))
@@ -56,30 +60,30 @@ class PostgresBlobs(CachedBlobs):
         """Nothing is left behind by a transaction that did not end."""
 
     def close(self) -> None:
-        self._connections.close()
+        self._database.close()
 
     def _send(self, key: str, file: Path, size: int) -> None:
         for _ in range(ATTEMPTS):
-            if self._connections.run(partial(self._try_send, key, file, size)):
+            if self._database.run(partial(self._try_send, key, file, size)):
                 return
         raise Unavailable(f"the result `{key}` could not be stored: others put and removed it all the time")
 
     def _try_send(self, key: str, file: Path, size: int, connection: Connection) -> bool:
-        found = connection.execute(self._sql["find"], (_digest(key),)).fetchone()
+        found = connection.execute(SQL["find"], (_digest(key),)).fetchone()
         if found is not None and found[1]:
-            return connection.execute(self._sql["make_young"], (found[0],)).fetchone() is not None
+            return connection.execute(SQL["make_young"], (found[0],)).fetchone() is not None
         with connection.transaction() as transaction:
             if found is not None:
-                connection.execute(self._sql["delete_damaged"], (found[0],))
+                connection.execute(SQL["delete_damaged"], (found[0],))
             number = self._write_pieces(connection, file)
-            is_made = connection.execute(self._sql["create"], (number, _digest(key), size)).fetchone() is not None
+            is_made = connection.execute(SQL["create"], (number, _digest(key), size)).fetchone() is not None
             transaction.force_rollback = not is_made
         return is_made
 
     def _write_pieces(self, connection: Connection, file: Path) -> int:
-        row = connection.execute(self._sql["next_id"]).fetchone()
+        row = connection.execute(SQL["next_id"]).fetchone()
         assert row is not None
-        with connection.cursor() as cursor, cursor.copy(self._sql["write_pieces"]) as copy:
+        with connection.cursor() as cursor, cursor.copy(SQL["write_pieces"]) as copy:
             copy.set_types(["int8", "int4", "bytea", "bytea"])
             for number, piece in zip(count(), pieces(file), strict=False):
                 copy.write_row((row[0], number, piece, hashlib.sha256(piece).digest()))
@@ -95,30 +99,16 @@ class PostgresBlobs(CachedBlobs):
                 yield bytes(body)
 
     def _remove(self, key: str) -> None:
-        self._connections.run(lambda connection: connection.execute(self._sql["delete"], (_digest(key),)))
+        self._database.run(lambda connection: connection.execute(SQL["delete"], (_digest(key),)))
 
     def _remove_unless_put_again(self, key: str, seen: float) -> bool:
-        statement = self._sql["delete_unless_put_again"]
-        done = self._connections.run(lambda connection: connection.execute(statement, (_digest(key), seen)).rowcount)
+        statement = SQL["delete_unless_put_again"]
+        done = self._database.run(lambda connection: connection.execute(statement, (_digest(key), seen)).rowcount)
         return done > 0
 
     def _rows(self, name: str, *values: object) -> list[tuple[Any, ...]]:
         # Results are bytes: sent in binary they take half the way.
-        return self._connections.run(
-            lambda connection: connection.execute(self._sql[name], values, binary=True).fetchall()
-        )
-
-    def _make_tables(self, connection: Connection) -> None:
-        with connection.transaction():
-            if self._is_made(connection):
-                return
-            connection.execute(self._sql["lock_making"])
-            if not self._is_made(connection):
-                for path in schema_files(TABLES).values():
-                    connection.execute(path.read_bytes())
-
-    def _is_made(self, connection: Connection) -> bool:
-        return bool((connection.execute(self._sql["is_made"]).fetchone() or (False,))[0])
+        return self._database.run(lambda connection: connection.execute(SQL[name], values, binary=True).fetchall())
 
 
 def _digest(key: str) -> bytes:

@@ -26,17 +26,22 @@ from penstock.adapters.control import (
     new_token_secret,
     token_of,
 )
-from penstock.adapters.postgres.database import Connection, Database, words_of
-from penstock.adapters.postgres.rows import given_values, kept
-from penstock.adapters.sql_files import queries, schema_files
-from penstock.kernel.errors import Refused, Unavailable
+from penstock.adapters.postgres.database import LOG, Connection, Tables, open_database, words_of
+from penstock.adapters.postgres.rows import given_values, stored_values
+from penstock.adapters.sql_files import queries
+from penstock.kernel.errors import Refused
 from penstock.ports.control import Filed, Scope, Token
-from penstock.ports.undoing import unless_done
 
 T = TypeVar("T")
 
-STORE = "postgres/control"
-SQL = queries(STORE)
+TABLES = Tables(
+    "postgres/control",
+    lock="penstock control",
+    tables=("control_version",),
+    versions="control_version",
+    newer="the control tables in {place} are of a newer Penstock",
+)
+SQL = queries(TABLES.store)
 # Somebody waits for the answer; a minute, as the log takes, would be too long.
 PATIENCE_SECONDS = 10.0
 
@@ -46,9 +51,7 @@ class PostgresControl(ControlStore):
         self, url: str, *, patience_s: float = PATIENCE_SECONDS, environ: Mapping[str, str] | None = None
     ) -> None:
         self._seal = Seal(environ)
-        self._database = Database(url, patience_s)
-        with unless_done(self._database.close):
-            self._database.run(self._bring_up)
+        self._database = open_database(url, patience_s, (LOG, TABLES))
 
     def close(self) -> None:
         self._database.close()
@@ -56,7 +59,7 @@ class PostgresControl(ControlStore):
     # ---- catalog
 
     def file(self, path: str, text: str, kind: str, digest: str, sources: Mapping[str, str], by: str = "") -> Filed:
-        values = _kept(filed_values(path, text, kind, digest, sources, by))
+        values = stored_values(filed_values(path, text, kind, digest, sources, by))
 
         def job(connection: Connection) -> Filed:
             connection.execute(SQL["lock_path"], values)
@@ -94,7 +97,7 @@ class PostgresControl(ControlStore):
 
     def _rows(self, statement: str, values: Values) -> list[list[Any]]:
         def job(connection: Connection) -> list[list[Any]]:
-            return [given_values(row) for row in connection.execute(SQL[statement], _kept(values))]
+            return [given_values(row) for row in connection.execute(SQL[statement], stored_values(values))]
 
         try:
             return self._asked(lambda: self._database.run(job))
@@ -105,7 +108,7 @@ class PostgresControl(ControlStore):
         """Whether there was something to change."""
 
         def job(connection: Connection) -> bool:
-            return connection.execute(SQL[statement], _kept(values)).rowcount > 0
+            return connection.execute(SQL[statement], stored_values(values)).rowcount > 0
 
         try:
             return self._asked(lambda: self._database.run(job))
@@ -119,36 +122,7 @@ class PostgresControl(ControlStore):
             # The database lets only the fault of values through.
             raise Refused(f"{self._database.place} cannot keep this: {words_of(error)}", "correct it") from error
 
-    def _bring_up(self, connection: Connection) -> None:
-        known = schema_files(STORE)
-        newest = max(known)
-        if self._version(connection, newest) == newest:
-            return
-        with connection.transaction():
-            connection.execute(SQL["lock_schema"])
-            # Asked again under the lock: another process may have brought the schema up in the meantime.
-            for number in range(self._version(connection, newest) + 1, newest + 1):
-                connection.execute(known[number].read_bytes())
-                connection.execute(SQL["record_version"], {"version": number})
-
-    def _version(self, connection: Connection, newest: int) -> int:
-        (is_there,) = connection.execute(SQL["has_tables"]).fetchone() or (False,)
-        if not is_there:
-            return 0
-        (version,) = connection.execute(SQL["schema_version"]).fetchone() or (0,)
-        if version > newest:
-            raise Unavailable(
-                f"the control tables in {self._database.place} are of a newer Penstock "
-                f"(schema {version}; this one knows up to {newest})",
-                "use that version, or another schema",
-            )
-        return int(version)
-
 
 def _first(connection: Connection, statement: str, values: Values) -> Sequence[Any] | None:
     row = connection.execute(SQL[statement], values).fetchone()
     return None if row is None else given_values(row)
-
-
-def _kept(values: Values) -> dict[str, object]:
-    return {name: kept(value) if isinstance(value, str) else value for name, value in values.items()}

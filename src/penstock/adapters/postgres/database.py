@@ -1,8 +1,8 @@
-"""One PostgreSQL schema: brought to what this program knows, and lent out as connections.
+"""PostgreSQL for every store: errors, sessions, tables and their versions, connections and retries.
 
-Law: whoever gets a connection gets it with durable commits, the tables of this program and a bound on every wait, or an
-`Unavailable` that says what is wrong with the database. What fails because the world shook is tried again until the
-patience is at an end, so a job may be run more than once and has to know its own work.
+Law: a connection comes with durable commits, the tables of its store and a bound on every wait, or with an `Unavailable` that
+names the trouble with the database. What fails for a reason that may pass is tried again until the patience is at an end; so a
+job may run more than once, and has to recognise its own work.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 import psycopg
@@ -28,9 +29,27 @@ from penstock.adapters.sql_files import queries, schema_files
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.undoing import unless_done
 
-# ---- What PostgreSQL says, told to people: what is wrong, with which database, and what can be done.
-# Law: an error is `unfit` (the values are at fault, for ever), passing (trying again may help), or neither (somebody has to
-# do something first). No message shows a password.
+T = TypeVar("T")
+Job = Callable[["Connection"], T]
+
+SHARED = queries("postgres/database")
+
+APPLICATION = "penstock"
+OLDEST_SERVER = 140_000
+PATIENCE_SECONDS = 60.0
+# What one statement may take, on the server and, in case no answer comes through, here.
+STATEMENT_SECONDS = 20.0
+LOCK_SECONDS = 5.0
+# Connections for reading and for single jobs; who comes when all are busy waits.
+POOL = 8
+THREADS = 4
+# So many connections that were given up are remembered until the server has been told.
+GIVEN_UP = 256
+FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
+
+# ---- Errors
+# An error is `unfit` (the values are at fault, for ever), passing (trying again may help), or neither (somebody has to do
+# something first). No message shows a password.
 
 UNFIT_STATES = ("22", "23", "54")
 PASSING_STATES = ("08", "25006", "25P03", "25P04", "40", "53", "55P03", "55006", "57", "58")
@@ -135,32 +154,61 @@ _TOLD: dict[str, tuple[str, str]] = {
 }
 
 
-T = TypeVar("T")
-Job = Callable[["Connection"], T]
+class Retry:
+    """The tries of one call: when the next one is due, or why there is none."""
 
-SQL = queries("postgres/log")
+    def __init__(self, place: str, patience_s: float) -> None:
+        self._place = place
+        self._deadline = time.monotonic() + patience_s
+        self._pause = FIRST_PAUSE
 
-APPLICATION = "penstock"
-OLDEST_SERVER = 140_000
-PATIENCE_SECONDS = 60.0
-# What one statement may take, on the server and, in case no answer comes through, here.
-STATEMENT_SECONDS = 20.0
-LOCK_SECONDS = 5.0
-# Connections for reading and for single jobs; who comes when all are busy waits.
-POOL = 8
-THREADS = 4
-# So many connections that were given up are remembered until the server has been told.
-GIVEN_UP = 256
-FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
+    def pause(self, error: psycopg.Error, *, has_answered: bool = True) -> float:
+        """How long to wait after `error`. Raises Unavailable when trying again cannot help, or the patience is at an end.
 
-# Without these a server that vanished would be waited for for hours.
-_DEFAULTS = {
-    "connect_timeout": "5",
-    "keepalives_idle": "10",
-    "keepalives_interval": "5",
-    "keepalives_count": "3",
-    "tcp_user_timeout": "15000",
-}
+        A server that never answered is more likely named wrongly than about to come back.
+        """
+        is_hopeful = is_passing(error) if has_answered else is_soon_over(error)
+        left = self._deadline - time.monotonic()
+        if not is_hopeful or left <= 0:
+            raise unavailable(error, self._place) from error
+        pause, self._pause = min(self._pause, left), min(self._pause * 2, LONGEST_PAUSE)
+        return pause
+
+
+# ---- Sessions
+
+
+class Session(NamedTuple):
+    """The bounds of a connection's waits."""
+
+    statement_s: float
+    lock_s: float
+    idle_s: float
+    """How long a transaction may do nothing."""
+    silence_s: float = 15.0
+    """How long what was sent may stay without an acknowledgement."""
+    is_short_lived: bool = False
+    """Whether the rows live for moments: see `prepare_session`."""
+
+    def values(self) -> dict[str, object]:
+        return {
+            "statement_ms": _ms(self.statement_s),
+            "lock_ms": _ms(self.lock_s),
+            "idle_ms": _ms(self.idle_s),
+            "is_short_lived": self.is_short_lived,
+        }
+
+
+def conninfo_of(url: str, silence_s: float) -> str:
+    """`url` with bounds: without them a server that vanished would be waited for for hours."""
+    defaults = {
+        "connect_timeout": "5",
+        "keepalives_idle": "10",
+        "keepalives_interval": "5",
+        "keepalives_count": "3",
+        "tcp_user_timeout": _ms(silence_s),
+    }
+    return make_conninfo("", **{**defaults, **conninfo_to_dict(url), "client_encoding": "utf8"})
 
 
 class Connection(psycopg.Connection[TupleRow]):
@@ -171,10 +219,11 @@ class Connection(psycopg.Connection[TupleRow]):
     """A name of its own, by which the server can be told to end it."""
 
     def wait(self, gen: Any, *args: Any, **more: Any) -> Any:
-        return super().wait(_limited(gen, self.limit_s), *args, **more)
+        return super().wait(limited(gen, self.limit_s), *args, **more)
 
 
-def _limited(steps: Generator[Any, Any, T], seconds: float) -> Generator[Any, Any, T]:
+def limited(steps: Generator[Any, Any, T], seconds: float) -> Generator[Any, Any, T]:
+    """The steps of the driver, which raise `Lost` when no answer comes in time."""
     deadline = time.monotonic() + seconds
     try:
         wanted = next(steps)
@@ -188,33 +237,186 @@ def _limited(steps: Generator[Any, Any, T], seconds: float) -> Generator[Any, An
         return result
 
 
+def check_server(place: str, version: int, encoding: str, schema: str | None) -> None:
+    if version < OLDEST_SERVER:
+        raise Unavailable(
+            f"{place} is PostgreSQL {version // 10_000}, and Penstock needs {OLDEST_SERVER // 10_000} or newer",
+            "upgrade the server",
+        )
+    if encoding != "UTF8":
+        raise Unavailable(
+            f"{place} has the encoding `{encoding}`, in which not every text can be kept",
+            "make a database with `CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`",
+        )
+    if schema is None:
+        raise Unavailable(
+            f"{place} has none of the schemas in its `search_path`",
+            "make one with `CREATE SCHEMA`, or correct the `search_path` of the URL",
+        )
+
+
+def _ms(seconds: float) -> str:
+    return str(max(1, round(seconds * 1000)))
+
+
+# ---- Tables
+# Each store has its own numbered list of schema files: the stores of one fleet may lie in different databases.
+
+
+class Statement(NamedTuple):
+    text: str | bytes
+    values: Mapping[str, object] | None = None
+
+
+Steps = Generator[Statement, Any, T]
+"""Statements, each answered with its first row: the same steps run on a connection that blocks and on one that is awaited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of one store."""
+
+    store: str
+    """The folder of its SQL."""
+    lock: str
+    tables: tuple[str, ...]
+    """Those by which they are recognised."""
+    versions: str | None
+    """Where the schema files that were applied are recorded; None for a store that has had one file only."""
+    newer: str
+    """The beginning of the message for tables of a newer version, with `{place}`."""
+
+    def bring_up(self, place: str) -> Steps[None]:
+        known = schema_files(self.store)
+        newest = max(known)
+        if (yield from self._version(place, newest)) == newest:
+            return
+        yield Statement("BEGIN")
+        yield Statement(SHARED["lock_tables"], {"lock": self.lock})
+        # Asked again under the lock: another process may have brought the tables up in the meantime.
+        for number in range((yield from self._version(place, newest)) + 1, newest + 1):
+            yield Statement(known[number].read_bytes())
+            if self.versions is not None:
+                yield Statement(SHARED["record_version"].format(table=self.versions), {"version": number})
+        yield Statement("COMMIT")
+
+    def _version(self, place: str, newest: int) -> Steps[int]:
+        (there,) = yield Statement(SHARED["tables_there"], {"tables": list(self.tables)})
+        if not there:
+            return 0
+        if len(there) < len(self.tables):
+            raise Unavailable(
+                f"{place} has tables of another program in this schema ({', '.join(f'`{one}`' for one in there)})",
+                "make a schema for Penstock and name it in the URL with `?options=-csearch_path%3DNAME`",
+            )
+        if self.versions is None:
+            return newest
+        (version,) = yield Statement(SHARED["newest_version"].format(table=self.versions))
+        if version > newest:
+            raise Unavailable(
+                f"{self.newer.format(place=place)} (schema {version}; this one knows up to {newest})",
+                "use that version, or another schema",
+            )
+        return int(version)
+
+
+def perform(connection: Connection, steps: Steps[T]) -> T:
+    row = None
+    try:
+        while True:
+            cursor = connection.execute(*steps.send(row))
+            row = cursor.fetchone() if cursor.description else None
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+LOG = Tables(
+    "postgres/log",
+    lock="penstock",
+    tables=("entry", "execution", "holder", "schema_version"),
+    versions="schema_version",
+    newer="{place} was brought up by a newer Penstock",
+)
+
+SQL = queries(LOG.store)
+
+
+# ---- Connections
+
+
+def open_database(url: str, patience_s: float = PATIENCE_SECONDS, tables: Sequence[Tables] = (LOG,)) -> Database:
+    """A database that has answered, with these tables."""
+    database = Database(url, patience_s, tables)
+    with unless_done(database.close):
+        database.open()
+    return database
+
+
+def bulk_database(url: str, patience_s: float, tables: Tables) -> Database:
+    """For values so large that one statement may take minutes: each caller gets a connection at once, and a few are kept.
+
+    On a lock of another process nobody waits long: it is held for moments.
+    """
+    session = Session(statement_s=300.0, lock_s=30.0, idle_s=60.0, silence_s=60.0)
+    return Database(url, patience_s, (tables,), application="penstock-bulk", session=session, pool=1000, idle=4)
+
+
 class Database:
-    def __init__(self, url: str, patience_s: float = PATIENCE_SECONDS) -> None:
+    """A pool of connections to one schema. It is opened, with its tables, by its first use at the latest."""
+
+    def __init__(
+        self,
+        url: str,
+        patience_s: float,
+        tables: Sequence[Tables],
+        *,
+        application: str = APPLICATION,
+        session: Session | None = None,
+        pool: int = POOL,
+        idle: int = POOL,
+    ) -> None:
         self.place = place_of(url)
         self.patience_s = patience_s
-        self._conninfo = make_conninfo("", **{**_DEFAULTS, **conninfo_to_dict(url), "client_encoding": "utf8"})
+        self._tables = tables
+        self._application = application
+        self._session = session or Session(STATEMENT_SECONDS, LOCK_SECONDS, STATEMENT_SECONDS)
+        self._conninfo = conninfo_of(url, self._session.silence_s)
+        self._pool = pool
+        self._most_idle = idle
         self._idle: deque[Connection] = deque()
         self._given_up: deque[str] = deque(maxlen=GIVEN_UP)
-        self._slots = threading.BoundedSemaphore(POOL)
+        self._slots = threading.BoundedSemaphore(pool)
+        self._is_open = False
         self._closed = threading.Event()
         self._threads: ThreadPoolExecutor | None = None
         self._threads_lock = threading.Lock()
-        with unless_done(self.close):
-            self._open()
 
-    # -- connections --------------------------------------------------------------------------------------------------
+    def open(self) -> None:
+        """Bring the tables up. Nobody waits a minute for a wrong host name; a server that is about to be ready is waited for."""
+        retry = Retry(self.place, self.patience_s)
+        while not self._is_open:
+            try:
+                with self._lending() as connection:
+                    for tables in self._tables:
+                        perform(connection, tables.bring_up(self.place))
+                self._is_open = True
+            except psycopg.Error as error:
+                time.sleep(retry.pause(error, has_answered=False))
 
-    def connect(self, application: str = APPLICATION, limit_s: float | None = None) -> Connection:
+    def connect(self, application: str | None = None, limit_s: float | None = None) -> Connection:
         """A connection of one's own; the caller closes it, or gives it up. Raises psycopg's errors."""
-        name = f"{application} {uuid4().hex[:16]}"
+        name = f"{application or self._application} {uuid4().hex[:16]}"
+        session = self._session
+        if limit_s is not None:
+            session = session._replace(statement_s=limit_s, lock_s=min(session.lock_s, limit_s), idle_s=limit_s)
         connection = Connection.connect(self._conninfo, autocommit=True, application_name=name)
-        limit_s = limit_s or STATEMENT_SECONDS
-        lock_s = min(LOCK_SECONDS, limit_s)
-        connection.application, connection.limit_s = name, limit_s + lock_s
+        connection.application, connection.limit_s = name, session.statement_s + session.lock_s
         with unless_done(connection.close):
-            values = {"statement_ms": _ms(limit_s), "lock_ms": _ms(lock_s), "idle_ms": _ms(limit_s)}
-            *_, version, encoding, schema = connection.execute(SQL["prepare_session"], values).fetchone() or ()
-            self._check_server(version, encoding, schema)
+            *_, version, encoding, schema = (
+                connection.execute(SHARED["prepare_session"], session.values()).fetchone() or ()
+            )
+            check_server(self.place, version, encoding, schema)
             self._end_given_up(connection)
         return connection
 
@@ -228,7 +430,7 @@ class Database:
         COPY that waits for its client knows no time limit."""
         names = list(self._given_up)
         if names:
-            connection.execute(SQL["end_backends"], {"names": names})
+            connection.execute(SHARED["end_backends"], {"names": names})
             for name in names:
                 with suppress(ValueError):
                     self._given_up.remove(name)
@@ -236,14 +438,22 @@ class Database:
     def _end_stalled(self) -> None:
         """Whoever holds the lock may have been frozen while it wrote: then its lease has run out, and its lock has not."""
         with suppress(psycopg.Error), self.lending() as connection:
-            connection.execute(SQL["end_stalled"], {"application": APPLICATION, "seconds": LOCK_SECONDS})
+            connection.execute(SHARED["end_stalled"], {"application": APPLICATION, "seconds": LOCK_SECONDS})
 
     @contextmanager
     def lending(self) -> Iterator[Connection]:
         """A connection for as long as one job needs it; so any thread may read, and no read stays open."""
+        self.open()
+        with self._lending() as connection:
+            yield connection
+
+    @contextmanager
+    def _lending(self) -> Iterator[Connection]:
         self.check_open()
         if not self._slots.acquire(timeout=max(self.patience_s, 1.0)):
-            raise Unavailable(f"all {POOL} connections to {self.place} stayed busy", "try again, or read less at once")
+            raise Unavailable(
+                f"all {self._pool} connections to {self.place} stayed busy", "try again, or read less at once"
+            )
         try:
             connection = self._take() or self.connect()
             try:
@@ -273,21 +483,18 @@ class Database:
 
     def patiently(self, call: Callable[[], T]) -> T:
         """`call`, again while what it fails of may pass. The fault of values comes out as it is."""
-        deadline = time.monotonic() + self.patience_s
-        pause = FIRST_PAUSE
+        retry = Retry(self.place, self.patience_s)
         while True:
             try:
                 return call()
             except psycopg.Error as error:
                 if is_unfit(error):
                     raise
-                if not is_passing(error) or time.monotonic() >= deadline:
-                    raise unavailable(error, self.place) from error
+                pause = retry.pause(error)
                 if isinstance(error, psycopg.errors.LockNotAvailable):
                     self._end_stalled()
-            if self._closed.wait(min(pause, max(deadline - time.monotonic(), 0.0))):
+            if self._closed.wait(pause):
                 self.check_open()
-            pause = min(pause * 2, LONGEST_PAUSE)
 
     async def apart(self, call: Callable[[], T]) -> T:
         """`call` on a thread that may wait."""
@@ -320,10 +527,9 @@ class Database:
 
     def _give_back(self, connection: Connection) -> None:
         usable = not connection.closed and connection.info.transaction_status == TransactionStatus.IDLE
-        if usable and not self._closed.is_set():
+        if usable and not self._closed.is_set() and len(self._idle) < self._most_idle:
             self._idle.append(connection)
-            return
-        if usable:
+        elif usable:
             connection.close()
         else:
             self.give_up(connection)
@@ -331,67 +537,65 @@ class Database:
             while (other := self._take()) is not None:
                 other.close()
 
-    # -- the schema ---------------------------------------------------------------------------------------------------
 
-    def _open(self) -> None:
-        """Nobody waits a minute for a wrong host name; a server that is about to be ready is waited for."""
-        deadline = time.monotonic() + self.patience_s
-        while True:
+# ---- The probe: is PostgreSQL there, and can it be written to?
+# The answer is about now, so nothing is tried twice, and nothing is waited for longer than a few seconds. That a row can be
+# changed says nothing about the disk, because there may be room in the pages that are there: so a file is written, one that
+# PostgreSQL removes at once.
+
+PROBE_SECONDS = 3.0
+# Somebody allows no files that large: then it is not known whether the disk is full.
+NOT_ALLOWED = "53400"
+
+
+class PostgresProbe:
+    """One connection, kept: when all others are taken the server still works, and so does this."""
+
+    def __init__(self, url: str) -> None:
+        self.place = place_of(url)
+        defaults = {"connect_timeout": "2", "application_name": "penstock ready"}
+        self._conninfo = make_conninfo("", **{**conninfo_to_dict(url), **defaults, "client_encoding": "utf8"})
+        self._connection: Connection | None = None
+        self._lock = threading.Lock()
+
+    def check(self) -> None:
+        """Raises Unavailable when something is wrong. For any thread; one at a time is let in."""
+        with self._lock:
+            was_open = self._connection is not None
             try:
-                with self.lending() as connection:
-                    return self._bring_up(connection)
+                try:
+                    self._look()
+                except psycopg.OperationalError:
+                    if not was_open:
+                        raise
+                    self._look()  # What was open from before says nothing about now.
             except psycopg.Error as error:
-                if not is_soon_over(error) or time.monotonic() >= deadline:
+                if state_of(error) != NOT_ALLOWED:
                     raise unavailable(error, self.place) from error
-            time.sleep(LONGEST_PAUSE / 10)
 
-    def _check_server(self, version: int, encoding: str, schema: str | None) -> None:
-        if version < OLDEST_SERVER:
+    def close(self) -> None:
+        with self._lock:
+            self._drop()
+
+    def _look(self) -> None:
+        connection = self._opened()
+        # Settings are those of one transaction: poolers that hand connections around let nothing else pass.
+        with unless_done(self._drop), connection.transaction():
+            connection.execute(SHARED["spill_soon"])
+            (is_read_only, _) = connection.execute(SHARED["spill"]).fetchone() or (False, 0)
+        if is_read_only:
             raise Unavailable(
-                f"{self.place} is PostgreSQL {version // 10_000}, and Penstock needs {OLDEST_SERVER // 10_000} or newer",
-                "upgrade the server",
-            )
-        if encoding != "UTF8":
-            raise Unavailable(
-                f"{self.place} has the encoding `{encoding}`, in which not every text can be kept",
-                "make a database with `CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`",
-            )
-        if schema is None:
-            raise Unavailable(
-                f"{self.place} has none of the schemas in its `search_path`",
-                "make one with `CREATE SCHEMA`, or correct the `search_path` of the URL",
+                f"{self.place} is read-only", "connect to the primary server (`target_session_attrs=read-write`)"
             )
 
-    def _bring_up(self, connection: Connection) -> None:
-        known = schema_files("postgres/log")
-        newest = max(known)
-        if self._version(connection, newest) == newest:
-            return
-        with connection.transaction():
-            connection.execute(SQL["lock_schema"])
-            # Asked again under the lock: another process may have brought the schema up in the meantime.
-            version = self._version(connection, newest)
-            for number in range(version + 1, newest + 1):
-                connection.execute(known[number].read_bytes())
-                connection.execute(SQL["record_version"], {"version": number})
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
-    def _version(self, connection: Connection, newest: int) -> int:
-        tables = {name for (name,) in connection.execute(SQL["known_tables"])}
-        if not tables:
-            return 0
-        if len(tables) < 4:
-            raise Unavailable(
-                f"{self.place} has tables of another program in this schema ({', '.join(f'`{one}`' for one in sorted(tables))})",
-                "make a schema for Penstock and name it in the URL with `?options=-csearch_path%3DNAME`",
-            )
-        (version,) = connection.execute(SQL["schema_version"]).fetchone() or (0,)
-        if version > newest:
-            raise Unavailable(
-                f"{self.place} was brought up by a newer Penstock (schema {version}; this one knows up to {newest})",
-                "use that version, or another schema",
-            )
-        return int(version)
-
-
-def _ms(seconds: float) -> str:
-    return str(max(1, round(seconds * 1000)))
+    def _opened(self) -> Connection:
+        if self._connection is None:
+            connection = Connection.connect(self._conninfo, autocommit=True)
+            connection.limit_s = PROBE_SECONDS
+            self._connection = connection
+        return self._connection

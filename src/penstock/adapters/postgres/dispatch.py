@@ -1,4 +1,4 @@
-"""Dispatch on PostgreSQL: the server's side. (The worker's side is `postgres_dispatch_intake`.)
+"""Dispatch on PostgreSQL: the server's side. (The worker's side is `intake`.)
 
 Law: every change is one statement that says what it changed, or one transaction; the clock is the database's. A call that broke
 off is made again, and knows its own work by a token.
@@ -6,19 +6,362 @@ off is made again, and knows its own work by a token.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import math
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import TransactionStatus
+from psycopg.rows import TupleRow
+
 from penstock.adapters.dispatch import ALIVE_S, KEPT_S, check_offers
-from penstock.adapters.postgres.dispatch_connection import PATIENCE_SECONDS, SQL, Bells, Connection, Line
+from penstock.adapters.postgres.database import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    PATIENCE_SECONDS,
+    SHARED,
+    Retry,
+    Session,
+    Steps,
+    Tables,
+    check_server,
+    conninfo_of,
+    is_unfit,
+    limited,
+    place_of,
+    unavailable,
+    words_of,
+)
 from penstock.adapters.postgres.rows import given, kept
-from penstock.kernel.errors import Refused
+from penstock.adapters.sql_files import queries
+from penstock.kernel.errors import PenstockError, Refused, Unavailable
 from penstock.ports.dispatch import LeaseSeen, Note, NoteKind, Offer, WorkerCard, WorkerSeen
 from penstock.ports.log import partition_of
+from penstock.ports.undoing import unless_done_async
+
+# ---- The line to PostgreSQL: one connection, on which one call at a time is made, and made again when it broke.
+# Law: a call that has been sent is carried to its end even if nobody waits for its answer any more: no statement is cut off.
+# What fails because the world shook is tried again until the patience is at an end; so a call may be made more than once,
+# and has to know its own work. No two tries are under way at a time: the server is told to end the connection that was given
+# up.
+
+T = TypeVar("T")
+Call = Callable[["Connection"], Awaitable[T]]
+
+CLOSING_SECONDS = 5.0
+
+
+TABLES = Tables(
+    "postgres/dispatch",
+    lock="penstock dispatch",
+    tables=("dispatch_version",),
+    versions="dispatch_version",
+    newer="the dispatch tables in {place} are of a newer Penstock",
+)
+SQL = queries(TABLES.store)
+SESSION = Session(statement_s=15.0, lock_s=5.0, idle_s=15.0, is_short_lived=True)
+
+
+class Connection(psycopg.AsyncConnection[TupleRow]):
+    """A connection on which no wait is for ever, not even when the network swallows the answer; and none outlives its task.
+
+    A task that is cancelled while it waits for an answer waits until the server has given it up. If the connection breaks
+    meanwhile, the driver raises only that error; a caller that tries again on it would do so for ever.
+    """
+
+    limit_s = SESSION.statement_s + SESSION.lock_s
+    name = ""
+    """By which the server can be told to end it."""
+
+    async def wait(self, gen: Any, *args: Any, **more: Any) -> Any:
+        task = asyncio.current_task()
+        before = task.cancelling() if task is not None else 0
+        try:
+            return await super().wait(limited(gen, self.limit_s), *args, **more)
+        except psycopg.Error as error:
+            if task is not None and task.cancelling() > before:
+                raise asyncio.CancelledError from error
+            raise
+
+    async def perform(self, steps: Steps[T]) -> T:
+        row = None
+        try:
+            while True:
+                cursor = await self.execute(*steps.send(row))
+                row = await cursor.fetchone() if cursor.description else None
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+async def connect(url: str) -> Connection:
+    """A connection on which every statement is a transaction of its own, under a name of its own. Raises psycopg's errors."""
+    said = conninfo_to_dict(url)
+    name = f"{said.get('application_name', 'penstock dispatch')} {uuid4().hex[:16]}"
+    conninfo = make_conninfo(conninfo_of(url, SESSION.silence_s), application_name=name)
+    connection = await Connection.connect(conninfo, autocommit=True, prepare_threshold=1)
+    connection.name = name
+    return connection
+
+
+class Line:
+    def __init__(self, url: str, patience_s: float = PATIENCE_SECONDS) -> None:
+        self.place = place_of(url)
+        self._url = url
+        self._patience_s = patience_s
+        self._connection: Connection | None = None
+        self._mutex = asyncio.Lock()
+        self._calls: set[asyncio.Future[Any]] = set()
+        self._given_up: list[str] = []
+        self._has_answered = False
+        self._is_brought_up = False
+        self._is_closed = False
+
+    async def connect(self) -> Connection:
+        """A connection of one's own, with the tables there. Raises psycopg's errors."""
+        connection = await connect(self._url)
+        self._has_answered = True
+        async with unless_done_async(connection.close):
+            cursor = await connection.execute(SHARED["prepare_session"], SESSION.values())
+            *_, version, encoding, schema = await cursor.fetchone() or ()
+            check_server(self.place, version, encoding, schema)
+            if not self._is_brought_up:
+                await connection.perform(TABLES.bring_up(self.place))
+                self._is_brought_up = True
+        return connection
+
+    async def run(self, call: Call[T], abandoned: Callable[[T], Awaitable[None]] | None = None) -> T:
+        """`call`, until it was made. `abandoned` gets the answer if whoever asked is gone when it comes."""
+        self.check_open()
+        is_sent = False
+
+        async def send(connection: Connection) -> T:
+            nonlocal is_sent
+            is_sent = True
+            return await call(connection)
+
+        task = asyncio.ensure_future(self._patiently(send))
+        self._keep(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not is_sent:
+                task.cancel()
+            elif abandoned is not None:
+                self._keep(asyncio.ensure_future(_hand_on(task, abandoned)))
+            raise
+
+    def check_open(self) -> None:
+        if self._is_closed:
+            raise Refused(f"{self.place} is closed here", "open it again first")
+
+    async def close(self) -> None:
+        """What is under way may end; what waits for a server that is away may not."""
+        self._is_closed = True
+        calls = {call for call in self._calls if call is not asyncio.current_task()}
+        if calls:
+            _, late = await asyncio.wait(calls, timeout=CLOSING_SECONDS)
+            for call in late:
+                call.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        await self._hang_up()
+
+    async def _patiently(self, call: Call[T]) -> T:
+        retry = Retry(self.place, self._patience_s)
+        while True:
+            try:
+                async with self._mutex:
+                    return await self._once(call)
+            except psycopg.Error as error:
+                if is_unfit(error):
+                    raise Refused(f"{self.place} cannot keep this: {words_of(error)}") from error
+                if self._is_closed:
+                    raise unavailable(error, self.place) from error
+                pause = retry.pause(error, has_answered=self._has_answered)
+            await asyncio.sleep(pause)
+
+    async def _once(self, call: Call[T]) -> T:
+        if self._connection is None:
+            self._connection = await self._connect_again()
+        connection = self._connection
+
+        async def leave() -> None:
+            if connection.closed or connection.info.transaction_status != TransactionStatus.IDLE:
+                await self._hang_up()
+
+        async with unless_done_async(leave):
+            return await call(connection)
+
+    async def _connect_again(self) -> Connection:
+        connection = await self.connect()
+        async with unless_done_async(connection.close):
+            if self._given_up:
+                await connection.execute(SHARED["end_backends"], {"names": self._given_up})
+                self._given_up = []
+        return connection
+
+    async def _hang_up(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._given_up.append(connection.name)
+            await connection.close()
+
+    def _keep(self, task: asyncio.Future[Any]) -> None:
+        self._calls.add(task)
+        task.add_done_callback(self._let_go)
+
+    def _let_go(self, task: asyncio.Future[Any]) -> None:
+        self._calls.discard(task)
+        if not task.cancelled():
+            task.exception()  # Whoever asked has been told, unless he has gone.
+
+
+async def _hand_on(task: asyncio.Future[T], abandoned: Callable[[T], Awaitable[None]]) -> None:
+    try:
+        await abandoned(await task)
+    except (Refused, Unavailable):
+        # Nobody is there to be told. What was granted runs out in its time.
+        return
+
+
+# ---- Bells: a connection that listens, so that those who wait for something look for it when there is reason to.
+# Law: a bell says "look again" and nothing else. Whoever waits looks after he has begun to listen and before he waits, and
+# now and then without having been called: a call that was lost costs time, never work.
+
+# How often is looked without a call: while the bell is heard, and while it is not.
+SELDOM_SECONDS = 2.0
+OFTEN_SECONDS = 0.25
+
+
+class Bell:
+    """One channel."""
+
+    def __init__(self) -> None:
+        self.is_heard = asyncio.Event()
+        self._waiters: dict[asyncio.Future[None], frozenset[str] | None] = {}
+
+    def ring(self, about: str = "") -> None:
+        """`about`: words, one of which concerns a waiter who does not wait for all."""
+        called = set(about.split())
+        for waiter, wanted in list(self._waiters.items()):
+            if (not called or wanted is None or called & wanted) and not waiter.done():
+                waiter.set_result(None)
+
+    async def first(
+        self,
+        look: Callable[[], Awaitable[list[T]]],
+        wait_s: float,
+        is_over: Callable[[], bool],
+        wanted: Collection[str] | None = None,
+    ) -> list[T]:
+        """What `look` finds, as soon as it finds something; nothing after so long, or when it is over."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + wait_s
+        words = None if wanted is None else frozenset(wanted)
+        while True:
+            waiter: asyncio.Future[None] = loop.create_future()
+            self._waiters[waiter] = words
+            try:
+                found = [] if is_over() else await look()
+                left = deadline - loop.time()
+                if found or left <= 0 or is_over():
+                    return found
+                pause = SELDOM_SECONDS if self.is_heard.is_set() else OFTEN_SECONDS
+                await asyncio.wait({waiter}, timeout=min(left, pause))
+            finally:
+                del self._waiters[waiter]
+
+
+class Bells:
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._bells: dict[tuple[str, str], Bell] = {}
+        self._channels: dict[str, Bell] = {}
+        self._fresh = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def bell(self, kind: str, name: str = "") -> Bell:
+        bell = self._bells.get((kind, name))
+        if bell is None:
+            bell = self._bells[(kind, name)] = Bell()
+            self._fresh.set()
+        if self._task is None:
+            self._task = asyncio.ensure_future(self._listen())
+        return bell
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        self._ring_all()
+
+    async def _listen(self) -> None:
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                connection = await self._line.connect()
+                try:
+                    pause = FIRST_PAUSE
+                    await self._hear(connection)
+                finally:
+                    await connection.close()
+            except (psycopg.Error, PenstockError):
+                # The callers' own line tells them what is wrong.
+                self._ring_all()
+            finally:
+                self._channels.clear()
+                for bell in self._bells.values():
+                    bell.is_heard.clear()
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _hear(self, connection: Connection) -> None:
+        """Until the connection ends; keep-alives tell if it does."""
+        connection.limit_s = math.inf
+        while True:
+            self._fresh.clear()
+            await self._subscribe(connection)
+            hearing = asyncio.ensure_future(self._pass_on(connection))
+            fresh = asyncio.ensure_future(self._fresh.wait())
+            try:
+                await asyncio.wait({hearing, fresh}, return_when=asyncio.FIRST_COMPLETED)
+                if hearing.done():
+                    hearing.result()
+            finally:
+                hearing.cancel()
+                fresh.cancel()
+                await asyncio.gather(hearing, fresh, return_exceptions=True)
+
+    async def _subscribe(self, connection: Connection) -> None:
+        for (kind, name), bell in list(self._bells.items()):
+            if not bell.is_heard.is_set():
+                cursor = await connection.execute(SQL["channel"], {"kind": kind, "name": name})
+                (channel,) = await cursor.fetchone() or ("",)
+                await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+                self._channels[channel] = bell
+                bell.is_heard.set()
+        # What happened before the first word could be heard is found by looking.
+        self._ring_all()
+
+    async def _pass_on(self, connection: Connection) -> None:
+        async with aclosing(connection.notifies()) as news:
+            async for notify in news:
+                bell = self._channels.get(notify.channel)
+                if bell is not None:
+                    bell.ring(notify.payload)
+
+    def _ring_all(self) -> None:
+        for bell in self._bells.values():
+            bell.ring()
+
 
 # Of so many leases at a time is a statement made up.
 MOST_LEASES = 2000

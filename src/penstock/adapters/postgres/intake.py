@@ -16,14 +16,15 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from penstock.adapters.dispatch import ENDS, PRESSED_AFTER_S, check_card, check_id, check_kind, next_token
-from penstock.adapters.postgres.dispatch import check_size, rows_of
-from penstock.adapters.postgres.dispatch_connection import (
+from penstock.adapters.postgres.database import PATIENCE_SECONDS
+from penstock.adapters.postgres.dispatch import (
     CLOSING_SECONDS,
-    PATIENCE_SECONDS,
     SQL,
     Bells,
     Connection,
     Line,
+    check_size,
+    rows_of,
 )
 from penstock.adapters.postgres.rows import given, kept
 from penstock.kernel.errors import PenstockError, Refused

@@ -10,16 +10,19 @@ import threading
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 
+import psycopg
 from psycopg.errors import UniqueViolation
 
-from penstock.adapters.postgres.database import Connection
-from penstock.adapters.postgres.pool import Connections
-from penstock.adapters.sql_files import queries, schema_files
+from penstock.adapters.postgres.database import Connection, Tables, bulk_database
+from penstock.adapters.sql_files import queries
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.values import JsonMap
 from penstock.ports.lines import Line, lost_lines
 
-STORE = "postgres/lines"
+TABLES = Tables(
+    "postgres/lines", lock="penstock lines", tables=("run_line",), versions=None, newer="the lines in {place}"
+)
+SQL = queries(TABLES.store)
 BATCH = 1_000
 MOST_WAITING = 100_000
 LONGEST_TEXT = 64 * 1024
@@ -30,8 +33,7 @@ TRIES = 20
 
 class PostgresLines:
     def __init__(self, url: str, *, patience_s: float = PATIENCE_SECONDS, most_waiting: int = MOST_WAITING) -> None:
-        self._sql = queries(STORE)
-        self._connections = Connections(url, patience_s, self._make_table)
+        self._database = bulk_database(url, patience_s, TABLES)
         self._most_waiting = most_waiting
         self._waiting: deque[tuple[str, Line] | threading.Event] = deque()
         self._lost: Counter[str] = Counter()
@@ -61,13 +63,13 @@ class PostgresLines:
     def read(self, execution_id: str, after: int = 0, limit: int = 1000) -> list[JsonMap]:
         self._check_open()
         values = (_sayable(execution_id), after, max(0, limit))
-        rows = self._connections.run(lambda one: one.execute(self._sql["read"], values).fetchall())
+        rows = self._database.run(lambda one: one.execute(SQL["read"], values).fetchall())
         return [Line(*row).record() for row in rows]
 
     def drop(self, executions: Iterable[str]) -> None:
         self._check_open()
         names = [_sayable(name) for name in executions]
-        self._connections.run(lambda one: one.execute(self._sql["drop"], (names,)))
+        self._database.run(lambda one: one.execute(SQL["drop"], (names,)))
 
     def close(self) -> None:
         with self._has_work:
@@ -75,7 +77,7 @@ class PostgresLines:
             self._has_work.notify()
         if self._writer is not None:
             self._writer.join()
-        self._connections.close()
+        self._database.close()
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -127,33 +129,19 @@ class PostgresLines:
             [_sayable(line.text[:LONGEST_TEXT]) for _, line in batch],
         ]
         try:
-            self._connections.run(lambda one: self._insert(one, columns))
-        except Unavailable:
+            self._database.run(lambda one: self._insert(one, columns))
+        except (Unavailable, psycopg.Error):
             with self._has_work:
                 self._lost.update(name for name, _ in batch)
 
     def _insert(self, connection: Connection, columns: list[list[object]]) -> None:
         for left in range(TRIES, 0, -1):
             try:
-                connection.execute(self._sql["append"], columns)
+                connection.execute(SQL["append"], columns)
                 return
             except UniqueViolation:
                 if left == 1:
                     raise
-
-    # ---- the table
-
-    def _make_table(self, connection: Connection) -> None:
-        with connection.transaction():
-            if self._is_made(connection):
-                return
-            connection.execute(self._sql["lock_making"])
-            if not self._is_made(connection):
-                for path in schema_files(STORE).values():
-                    connection.execute(path.read_bytes())
-
-    def _is_made(self, connection: Connection) -> bool:
-        return bool((connection.execute(self._sql["is_made"]).fetchone() or (False,))[0])
 
 
 def _sayable(text: str) -> str:

@@ -20,7 +20,7 @@ import psycopg
 from penstock.adapters.log_queue import kept_of, kept_values, unknown
 from penstock.adapters.postgres import executions as postgres_ownership
 from penstock.adapters.postgres import executions as postgres_retention
-from penstock.adapters.postgres.database import PATIENCE_SECONDS, SQL, Connection, Database, words_of
+from penstock.adapters.postgres.database import PATIENCE_SECONDS, SQL, Connection, open_database, words_of
 from penstock.adapters.postgres.executions import Claim, Holder, Months, create
 from penstock.adapters.postgres.rows import as_given, given, given_values, kept, kept_or_none, stored_values
 from penstock.adapters.postgres.writer import PostgresWriter
@@ -44,7 +44,7 @@ class PostgresLog:
     def __init__(
         self, url: str, *, name: str, lease_s: float = LEASE_SECONDS, patience_s: float = PATIENCE_SECONDS
     ) -> None:
-        self._database = Database(url, patience_s)
+        self._database = open_database(url, patience_s)
         self._claims: dict[str, Claim] = {}
         self._claiming: set[str] = set()
         self._months = Months()

@@ -1,12 +1,3 @@
--- name: is_made
--- Are the tables there? They are made in one transaction, so one of them stands for both. Asked of the catalog itself: what
--- a session has looked up before (`to_regclass`) it does not look up again within a transaction.
-SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'result_piece');
-
--- name: lock_making
--- One process makes the tables; the others wait until it has.
-SELECT pg_advisory_xact_lock(hashtextextended('penstock result store', 0));
-
 -- name: find
 -- An equal result, and whether all of it is still as it was written: the server looks at every piece, nothing is sent.
 SELECT b.id, coalesce(p.size, 0) = b.size AND coalesce(p.is_whole, true)

@@ -1,21 +1,5 @@
 -- Every statement the control store in PostgreSQL runs, each with its name and the sentence that is true of it.
 
--- name: lock_schema
--- One process at a time changes the tables of this schema.
-SELECT pg_advisory_xact_lock(hashtextextended('penstock control ' || current_schema(), 0));
-
--- name: has_tables
--- Whether this schema has been brought up at all.
-SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'control_version');
-
--- name: schema_version
--- The highest schema file that has been applied to this schema.
-SELECT coalesce(max(version), 0) FROM control_version;
-
--- name: record_version
--- A schema file has been applied.
-INSERT INTO control_version (version) VALUES (%(version)s);
-
 -- name: lock_path
 -- Until the end of the transaction nobody else gives this path a version.
 INSERT INTO control_path (path, newest) VALUES (%(path)s, 0)

@@ -1,11 +1,3 @@
--- name: is_made
--- Is the table there? Asked of the catalog itself: what a session has looked up before it does not look up again.
-SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'run_line');
-
--- name: lock_making
--- One process makes the table; the others wait until it has.
-SELECT pg_advisory_xact_lock(hashtextextended('penstock lines', 0));
-
 -- name: append
 -- Lines of several executions, numbered on from what each has.
 INSERT INTO run_line (execution_id, number, ts, scope, task, text)

@@ -1,52 +1,9 @@
 -- Every statement the PostgreSQL log and the shares of servers run, each with its name and the sentence that is true of it.
 -- Names in braces are identifiers or literals that are put in by psycopg's own composition.
 
--- name: prepare_session
--- What a connection needs to keep the law whatever the server's defaults are, and what the server must be able to do.
-SELECT
-  set_config('statement_timeout', %(statement_ms)s, false),
-  set_config('lock_timeout', %(lock_ms)s, false),
-  set_config('idle_in_transaction_session_timeout', %(idle_ms)s, false),
-  set_config('default_transaction_isolation', 'read committed', false),
-  set_config('synchronous_commit', CASE current_setting('synchronous_commit')
-    WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false),
-  set_config('timezone', 'UTC', false),
-  set_config('jit', 'off', false),
-  -- Locks of a machine that lost its power must not be held for hours.
-  set_config('tcp_keepalives_idle', '10', false),
-  set_config('tcp_keepalives_interval', '5', false),
-  set_config('tcp_keepalives_count', '3', false),
-  current_setting('server_version_num')::integer,
-  current_setting('server_encoding'),
-  current_schema();
-
--- name: end_backends
--- Connections that their process has given up, and the server has not, hold their locks no longer when this returns.
-SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity WHERE application_name = ANY(%(names)s);
-
--- name: end_stalled
--- Programs of ours that stopped in the middle of a COPY hold their locks no longer when this returns: no time limit ends a COPY
--- that waits for its client, and a client that still runs has all of its rows at hand.
-SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity
-WHERE datname = current_database() AND usename = current_user AND application_name LIKE %(application)s || ' %%'
-  AND state = 'active' AND wait_event = 'ClientRead' AND query_start < clock_timestamp() - %(seconds)s * interval '1 second';
-
 -- name: lock_schema
 -- One process at a time changes the tables of this schema.
 SELECT pg_advisory_xact_lock(hashtextextended('penstock ' || current_schema(), 0));
-
--- name: known_tables
--- Which of our tables this schema has, to tell a new one from one of another program.
-SELECT tablename FROM pg_tables
-WHERE schemaname = current_schema() AND tablename IN ('schema_version', 'execution', 'entry', 'holder');
-
--- name: schema_version
--- The highest schema file that has been applied to this schema.
-SELECT coalesce(max(version), 0) FROM schema_version;
-
--- name: record_version
--- A schema file has been applied.
-INSERT INTO schema_version (version) VALUES (%(version)s);
 
 -- name: months
 -- The partitions of the entries.
@@ -348,20 +305,6 @@ SELECT s.id, s.name, extract(epoch FROM s.started)::float8,
    WHERE p.owner = s.id AND greatest(p.until, pg_postmaster_start_time() + %(lease)s) > clock_timestamp())
 FROM live_server AS s
 ORDER BY s.started, s.id;
-
--- name: spill_soon
--- In this transaction, what does not fit into very little memory is put into a file of the database's own disk.
-SELECT
-  set_config('work_mem', '64kB', true),
-  set_config('temp_tablespaces', '', true),
-  set_config('jit', 'off', true),
-  set_config('statement_timeout', '3000', true);
-
--- name: spill
--- May this session write, and is there room on the disk: what a function returns is kept, and so much of it takes a file.
-SELECT
-  current_setting('transaction_read_only')::boolean OR pg_is_in_recovery(),
-  (SELECT count(*) FROM generate_series(1, 20000));
 
 -- name: kept
 -- What a document keeps between runs, or all do.

@@ -21,8 +21,7 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore, from_url
 
-from penstock.adapters.files.blobs import guarding, missing
-from penstock.adapters.files.cached_blobs import BlobCache, CachedBlobs
+from penstock.adapters.files.blobs import BlobCache, CachedBlobs, guarding, missing
 from penstock.adapters.files.folders import make_folder, sync_folder
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.blobs import KEY

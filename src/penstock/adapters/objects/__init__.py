@@ -1,1 +1,0 @@
-"""Results in an object store (S3, Google Cloud Storage, Azure)."""
