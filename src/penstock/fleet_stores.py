@@ -29,7 +29,7 @@ from penstock.tools.addresses import PUBLIC_ONLY, Addresses
 from penstock.tools.base import Settings
 
 if TYPE_CHECKING:
-    from penstock.adapters.memory.dispatch import MemoryHall
+    from penstock.adapters.memory.dispatch import MemoryDispatchStore
     from penstock.worker.fleet import FleetWorker
 
 DATABASE = "PENSTOCK_DATABASE"
@@ -138,7 +138,7 @@ def _partitions(places: Places, name: str, lease_s: float) -> Partitions:
     return PostgresPartitions(places.database, name=name, lease_s=lease_s)
 
 
-def open_dispatch(places: Places, hall: MemoryHall | None) -> Dispatch:
+def open_dispatch(places: Places, hall: MemoryDispatchStore | None) -> Dispatch:
     if places.database is None:
         from penstock.adapters.memory.dispatch import MemoryDispatch
 
@@ -159,7 +159,7 @@ def open_dispatch(places: Places, hall: MemoryHall | None) -> Dispatch:
     return NatsDispatch(PostgresDispatch(places.database), PostgresIntake(places.database), *_broker(places.dispatch))
 
 
-def _intake(places: Places, hall: MemoryHall | None) -> Intake:
+def _intake(places: Places, hall: MemoryDispatchStore | None) -> Intake:
     if places.dispatch is not None:
         _want("nats", "a NATS server", "penstock[nats]")
         from penstock.adapters.nats.intake import NatsIntake
@@ -194,15 +194,15 @@ def _broker(url: str) -> tuple[str, str]:
     return (servers, prefix or PREFIX) if has_prefix else (url, PREFIX)
 
 
-def hall_of_one_process() -> MemoryHall:
-    from penstock.adapters.memory.dispatch import MemoryHall
+def hall_of_one_process() -> MemoryDispatchStore:
+    from penstock.adapters.memory.dispatch import MemoryDispatchStore
     from penstock.ports.ambient import SystemClock
 
-    return MemoryHall(SystemClock())
+    return MemoryDispatchStore(SystemClock())
 
 
 def open_server(
-    places: Places, *, name: str | None = None, lease_s: float = LEASE_S, hall: MemoryHall | None = None
+    places: Places, *, name: str | None = None, lease_s: float = LEASE_S, hall: MemoryDispatchStore | None = None
 ) -> Server:
     """A server that has not started yet. `hall`: where it meets the workers of its own process, when there is no database."""
     shown = name or host_name()
@@ -255,7 +255,7 @@ def open_worker(
     pool: str = "default",
     slots: int = 4,
     labels: frozenset[str] = frozenset(),
-    hall: MemoryHall | None = None,
+    hall: MemoryDispatchStore | None = None,
     beat_s: float = LEASE_S / 3,
     addresses: Addresses = PUBLIC_ONLY,
 ) -> Station:

@@ -9,7 +9,7 @@ from pathlib import Path
 import nats
 import pytest
 
-from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryHall, MemoryIntake
+from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryDispatchStore, MemoryIntake
 from penstock.adapters.nats import intake as nats_intake
 from penstock.adapters.nats import wire as nats_wire
 from penstock.adapters.nats.dispatch import NatsDispatch
@@ -294,7 +294,7 @@ def test_users_of_nats_need_no_more_rights_than_the_guide_says(tmp_path: Path) -
     with nats_server(tmp_path, config=MAY) as server:
 
         async def main() -> None:
-            hall, place = MemoryHall(), server.url.removeprefix("nats://")
+            hall, place = MemoryDispatchStore(), server.url.removeprefix("nats://")
             dispatch = NatsDispatch(MemoryDispatch(hall), MemoryIntake(hall), f"nats://server:s@{place}", level_s=0.05)
             intake = NatsIntake(f"nats://worker:w@{place}")
             await dispatch.ready()

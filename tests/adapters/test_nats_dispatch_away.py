@@ -8,7 +8,7 @@ from pathlib import Path
 import nats
 import pytest
 
-from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryHall, MemoryIntake
+from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryDispatchStore, MemoryIntake
 from penstock.adapters.nats import connection as nats_connection
 from penstock.adapters.nats import intake as nats_intake
 from penstock.adapters.nats.dispatch import NatsDispatch
@@ -179,7 +179,7 @@ def test_a_nats_that_is_not_there_is_told_at_once_without_its_password() -> None
     async def main() -> None:
         url = "nats://me:hidden@127.0.0.1:1"
         intake = NatsIntake(url)
-        hall = MemoryHall()
+        hall = MemoryDispatchStore()
         server = NatsDispatch(MemoryDispatch(hall), MemoryIntake(hall), url)
         for call in (intake.now(), server.ready()):
             with pytest.raises(Unavailable, match=r"NATS at `127.0.0.1:1` cannot be used") as error:

@@ -13,7 +13,7 @@ import nats
 from nats.js.errors import NotFoundError
 
 from penstock.adapters.dispatch import RelayedDispatch, RelayedIntake
-from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryHall, MemoryIntake
+from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryDispatchStore, MemoryIntake
 from penstock.adapters.nats.dispatch import NatsDispatch
 from penstock.adapters.nats.intake import NatsIntake
 from tests.adapters.nats_network import Network
@@ -85,7 +85,7 @@ class NatsMemoryScene(NatsScene):
     def __init__(self, url: str, *, stands_still: bool = False) -> None:
         super().__init__(url)
         self.clock = MovedClock(stands_still=stands_still)
-        self.hall = MemoryHall(self.clock)
+        self.hall = MemoryDispatchStore(self.clock)
 
     def store(self) -> tuple[RelayedDispatch, RelayedIntake]:
         return MemoryDispatch(self.hall), MemoryIntake(self.hall)

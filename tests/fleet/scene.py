@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from penstock import fleet
 from penstock.adapters.memory.blobs import MemoryBlobs
-from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryHall, MemoryIntake
+from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryDispatchStore, MemoryIntake
 from penstock.adapters.memory.log import MemoryLog, MemoryStore
 from penstock.adapters.memory.partitions import MemoryPartitions, MemoryPartitionStore
 from penstock.kernel.values import JsonMap
@@ -76,7 +76,7 @@ class Fleet:
     workers: dict[str, Working] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.hall = MemoryHall(self.clock)
+        self.hall = MemoryDispatchStore(self.clock)
         self.shares = MemoryPartitionStore(self.clock.now)
         self.log = MemoryLog(self.store)
 

@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
+from penstock.adapters.files.blobs import FileBlobs
+from penstock.adapters.memory.blobs import MemoryBlobs
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.values import Json
 from penstock.ports.blobs import KEY, KeptBlobs, Missing, ResultRef, checksum_of, key_of
@@ -40,6 +42,7 @@ def open_blobs(spec: str, home: Path) -> KeptBlobs:
     cache = home / CACHE
     if scheme in POSTGRES:
         with _needing("psycopg", scheme, "psycopg[binary]"):
+            # Only a fleet needs psycopg: it takes long to import.
             from penstock.adapters.postgres.blobs import PostgresBlobs
         return PostgresBlobs(spec, cache)
     if scheme in NATS:
@@ -47,15 +50,11 @@ def open_blobs(spec: str, home: Path) -> KeptBlobs:
     if scheme in OBJECTS:
         return _objects(spec, cache)
     if scheme == "memory":
-        from penstock.adapters.memory.blobs import MemoryBlobs
-
         return MemoryBlobs()
     raise Refused(f"`{scheme}:` is not a kind of result store", FORMS)
 
 
 def _files(place: str, home: Path) -> KeptBlobs:
-    from penstock.adapters.files.blobs import FileBlobs
-
     is_url = place.startswith("//")
     path = unquote(place.removeprefix("//")) if is_url else place
     if is_url and not path.startswith("/"):
@@ -65,6 +64,7 @@ def _files(place: str, home: Path) -> KeptBlobs:
 
 def _nats(spec: str, cache: Path) -> KeptBlobs:
     with _needing("nats", "nats", "penstock[nats]"):
+        # NATS is an optional dependency.
         from penstock.adapters.nats.blobs import BUCKET, NatsBlobs
     servers, bucket = spec, BUCKET
     first, slash, last = spec.rpartition("/")
@@ -75,6 +75,7 @@ def _nats(spec: str, cache: Path) -> KeptBlobs:
 
 def _objects(spec: str, cache: Path) -> KeptBlobs:
     with _needing("obstore", spec.partition(":")[0], "penstock[objects]"):
+        # Object stores are an optional dependency.
         from penstock.adapters.objects import ObjectBlobs
     place, _, query = spec.partition("?")
     options: dict[str, Any] = {name: SWITCHES.get(value, value) for name, value in parse_qsl(query)}

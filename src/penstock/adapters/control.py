@@ -92,7 +92,7 @@ class Seal:
                 f"the secret of {whose} is encrypted, and `{VARIABLE}` is not set here",
                 f"set `{VARIABLE}` to the key it was kept with, or give {whose} a new secret",
             )
-        from cryptography.fernet import InvalidToken
+        from cryptography.fernet import InvalidToken  # Only sealed secrets need it.
 
         try:
             return self._keys.decrypt(kept.removeprefix(_SEALED)).decode()
@@ -106,7 +106,7 @@ class Seal:
 def _keys(texts: list[str]) -> MultiFernet | None:
     if not texts:
         return None
-    from cryptography.fernet import Fernet, MultiFernet
+    from cryptography.fernet import Fernet, MultiFernet  # Only sealed secrets need it: it takes long to import.
 
     try:
         return MultiFernet([Fernet(text) for text in texts])
@@ -273,7 +273,16 @@ def filed_of(row: Sequence[Any]) -> Filed:
     """path, version, digest, kind, created_at, created_by; then text and sources, if they were asked for."""
     path, version, digest, kind, created_at, created_by, *content = row
     text, sources = content or ("", "{}")
-    return Filed(path, version, digest, kind, text, created_at, created_by, cast("dict[str, str]", _mapping(sources)))
+    return Filed(
+        path,
+        version,
+        digest,
+        kind,
+        text=text,
+        created_at=created_at,
+        created_by=created_by,
+        sources=cast("dict[str, str]", _mapping(sources)),
+    )
 
 
 def has_content(filed: Filed, kind: str, text: str, sources: Mapping[str, str]) -> bool:
@@ -293,7 +302,19 @@ def schedule_of(row: Sequence[Any]) -> Schedule:
 
 def slot_of(row: Sequence[Any]) -> Slot:
     schedule, at, state, run, note, attempt, backfill, at_once, ended, is_late, revision = row
-    return Slot(schedule, at, SlotState(state), run, note, attempt, backfill, at_once, ended, bool(is_late), revision)
+    return Slot(
+        schedule,
+        at,
+        SlotState(state),
+        run,
+        note=note,
+        attempt=attempt,
+        backfill=backfill,
+        at_once=at_once,
+        ended=ended,
+        is_late=bool(is_late),
+        revision=revision,
+    )
 
 
 def hook_of(row: Sequence[Any], seal: Seal | None) -> Hook:

@@ -309,4 +309,13 @@ def kept_values(kept: Kept) -> dict[str, object]:
 
 def kept_of(row: Sequence[Any]) -> Kept:
     document, kind, key, value, run, changed_at, lost_run, lost_value = row
-    return Kept(document, kind, key, decode(value.encode()), run, changed_at, lost_run, decode(lost_value.encode()))
+    return Kept(
+        document,
+        kind,
+        key,
+        decode(value.encode()),
+        run=run,
+        changed_at=changed_at,
+        lost_run=lost_run,
+        lost_value=decode(lost_value.encode()),
+    )

@@ -122,7 +122,9 @@ async def put(
 
 def _file(backend: Backend, path: str, asked: models.PutDocument, by: str) -> tuple[Filed, bool]:
     _check_free(backend, path)
-    document = Kept(Filed(path, 0, "", "", asked.text, 0.0, by, dict(asked.sources))).pinned()
+    document = Kept(
+        Filed(path, 0, "", "", text=asked.text, created_at=0.0, created_by=by, sources=dict(asked.sources))
+    ).pinned()
     net, _ = compiled(backend, document)
     check_secrets(document)
     before = backend.control.document(path)

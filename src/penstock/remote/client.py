@@ -60,11 +60,11 @@ def problems_of(found: Any) -> list[Any]:
             Place(
                 str(one.get("file")), int(one["line"]), int(one["column"]), int(one.get("end_column") or one["column"])
             ),
-            str(one.get("label") or ""),
-            str(one.get("hint") or ""),
-            str(one.get("rewrite") or ""),
-            str(one.get("path") or ""),
-            str(one.get("calls") or ""),
+            label=str(one.get("label") or ""),
+            hint=str(one.get("hint") or ""),
+            rewrite=str(one.get("rewrite") or ""),
+            path=str(one.get("path") or ""),
+            calls=str(one.get("calls") or ""),
         )
         for one in found
     ]

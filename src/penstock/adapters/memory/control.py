@@ -78,7 +78,11 @@ class MemoryControl:
             if versions and has_content(versions[-1], kind, text, sources):
                 return versions[-1]
             store.newest[path] = version = store.newest.get(path, 0) + 1
-            versions.append(Filed(path, version, digest, kind, text, self._now(), by, dict(sources)))
+            versions.append(
+                Filed(
+                    path, version, digest, kind, text=text, created_at=self._now(), created_by=by, sources=dict(sources)
+                )
+            )
             return versions[-1]
 
     def document(self, path: str, version: int | None = None) -> Filed | None:

@@ -1,4 +1,4 @@
-"""Dispatch within one process. Several adapters on one hall stand for several servers and workers."""
+"""Dispatch within one process. Several adapters on one store stand for several servers and workers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from penstock.ports.ambient import Clock, SystemClock
 from penstock.ports.dispatch import Held, LeaseSeen, Note, NoteKind, Offer, Pulse, Told, WorkerCard, WorkerSeen
 from penstock.ports.log import partition_of
 
-# ---- What the hall keeps of a lease and of a worker, and what can be said of one alone.
+# ---- What the store keeps of a lease and of a worker, and what can be said of one alone.
 
 
 class Standing(Enum):
@@ -104,12 +104,12 @@ def is_stale(lease: Lease, now: float) -> bool:
     return lease.offer.ttl_s is not None and lease.since + lease.offer.ttl_s <= now
 
 
-# ---- The hall: what servers and workers of one process share in place of a store.
-# Law: every method here is one step that nobody sees half of; there is one clock, the hall's.
+# ---- The store that servers and workers of one process share.
+# Law: every method here is one step that nobody sees half of; there is one clock, the store's.
 
 
 @dataclass(slots=True)
-class MemoryHall:
+class MemoryDispatchStore:
     clock: Clock = field(default_factory=SystemClock)
     alive_s: float = ALIVE_S
     leases: dict[str, Lease] = field(default_factory=dict)
@@ -246,11 +246,11 @@ class MemoryHall:
                 one.offer.execution_id,
                 one.offer.pool,
                 one.attempt,
-                one.holder,
-                now - one.since,
-                one.until - now if one.standing is Standing.HELD else None,
-                one.offer.needs,
-                one.offer.limits,
+                worker=one.holder,
+                age_s=now - one.since,
+                left_s=one.until - now if one.standing is Standing.HELD else None,
+                needs=one.offer.needs,
+                limits=one.offer.limits,
             )
             for one in found[: max(limit, 0)]
         ]
@@ -428,107 +428,105 @@ class MemoryHall:
 
 T = TypeVar("T")
 
-__all__ = ["MemoryDispatch", "MemoryHall", "MemoryIntake"]
 
+class _Client:
+    """One process's access to the store."""
 
-class _Door:
-    """One process's way into the hall."""
-
-    def __init__(self, hall: MemoryHall) -> None:
-        self._store = hall
+    def __init__(self, store: MemoryDispatchStore) -> None:
+        self._store = store
         self._is_closed = False
 
     @property
-    def _hall(self) -> MemoryHall:
+    def _opened(self) -> MemoryDispatchStore:
         if self._is_closed:
             raise Refused("this end of the dispatch is closed", hint="open another one")
         return self._store
 
     async def _first(self, look: Callable[[], list[T]], wait_s: float) -> list[T]:
-        """What `look` finds, as soon as it finds something; nothing after so long, or when this door is closed."""
-        hall = self._hall
-        deadline = hall.clock.now() + wait_s
+        """What `look` finds, as soon as it finds something; nothing after so long, or when this client is closed."""
+        store = self._opened
+        deadline = store.clock.now() + wait_s
         while True:
             found = [] if self._is_closed else look()
-            left = deadline - hall.clock.now()
+            left = deadline - store.clock.now()
             if found or left <= 0 or self._is_closed:
                 return found
-            await hall.changed(left)
+            await store.changed(left)
 
     async def now(self) -> float:
-        return self._hall.clock.now()
+        return self._opened.clock.now()
 
     async def close(self) -> None:
         self._is_closed = True
         self._store.ring()
 
 
-class MemoryDispatch(_Door):
+class MemoryDispatch(_Client):
     async def offer(self, offers: Sequence[Offer]) -> None:
-        self._hall.offer(check_offers(offers))
+        self._opened.offer(check_offers(offers))
 
     async def withdraw(self, keys: Collection[str]) -> frozenset[str]:
-        return self._hall.withdraw(keys)
+        return self._opened.withdraw(keys)
 
     async def tell(self, key: str, body: bytes) -> bool:
-        return self._hall.tell(key, body) is not None
+        return self._opened.tell(key, body) is not None
 
     async def tell_holder(self, key: str, body: bytes) -> str | None:
-        return self._hall.tell(key, body)
+        return self._opened.tell(key, body)
 
     async def notes(self, partitions: Collection[int], limit: int, wait_s: float) -> list[Note]:
         wanted = frozenset(partitions)
-        return await self._first(lambda: self._hall.notes_in(wanted, limit), wait_s)
+        return await self._first(lambda: self._opened.notes_in(wanted, limit), wait_s)
 
     async def heard(self, numbers: Collection[int]) -> None:
-        self._hall.heard(numbers)
+        self._opened.heard(numbers)
 
     async def reap(self) -> int:
-        return self._hall.reap()
+        return self._opened.reap()
 
     async def missing(self, keys: Collection[str]) -> frozenset[str]:
-        return self._hall.missing(keys)
+        return self._opened.missing(keys)
 
     async def forget(self, execution_id: str) -> None:
-        self._hall.forget(execution_id)
+        self._opened.forget(execution_id)
 
     async def executions(self, partitions: Collection[int], after: str = "", limit: int = 1000) -> list[str]:
-        return self._hall.executions(partitions, after)[: max(limit, 0)]
+        return self._opened.executions(partitions, after)[: max(limit, 0)]
 
     async def workers(self) -> list[WorkerSeen]:
-        return self._hall.workers_seen()
+        return self._opened.workers_seen()
 
     async def leases(self, execution_id: str | None = None, limit: int = 1000) -> list[LeaseSeen]:
-        return self._hall.leases_seen(execution_id, limit)
+        return self._opened.leases_seen(execution_id, limit)
 
     async def waiting(self) -> Mapping[str, int]:
-        return self._hall.waiting()
+        return self._opened.waiting()
 
 
-class MemoryIntake(_Door):
+class MemoryIntake(_Client):
     async def enlist(self, card: WorkerCard) -> None:
         check_card(card)
-        self._hall.enlist(card)
+        self._opened.enlist(card)
 
     async def take(self, worker: str, room: int, ranges: int, wait_s: float) -> list[Held]:
         check_id("a worker's `id`", worker)
         if room <= 0:
             return []
-        return await self._first(lambda: self._hall.take(worker, room, ranges, next_token()), wait_s)
+        return await self._first(lambda: self._opened.take(worker, room, ranges, next_token()), wait_s)
 
     async def claim(self, worker: str, room: int, ranges: int, token: UUID, *, is_repeated: bool) -> list[Held]:
-        taken = self._hall.taken(worker, token) if is_repeated else []
-        return taken or self._hall.take(worker, room, ranges, token)
+        taken = self._opened.taken(worker, token) if is_repeated else []
+        return taken or self._opened.take(worker, room, ranges, token)
 
     async def give_up(self, worker: str, token: UUID, keys: Collection[str]) -> None:
-        self._hall.give_up(worker, token, keys)
+        self._opened.give_up(worker, token, keys)
 
     async def beat(self, worker: str, pulses: Mapping[str, Pulse], *, draining: bool = False) -> frozenset[str]:
-        return self._hall.beat(worker, pulses, draining=draining)
+        return self._opened.beat(worker, pulses, draining=draining)
 
     async def say(self, worker: str, key: str, attempt: int, kind: NoteKind, bodies: Sequence[bytes]) -> bool:
         check_kind(kind)
-        return self._hall.say(worker, key, attempt, kind, bodies, next_token())
+        return self._opened.say(worker, key, attempt, kind, bodies, next_token())
 
     async def say_as(
         self,
@@ -543,15 +541,15 @@ class MemoryIntake(_Door):
     ) -> bool:
         check_kind(kind)
         # An end that was kept by an earlier try, and has been heard meanwhile, has left nothing here.
-        is_over = is_repeated and kind is NoteKind.DONE and key not in self._hall.leases
-        return is_over or self._hall.say(worker, key, attempt, kind, bodies, token)
+        is_over = is_repeated and kind is NoteKind.DONE and key not in self._opened.leases
+        return is_over or self._opened.say(worker, key, attempt, kind, bodies, token)
 
     async def told(self, worker: str, wait_s: float, seen: Collection[int] = ()) -> list[Told]:
-        self._hall.seen(worker, seen)
-        return await self._first(lambda: self._hall.told_to(worker), wait_s)
+        self._opened.seen(worker, seen)
+        return await self._first(lambda: self._opened.told_to(worker), wait_s)
 
     async def is_pressed(self, worker: str) -> bool:
-        return self._hall.is_pressed(worker)
+        return self._opened.is_pressed(worker)
 
     async def retire(self, worker: str) -> None:
-        self._hall.retire(worker)
+        self._opened.retire(worker)

@@ -91,7 +91,7 @@ class Gathering:
     parts: Parts = field(default_factory=Parts)
 
 
-class Serving:
+class RelayServer:
     def __init__(self, names: Names, name: str, carry_out: Handler) -> None:
         """`carry_out(request, is_repeated)` gives the value of the answer."""
         self._names = names
@@ -374,7 +374,7 @@ class NatsDispatch:
         self._dispatch = dispatch
         self._relay = Relay(intake, dispatch)
         self._link = Link(url, "the servers of the fleet", self._greet, self._up)
-        self._serving = Serving(names, uuid4().hex, self._relay.carry_out)
+        self._serving = RelayServer(names, uuid4().hex, self._relay.carry_out)
         self._queue = WorkQueue(names, self._link, terms or QueueTerms(), warn)
         self._relay.queue = self._queue
         self._watch = Watch(dispatch, self._link, self._queue, level_s, warn)

@@ -25,7 +25,7 @@ from nats.aio.msg import Msg
 
 from penstock.adapters.dispatch import check_card, check_id, check_kind, next_token
 from penstock.adapters.nats.connection import NATS_ERRORS, Link, check_cancelled, end, send
-from penstock.adapters.nats.queue import Turns
+from penstock.adapters.nats.queue import TicketConsumer
 from penstock.adapters.nats.wire import (
     KINDS,
     PREFIX,
@@ -304,7 +304,7 @@ Send = Callable[[SayingAll], Awaitable[list[bool | Problem]]]
 
 
 @dataclass(slots=True)
-class Said:
+class QueuedReport:
     saying: Saying
     answer: asyncio.Future[bool]
 
@@ -313,14 +313,14 @@ class Said:
         return sum(map(len, self.saying.bodies))
 
 
-class Says:
+class ReportQueue:
     def __init__(self, send: Send) -> None:
         self._send_all = send
-        self._queue: deque[Said] = deque()
+        self._queue: deque[QueuedReport] = deque()
         self._sending: asyncio.Task[None] | None = None
 
     async def say(self, saying: Saying) -> bool:
-        said = Said(saying, asyncio.get_running_loop().create_future())
+        said = QueuedReport(saying, asyncio.get_running_loop().create_future())
         self._queue.append(said)
         if not self.tasks:
             self._sending = asyncio.ensure_future(self._send())
@@ -355,9 +355,9 @@ class Says:
             for said, answer in zip(batch, answers, strict=True):
                 _answer(said, answer)
 
-    def _next(self) -> list[Said]:
+    def _next(self) -> list[QueuedReport]:
         """The longest beginning of the queue in which no lease speaks twice."""
-        batch: list[Said] = []
+        batch: list[QueuedReport] = []
         keys: set[str] = set()
         size = 0
         while self._queue and len(batch) < MOST_CALLS and size < MOST_BYTES and self._queue[0].saying.key not in keys:
@@ -369,7 +369,7 @@ class Says:
         return batch
 
 
-def _answer(said: Said, answer: bool | Problem | PenstockError) -> None:
+def _answer(said: QueuedReport, answer: bool | Problem | PenstockError) -> None:
     if said.answer.done():
         return
     if isinstance(answer, Problem):
@@ -412,8 +412,8 @@ class NatsIntake:
         self._names = Names(prefix)
         self._calls = Calls(self._names, patience_s)
         self._link = Link(url, "a worker of the fleet", self._greet, lost=self._lost)
-        self._turns = Turns(self._names, self._link)
-        self._says = Says(self._send_said)
+        self._consumer = TicketConsumer(self._names, self._link)
+        self._reports = ReportQueue(self._send_said)
         self._cards: dict[str, WorkerCard] = {}
         self._bells: dict[str, asyncio.Event] = {}
         """Worker -> there may be something to be told."""
@@ -462,12 +462,12 @@ class NatsIntake:
                 return granted.leases
             if tickets and not granted.has_more:
                 # There may be more tickets for what others have taken: one look will do for all of them.
-                tickets = await self._sorted(bid, await self._turns.more(bid.pool, bid.kinds, MOST_TICKETS))
+                tickets = await self._sorted(bid, await self._consumer.more(bid.pool, bid.kinds, MOST_TICKETS))
                 if tickets:
                     continue
-            tickets = await self._called(bid, min(left, OFTEN_SECONDS if self._turns.is_deaf else SELDOM_SECONDS))
+            tickets = await self._called(bid, min(left, OFTEN_SECONDS if self._consumer.is_deaf else SELDOM_SECONDS))
             if self._closing.is_set():
-                await self._turns.hand_on(tickets)
+                await self._consumer.hand_on(tickets)
                 return []
 
     async def _called(self, bid: Bid, wait_s: float) -> list[Msg]:
@@ -481,11 +481,11 @@ class NatsIntake:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + wait_s
         while (left := deadline - loop.time()) > 0 and not self._closing.is_set():
-            pulled = await self._until_closed(self._turns.wait(bid.pool, bid.kinds, left))
+            pulled = await self._until_closed(self._consumer.wait(bid.pool, bid.kinds, left))
             tickets = await self._sorted(bid, pulled or [])
             if tickets:
                 return tickets
-            if self._turns.is_deaf:
+            if self._consumer.is_deaf:
                 await self._pause(min(deadline - loop.time(), OFTEN_SECONDS))
                 return []
         return []
@@ -494,13 +494,13 @@ class NatsIntake:
         """Tickets for what this worker can do; the others are for others."""
         card = self._cards.get(bid.worker)
         can = card.can if card is not None else frozenset[str]()
-        await self._turns.put_off(message for message, ticket in pulled if not ticket.needs <= can)
+        await self._consumer.put_off(message for message, ticket in pulled if not ticket.needs <= can)
         return [message for message, ticket in pulled if ticket.needs <= can]
 
     async def _claim(self, bid: Bid, tickets: list[Msg]) -> Granted:
         """Ask for work, and answer for the tickets in hand."""
         token = next_token()
-        asked = Claiming(bid.worker, bid.pool, bid.room, bid.ranges, token, len(tickets), self._turns.is_deaf)
+        asked = Claiming(bid.worker, bid.pool, bid.room, bid.ranges, token, len(tickets), self._consumer.is_deaf)
 
         def late(first: Granted | None, other: Granted) -> None:
             """Two servers have carried out what was asked once."""
@@ -528,22 +528,22 @@ class NatsIntake:
             if done:
                 return claiming.result()
             if not self._calls.is_alone:
-                await self._turns.keep(tickets)
+                await self._consumer.keep(tickets)
 
     async def _answer_for(self, tickets: list[Msg], granted: Granted, bid: Bid) -> None:
         """As many tickets are done with as there are leases; or all, when nothing is left that they could stand for."""
         count = len(granted.leases)
         if count >= bid.room:
-            await self._turns.done(tickets[:count])
-            await self._turns.hand_on(tickets[count:])
+            await self._consumer.done(tickets[:count])
+            await self._consumer.hand_on(tickets[count:])
         elif granted.has_more:
-            await self._turns.done(tickets[:count])
-            await self._turns.try_later(tickets[count:])
+            await self._consumer.done(tickets[:count])
+            await self._consumer.try_later(tickets[count:])
         else:
-            await self._turns.done(tickets)
+            await self._consumer.done(tickets)
 
     async def _hand_back(self, bid: Bid, token: UUID, claiming: asyncio.Future[Granted], tickets: list[Msg]) -> None:
-        await self._turns.hand_on(tickets)
+        await self._consumer.hand_on(tickets)
         await self._give_up(bid, token, (await claiming).leases)
 
     async def _give_up(self, bid: Bid, token: UUID, leases: Sequence[Held]) -> None:
@@ -562,7 +562,7 @@ class NatsIntake:
             # Nobody knows whether it was kept; so this is the same call, and not the same words a second time.
             saying = last
         try:
-            return await self._says.say(saying)
+            return await self._reports.say(saying)
         except Unavailable:
             self._doubtful[lease] = replace(saying, is_repeated=True)
             if len(self._doubtful) > MOST_DOUBTFUL:
@@ -608,9 +608,9 @@ class NatsIntake:
     async def close(self) -> None:
         self._closing.set()
         deadline = asyncio.get_running_loop().time() + CLOSING_SECONDS
-        while (tasks := self._asides | self._says.tasks) and self._has_hope(deadline):
+        while (tasks := self._asides | self._reports.tasks) and self._has_hope(deadline):
             await asyncio.wait(tasks, timeout=CLOSING_PAUSE)
-        await self._says.close()
+        await self._reports.close()
         await end(list(self._asides))
         await self._link.close()
 
@@ -621,14 +621,14 @@ class NatsIntake:
 
     async def _greet(self, client: Client) -> None:
         await self._calls.greet(client)
-        await self._turns.greet(client)
+        await self._consumer.greet(client)
         for worker, bell in self._bells.items():
             await self._listen(client, worker, bell)
             bell.set()
 
     def _lost(self) -> None:
         self._calls.lost()
-        self._turns.lost()
+        self._consumer.lost()
 
     async def _ask(self, request: Request, kind: type[T], late: Callable[[T | None, T], None] | None = None) -> T:
         return await self._calls.ask(self._link, request, kind, late)

@@ -305,7 +305,7 @@ class Waiter:
         return len(self.turns) < self.enough and bool(self.subjects) and not self.is_deaf
 
 
-class Turns:
+class TicketConsumer:
     def __init__(self, names: Names, link: Link) -> None:
         self._names = names
         self._link = link

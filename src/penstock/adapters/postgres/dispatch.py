@@ -47,17 +47,15 @@ from penstock.ports.dispatch import LeaseSeen, Note, NoteKind, Offer, WorkerCard
 from penstock.ports.log import partition_of
 from penstock.ports.undoing import unless_done_async
 
-# ---- The line to PostgreSQL: one connection, on which one call at a time is made, and made again when it broke.
+# ---- The connection to PostgreSQL: it makes one call at a time, and makes it again when the connection broke.
 # Law: a call that has been sent is carried to its end even if nobody waits for its answer any more: no statement is cut off.
-# What fails because the world shook is tried again until the patience is at an end; so a call may be made more than once,
-# and has to know its own work. No two tries are under way at a time: the server is told to end the connection that was given
-# up.
+# What fails for a reason that may pass is tried again until the patience is at an end; so a call may be made more than once, and
+# has to recognise its own work. No two tries are under way at a time: the server is told to end the connection that was given up.
 
 T = TypeVar("T")
 Call = Callable[["Connection"], Awaitable[T]]
 
 CLOSING_SECONDS = 5.0
-
 
 TABLES = Tables(
     "postgres/dispatch",
@@ -112,7 +110,7 @@ async def connect(url: str) -> Connection:
     return connection
 
 
-class Line:
+class DispatchConnection:
     def __init__(self, url: str, patience_s: float = PATIENCE_SECONDS) -> None:
         self.place = place_of(url)
         self._url = url
@@ -232,23 +230,23 @@ async def _hand_on(task: asyncio.Future[T], abandoned: Callable[[T], Awaitable[N
         return
 
 
-# ---- Bells: a connection that listens, so that those who wait for something look for it when there is reason to.
-# Law: a bell says "look again" and nothing else. Whoever waits looks after he has begun to listen and before he waits, and
-# now and then without having been called: a call that was lost costs time, never work.
+# ---- A connection that listens for notifications, so that waiters poll when there is reason to.
+# Law: a notification means "look again" and nothing else. A waiter looks after it has begun to listen and before it waits, and
+# now and then without a notification: one that was lost costs time, never work.
 
-# How often is looked without a call: while the bell is heard, and while it is not.
+# How often waiters poll: while the channel is listened to, and while it is not.
 SELDOM_SECONDS = 2.0
 OFTEN_SECONDS = 0.25
 
 
-class Bell:
+class Channel:
     """One channel."""
 
     def __init__(self) -> None:
-        self.is_heard = asyncio.Event()
+        self.is_listening = asyncio.Event()
         self._waiters: dict[asyncio.Future[None], frozenset[str] | None] = {}
 
-    def ring(self, about: str = "") -> None:
+    def wake(self, about: str = "") -> None:
         """`about`: words, one of which concerns a waiter who does not wait for all."""
         called = set(about.split())
         for waiter, wanted in list(self._waiters.items()):
@@ -274,93 +272,93 @@ class Bell:
                 left = deadline - loop.time()
                 if found or left <= 0 or is_over():
                     return found
-                pause = SELDOM_SECONDS if self.is_heard.is_set() else OFTEN_SECONDS
+                pause = SELDOM_SECONDS if self.is_listening.is_set() else OFTEN_SECONDS
                 await asyncio.wait({waiter}, timeout=min(left, pause))
             finally:
                 del self._waiters[waiter]
 
 
-class Bells:
-    def __init__(self, line: Line) -> None:
-        self._line = line
-        self._bells: dict[tuple[str, str], Bell] = {}
-        self._channels: dict[str, Bell] = {}
+class NotifyListener:
+    def __init__(self, connection: DispatchConnection) -> None:
+        self._connection = connection
+        self._channels: dict[tuple[str, str], Channel] = {}
+        self._by_name: dict[str, Channel] = {}
         self._fresh = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def bell(self, kind: str, name: str = "") -> Bell:
-        bell = self._bells.get((kind, name))
-        if bell is None:
-            bell = self._bells[(kind, name)] = Bell()
+    def channel(self, kind: str, name: str = "") -> Channel:
+        channel = self._channels.get((kind, name))
+        if channel is None:
+            channel = self._channels[(kind, name)] = Channel()
             self._fresh.set()
         if self._task is None:
             self._task = asyncio.ensure_future(self._listen())
-        return bell
+        return channel
 
     async def close(self) -> None:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        self._ring_all()
+        self._wake_all()
 
     async def _listen(self) -> None:
         pause = FIRST_PAUSE
         while True:
             try:
-                connection = await self._line.connect()
+                connection = await self._connection.connect()
                 try:
                     pause = FIRST_PAUSE
-                    await self._hear(connection)
+                    await self._follow(connection)
                 finally:
                     await connection.close()
             except (psycopg.Error, PenstockError):
-                # The callers' own line tells them what is wrong.
-                self._ring_all()
+                # The callers learn what is wrong on their own connection.
+                self._wake_all()
             finally:
-                self._channels.clear()
-                for bell in self._bells.values():
-                    bell.is_heard.clear()
+                self._by_name.clear()
+                for channel in self._channels.values():
+                    channel.is_listening.clear()
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
 
-    async def _hear(self, connection: Connection) -> None:
+    async def _follow(self, connection: Connection) -> None:
         """Until the connection ends; keep-alives tell if it does."""
         connection.limit_s = math.inf
         while True:
             self._fresh.clear()
             await self._subscribe(connection)
-            hearing = asyncio.ensure_future(self._pass_on(connection))
+            listening = asyncio.ensure_future(self._forward(connection))
             fresh = asyncio.ensure_future(self._fresh.wait())
             try:
-                await asyncio.wait({hearing, fresh}, return_when=asyncio.FIRST_COMPLETED)
-                if hearing.done():
-                    hearing.result()
+                await asyncio.wait({listening, fresh}, return_when=asyncio.FIRST_COMPLETED)
+                if listening.done():
+                    listening.result()
             finally:
-                hearing.cancel()
+                listening.cancel()
                 fresh.cancel()
-                await asyncio.gather(hearing, fresh, return_exceptions=True)
+                await asyncio.gather(listening, fresh, return_exceptions=True)
 
     async def _subscribe(self, connection: Connection) -> None:
-        for (kind, name), bell in list(self._bells.items()):
-            if not bell.is_heard.is_set():
+        for (kind, name), channel in list(self._channels.items()):
+            if not channel.is_listening.is_set():
                 cursor = await connection.execute(SQL["channel"], {"kind": kind, "name": name})
-                (channel,) = await cursor.fetchone() or ("",)
-                await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
-                self._channels[channel] = bell
-                bell.is_heard.set()
+                (named,) = await cursor.fetchone() or ("",)
+                await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(named)))
+                self._by_name[named] = channel
+                channel.is_listening.set()
         # What happened before the first word could be heard is found by looking.
-        self._ring_all()
+        self._wake_all()
 
-    async def _pass_on(self, connection: Connection) -> None:
+    async def _forward(self, connection: Connection) -> None:
         async with aclosing(connection.notifies()) as news:
             async for notify in news:
-                bell = self._channels.get(notify.channel)
-                if bell is not None:
-                    bell.ring(notify.payload)
+                channel = self._by_name.get(notify.channel)
+                if channel is not None:
+                    channel.wake(notify.payload)
 
-    def _ring_all(self) -> None:
-        for bell in self._bells.values():
-            bell.ring()
+    def _wake_all(self) -> None:
+        for channel in self._channels.values():
+            channel.wake()
 
 
 # Of so many leases at a time is a statement made up.
@@ -373,8 +371,8 @@ TIDY_SECONDS = 30.0
 
 class PostgresDispatch:
     def __init__(self, url: str, *, patience_s: float = PATIENCE_SECONDS, alive_s: float = ALIVE_S) -> None:
-        self._line = Line(url, patience_s)
-        self._bells = Bells(self._line)
+        self._connection = DispatchConnection(url, patience_s)
+        self._listener = NotifyListener(self._connection)
         self._alive_s = alive_s
         self._tidied = 0.0
         self._is_closed = False
@@ -408,9 +406,9 @@ class PostgresDispatch:
                 for number, execution_id, key, attempt, worker, kind, body in await self._rows("notes", **values)
             ]
 
-        self._line.check_open()
-        bell = self._bells.bell("notes")
-        return await bell.first(look, wait_s, lambda: self._is_closed, [str(one) for one in partitions])
+        self._connection.check_open()
+        channel = self._listener.channel("notes")
+        return await channel.first(look, wait_s, lambda: self._is_closed, [str(one) for one in partitions])
 
     async def heard(self, numbers: Collection[int]) -> None:
         await self._change("heard", numbers=list(numbers))
@@ -437,7 +435,7 @@ class PostgresDispatch:
                 await connection.execute(SQL["forget_leases"], values)
                 await connection.execute(SQL["forget_notes"], values)
 
-        await self._line.run(forget)
+        await self._connection.run(forget)
 
     async def executions(self, partitions: Collection[int], after: str = "", limit: int = 1000) -> list[str]:
         values = {"partitions": sorted(partitions), "after": kept(after), "limit": max(limit, 0)}
@@ -463,17 +461,17 @@ class PostgresDispatch:
 
     async def close(self) -> None:
         self._is_closed = True
-        await self._bells.close()
-        await self._line.close()
+        await self._listener.close()
+        await self._connection.close()
 
     async def _rows(self, name: str, **values: Any) -> list[Any]:
-        return await rows_of(self._line, name, values)
+        return await rows_of(self._connection, name, values)
 
     async def _change(self, name: str, **values: Any) -> None:
         async def change(connection: Connection) -> None:
             await connection.execute(SQL[name], values)
 
-        await self._line.run(change)
+        await self._connection.run(change)
 
     def _seen(
         self,
@@ -492,13 +490,13 @@ class PostgresDispatch:
         return WorkerSeen(card, held, age_s, age_s < self._alive_s, is_draining)
 
 
-async def rows_of(line: Line, name: str, values: Mapping[str, Any]) -> list[Any]:
+async def rows_of(connection: DispatchConnection, name: str, values: Mapping[str, Any]) -> list[Any]:
     """What one statement gives."""
 
     async def ask(connection: Connection) -> list[Any]:
         return await (await connection.execute(SQL[name], values)).fetchall()
 
-    return await line.run(ask)
+    return await connection.run(ask)
 
 
 def check_size(what: str, body: bytes) -> None:

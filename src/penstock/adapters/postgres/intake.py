@@ -20,9 +20,9 @@ from penstock.adapters.postgres.database import PATIENCE_SECONDS
 from penstock.adapters.postgres.dispatch import (
     CLOSING_SECONDS,
     SQL,
-    Bells,
     Connection,
-    Line,
+    DispatchConnection,
+    NotifyListener,
     check_size,
     rows_of,
 )
@@ -38,7 +38,7 @@ MOST_BYTES = 16_000_000
 
 
 @dataclass(slots=True)
-class Said:
+class QueuedReport:
     worker: str
     key: str
     attempt: int
@@ -53,10 +53,10 @@ class Said:
         return sum(map(len, self.bodies))
 
 
-class Says:
-    def __init__(self, line: Line) -> None:
-        self._line = line
-        self._queue: deque[Said] = deque()
+class ReportQueue:
+    def __init__(self, connection: DispatchConnection) -> None:
+        self._connection = connection
+        self._queue: deque[QueuedReport] = deque()
         self._sending: asyncio.Task[None] | None = None
 
     async def say(
@@ -70,13 +70,15 @@ class Says:
         *,
         is_repeated: bool = False,
     ) -> bool:
-        self._line.check_open()
+        self._connection.check_open()
         for body in bodies:
             check_size(f"what the holder of `{key}` says", body)
         # An end is heard of even by a holder who has nothing to add to it.
         bodies = bodies or ([b""] if kind in ENDS else [])
         answer = asyncio.get_running_loop().create_future()
-        said = Said(kept(worker), kept(key), attempt, kind, bodies, answer, token, is_repeated)
+        said = QueuedReport(
+            kept(worker), kept(key), attempt, kind, bodies=bodies, answer=answer, token=token, is_repeated=is_repeated
+        )
         self._queue.append(said)
         if self._sending is None or self._sending.done():
             self._sending = asyncio.ensure_future(self._send())
@@ -98,7 +100,7 @@ class Says:
                         said.answer.set_exception(error)
                 continue
             except asyncio.CancelledError:
-                # The line was closed over it: whether it was kept, nobody knows.
+                # The connection was closed over it: whether it was kept, nobody knows.
                 for said in (*batch, *self._queue):
                     said.answer.cancel()
                 raise
@@ -106,9 +108,9 @@ class Says:
                 if not said.answer.done():
                     said.answer.set_result(number in accepted)
 
-    def _next(self) -> list[Said]:
+    def _next(self) -> list[QueuedReport]:
         """The longest beginning of the queue in which no lease speaks twice."""
-        batch: list[Said] = []
+        batch: list[QueuedReport] = []
         keys: set[str] = set()
         size = 0
         while self._queue and len(batch) < MOST_CALLS and size < MOST_BYTES and self._queue[0].key not in keys:
@@ -119,7 +121,7 @@ class Says:
                 size += said.size
         return batch
 
-    async def _kept(self, batch: list[Said]) -> set[int]:
+    async def _kept(self, batch: list[QueuedReport]) -> set[int]:
         """The numbers of those that were kept."""
         values = _columns(batch)
         tries = 0
@@ -133,10 +135,10 @@ class Says:
                 accepted |= await _kept_before(connection, batch, repeated - accepted)
             return accepted
 
-        return await self._line.run(keep) if batch else set()
+        return await self._connection.run(keep) if batch else set()
 
 
-async def _kept_before(connection: Connection, batch: list[Said], doubtful: set[int]) -> set[int]:
+async def _kept_before(connection: Connection, batch: list[QueuedReport], doubtful: set[int]) -> set[int]:
     """Ends that were kept by a try whose answer was lost, and heard meanwhile: of these nothing is left."""
     ends = {number: batch[number].key for number in doubtful if batch[number].kind is NoteKind.DONE}
     cursor = await connection.execute(SQL["are_known"], {"keys": list(ends.values())})
@@ -148,7 +150,7 @@ async def _one(connection: Connection, name: str, values: dict[str, Any]) -> Any
     return await (await connection.execute(SQL[name], values)).fetchone()
 
 
-def _columns(batch: list[Said]) -> dict[str, Any]:
+def _columns(batch: list[QueuedReport]) -> dict[str, Any]:
     notes = [
         (number, place == len(said.bodies) - 1, body)
         for number, said in enumerate(batch)
@@ -209,9 +211,9 @@ class Found(NamedTuple):
 
 class PostgresIntake:
     def __init__(self, url: str, *, patience_s: float = PATIENCE_SECONDS) -> None:
-        self._line = Line(url, patience_s)
-        self._bells = Bells(self._line)
-        self._says = Says(self._line)
+        self._connection = DispatchConnection(url, patience_s)
+        self._listener = NotifyListener(self._connection)
+        self._reports = ReportQueue(self._connection)
         self._pools: dict[str, str] = {}
         self._after: dict[str, str] = {}
         self._is_closed = False
@@ -230,22 +232,22 @@ class PostgresIntake:
         async def enlist(connection: Connection) -> None:
             await connection.execute(SQL["enlist"], values)
 
-        await self._line.run(enlist)
+        await self._connection.run(enlist)
         self._pools[card.id] = kept(card.pool)
 
     # ---- taking
 
     async def take(self, worker: str, room: int, ranges: int, wait_s: float) -> list[Held]:
         check_id("a worker's `id`", worker)
-        self._line.check_open()
+        self._connection.check_open()
         if room <= 0:
             return []
-        bell = self._bells.bell("work", await self._pool(worker))
+        channel = self._listener.channel("work", await self._pool(worker))
 
         async def look() -> list[Held]:
             return await self._granted(worker, room, max(ranges, 0), next_token())
 
-        return await bell.first(look, wait_s, lambda: self._is_closed)
+        return await channel.first(look, wait_s, lambda: self._is_closed)
 
     async def claim(self, worker: str, room: int, ranges: int, token: UUID, *, is_repeated: bool) -> list[Held]:
         check_id("a worker's `id`", worker)
@@ -297,7 +299,7 @@ class PostgresIntake:
             if found.granted:
                 await self.give_up(given(look.worker), look.token, [one.key for one in found.granted])
 
-        return await self._line.run(claim, give_up)
+        return await self._connection.run(claim, give_up)
 
     # ---- holding
 
@@ -317,7 +319,7 @@ class PostgresIntake:
 
     async def say(self, worker: str, key: str, attempt: int, kind: NoteKind, bodies: Sequence[bytes]) -> bool:
         check_kind(kind)
-        return await self._says.say(worker, key, attempt, kind, bodies, next_token())
+        return await self._reports.say(worker, key, attempt, kind, bodies, next_token())
 
     async def say_as(
         self,
@@ -331,7 +333,7 @@ class PostgresIntake:
         is_repeated: bool,
     ) -> bool:
         check_kind(kind)
-        return await self._says.say(worker, key, attempt, kind, bodies, token, is_repeated=is_repeated)
+        return await self._reports.say(worker, key, attempt, kind, bodies, token, is_repeated=is_repeated)
 
     async def told(self, worker: str, wait_s: float, seen: Collection[int] = ()) -> list[Told]:
         values = {"worker": kept(worker), "seen": list(seen)}
@@ -340,9 +342,9 @@ class PostgresIntake:
             rows = await self._rows("told", **values)
             return [Told(number, given(key), attempt, body) for number, key, attempt, body in rows]
 
-        self._line.check_open()
-        bell = self._bells.bell("told", kept(worker))
-        return await bell.first(look, wait_s, lambda: self._is_closed)
+        self._connection.check_open()
+        channel = self._listener.channel("told", kept(worker))
+        return await channel.first(look, wait_s, lambda: self._is_closed)
 
     async def is_pressed(self, worker: str) -> bool:
         ((is_pressed,),) = await self._rows("is_pressed", worker=kept(worker), moment_s=PRESSED_AFTER_S)
@@ -359,12 +361,12 @@ class PostgresIntake:
 
     async def close(self) -> None:
         self._is_closed = True
-        await self._says.close()
-        await self._bells.close()
-        await self._line.close()
+        await self._reports.close()
+        await self._listener.close()
+        await self._connection.close()
 
     async def _rows(self, name: str, **values: Any) -> list[Any]:
-        return await rows_of(self._line, name, values)
+        return await rows_of(self._connection, name, values)
 
 
 async def _look(connection: Connection, look: Look, *, under_lock: bool) -> Found:

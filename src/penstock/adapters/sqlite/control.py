@@ -133,7 +133,7 @@ class SqliteControl(ControlStore):
             (version,) = connection.execute(SQL["next_version"], values).fetchone()
             now = self._now()
             connection.execute(SQL["file"], {**values, "version": version, "now": now})
-        return Filed(path, version, digest, kind, text, now, by, dict(sources))
+        return Filed(path, version, digest, kind, text=text, created_at=now, created_by=by, sources=dict(sources))
 
     # ---- tokens
 
