@@ -21,7 +21,7 @@ from penstock.kernel.values import JsonMap
 from penstock.library import Library
 from penstock.ports.log import Entry, Header
 from penstock.projections.canonical import canonical
-from penstock.remote.sending import Sent
+from penstock.remote.client import Sent
 from penstock.replaying import replay
 from penstock.server.documents import Pinned
 from penstock.server.hosting import Submission

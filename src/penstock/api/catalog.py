@@ -8,12 +8,19 @@ from fastapi import Path, Query, Request
 from starlette.responses import Response
 
 from penstock.api import answers, models
-from penstock.api.access import ADMIN, READ, RUN, Given, admit
 from penstock.api.backend import Backend, apart, backend_of
-from penstock.api.documents_in import MEDIA, compiled, picture_of, pinned, plan_of, plan_text_of
+from penstock.api.documents import (
+    PICTURE_MEDIA,
+    check_secrets,
+    compiled,
+    file_project,
+    picture_of,
+    pinned,
+    plan_of,
+    plan_text_of,
+)
 from penstock.api.errors import ApiError, from_refusal
-from penstock.api.projects import check_secrets, file_project
-from penstock.api.routing import answer, content, errors, router
+from penstock.api.routing import ADMIN, READ, RUN, Given, admit, answer, content, errors, router
 from penstock.dialects.problems import Findings, Severity
 from penstock.dialects.report import as_json
 from penstock.kernel.values import JsonMap
@@ -202,7 +209,7 @@ async def plan(request: Request, asked: models.PlanIn) -> Response:
     return answer(await compiling(lambda: plan_of(*compiled(backend, pinned(backend, asked.document)))))
 
 
-_PICTURE = content(MEDIA.values(), "the picture")
+_PICTURE = content(PICTURE_MEDIA.values(), "the picture")
 
 
 @routes.post(
@@ -215,4 +222,4 @@ _PICTURE = content(MEDIA.values(), "the picture")
 async def graph(request: Request, asked: models.GraphIn) -> Response:
     backend = backend_of(request)
     net, _ = await compiling(lambda: compiled(backend, pinned(backend, asked.document)))
-    return Response(await compiling(lambda: picture_of(net, asked.format)), media_type=MEDIA[asked.format])
+    return Response(await compiling(lambda: picture_of(net, asked.format)), media_type=PICTURE_MEDIA[asked.format])

@@ -13,21 +13,153 @@ comes back with the same executions and the last id (`Last-Event-ID`) misses not
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
 from penstock.api.backend import Backend, apart
 from penstock.api.errors import ApiError, from_refusal
-from penstock.api.tail import Tail, Watcher
-from penstock.kernel.errors import Damaged
+from penstock.kernel.errors import Damaged, PenstockError
 from penstock.kernel.values import JsonMap
-from penstock.ports.log import Entry, Header
+from penstock.ports.log import Entry, EventLog, Header
 from penstock.ports.results import encode
 from penstock.ports.wire import envelope
 from penstock.server.views import listed
+
+# ---- What is new in the log, for those who watch executions over the network.
+# Law: watching costs those who work nothing. Who watches reads for itself what it has not seen yet, at its own pace, and
+# keeps nothing but its place; here it is only told when there is something to read.
+
+LOOK_S = 0.5
+"""So often is looked for what other servers have written."""
+LEAST_S = 0.02
+LISTED = 200
+
+
+@dataclass(slots=True, eq=False)
+class Watcher:
+    """One who watches. `is_new` is set when one of its executions has moved on."""
+
+    executions: frozenset[str]
+    sees_all: bool
+    is_new: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def wait(self, most_s: float) -> bool:
+        """Whether there was something new within so long."""
+        try:
+            async with asyncio.timeout(most_s):
+                await self.is_new.wait()
+        except TimeoutError:
+            return False
+        self.is_new.clear()
+        return True
+
+
+class Tail:
+    def __init__(self, log: EventLog, most: int) -> None:
+        self.log = log
+        self.is_closed = False
+        self.heads: dict[str, Header] = {}
+        """The executions that are watched, as last seen."""
+        self.newest: dict[str, Header] = {}
+        """The newest runs, while somebody watches them all."""
+        self.most = most
+        self._watchers: set[Watcher] = set()
+        self._moved: set[str] = set()
+        self._has_moved = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def watchers(self) -> int:
+        return len(self._watchers)
+
+    def check_room(self) -> None:
+        """To be asked before an answer begins: after that no error can be told any more."""
+        if self.is_closed:
+            raise ApiError(503, "the server is about to stop", headers={"Retry-After": "1"})
+        if len(self._watchers) >= self.most:
+            raise ApiError(429, f"{self.most:,} streams are open, which is all there is room for", "close some of them")
+
+    @contextmanager
+    def watching(self, executions: Iterable[str], *, sees_all: bool = False) -> Iterator[Watcher]:
+        self.check_room()
+        watcher = Watcher(frozenset(executions), sees_all)
+        watcher.is_new.set()
+        self._watchers.add(watcher)
+        if self._task is None or self._task.done():
+            self._task = asyncio.ensure_future(self._look_again())
+        try:
+            yield watcher
+        finally:
+            self._watchers.discard(watcher)
+
+    def moved(self, execution_id: str) -> None:
+        """Called on the event loop when more of an execution is durable."""
+        if self._watchers:
+            self._moved.add(execution_id)
+            self._has_moved.set()
+
+    async def close(self) -> None:
+        """All streams come to their end."""
+        self.is_closed = True
+        for watcher in self._watchers:
+            watcher.is_new.set()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    # ---- looking
+
+    async def _look_again(self) -> None:
+        while self._watchers:
+            with contextlib.suppress(PenstockError):
+                await self._look(None)
+            await self._wait()
+        self.heads, self.newest, self._task = {}, {}, None
+
+    async def _wait(self) -> None:
+        """Until it is time to look at everything again; what this process writes is looked at meanwhile."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + LOOK_S
+        while (left := end - loop.time()) > 0:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._has_moved.wait()
+            self._has_moved.clear()
+            moved, self._moved = self._moved, set()
+            if moved:
+                with contextlib.suppress(PenstockError):
+                    await self._look(moved)
+                await asyncio.sleep(LEAST_S)
+
+    async def _look(self, only: set[str] | None) -> None:
+        watched = {one for watcher in self._watchers for one in watcher.executions}
+        wanted = watched if only is None else watched & only
+        with_all = any(watcher.sees_all for watcher in self._watchers)
+        found, newest = await apart(lambda: self._read(wanted, with_all))
+        changed = {name for name in wanted if self.heads.get(name) != found.get(name)}
+        kept = {name: head for name, head in self.heads.items() if name in watched - wanted}
+        self.heads = {**kept, **found}
+        changed_list = {name for name, header in newest.items() if self.newest.get(name) != header}
+        self.newest = newest
+        for watcher in self._watchers:
+            if (watcher.executions & changed) or (watcher.sees_all and changed_list):
+                watcher.is_new.set()
+
+    def _read(self, names: Iterable[str], with_all: bool) -> tuple[dict[str, Header], dict[str, Header]]:
+        found = {name: header for name in names if (header := self.log.header(name)) is not None}
+        newest = {header.execution_id: header for header in self.log.headers(LISTED)} if with_all else {}
+        return found, newest
+
 
 PAGE = 500
 LINES_S = 0.5
@@ -212,3 +344,57 @@ class EventStream:
         if self._with_lines:
             return ".".join(f"{one.seq}-{one.line}" for one in self._followed)
         return ".".join(str(one.seq) for one in self._followed)
+
+
+# ---- Answers that have no end yet. A reader that takes nothing for too long is cut off, not waited for.
+
+CHUNK = 1 << 16
+"""More is not handed over at once: what a reader does not take waits here, and not in memory of the connection."""
+
+
+class Streamed(Response):
+    def __init__(
+        self, pieces: AsyncIterator[bytes], media: str, stall_s: float, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(None, 200, dict(headers or {}), media)
+        del self.headers["content-length"]
+        self._pieces = pieces
+        self._stall_s = stall_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        writing = asyncio.ensure_future(self._write(send))
+        leaving = asyncio.ensure_future(_left(receive))
+        try:
+            await asyncio.wait({writing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if writing.done():
+                writing.result()
+        finally:
+            for task in (writing, leaving):
+                task.cancel()
+            await asyncio.gather(writing, leaving, return_exceptions=True)
+
+    async def _write(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        try:
+            async for piece in self._pieces:
+                for start in range(0, len(piece), CHUNK):
+                    chunk = piece[start : start + CHUNK]
+                    message = {"type": "http.response.body", "body": chunk, "more_body": True}
+                    async with asyncio.timeout(self._stall_s):
+                        await send(message)
+            async with asyncio.timeout(self._stall_s):
+                await send({"type": "http.response.body", "body": b""})
+        except TimeoutError:
+            # An answer that has no end is closed by the server that sees it abandoned: the reader knows that it is not whole.
+            print(
+                f"penstock: a reader took nothing for {self._stall_s:g} s and is cut off", file=sys.stderr, flush=True
+            )
+        except (PenstockError, ApiError) as error:
+            print(f"penstock: a stream broke off: {error.message}", file=sys.stderr, flush=True)
+        finally:
+            await self._pieces.aclose()  # type: ignore[attr-defined]  # They come from generators.
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
