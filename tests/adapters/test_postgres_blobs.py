@@ -142,5 +142,5 @@ def test_a_server_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
 def test_a_closed_store_is_refused(store: PostgresBlobs) -> None:
     store.put([b"content"])
     store.close()
-    with pytest.raises(Refused, match="has been closed"):
+    with pytest.raises(Refused, match="is closed here"):
         store.put([b"content"])

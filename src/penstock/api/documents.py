@@ -58,12 +58,13 @@ def check_runs(document: Pinned) -> None:
 def plan_of(net: Net, found: Compiled | CompiledJob) -> Any:
     """The lowered form, as `penstock plan --json` prints it."""
     if net.kind == "job":
+        # Each dialect is loaded when its first document comes.
         from penstock.dialects.job.compile import CompiledJob
         from penstock.dialects.job.plan import plan as job_plan
 
         assert isinstance(found, CompiledJob)
         return job_plan(found)
-    from penstock.dialects.playbook.plan import plan
+    from penstock.dialects.playbook.plan import plan  # As above.
 
     return plan(net)
 
@@ -79,6 +80,7 @@ PICTURE_MEDIA = {
 def plan_text_of(net: Net, found: Compiled | CompiledJob) -> str:
     if net.kind != "job":
         raise ApiError(422, "the plan of a playbook is given as JSON", "ask for it without `format`")
+    # As above.
     from penstock.dialects.job.compile import CompiledJob
     from penstock.dialects.job.plan import plan_text
 

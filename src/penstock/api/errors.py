@@ -20,8 +20,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from penstock.dialects.report import as_json
 from penstock.kernel.errors import Damaged, PenstockError, Refused, Unavailable
 from penstock.ports.results import encode
+from penstock.server.catalog import NotFiled
+from penstock.server.documents import DocumentInvalid
 
 # ---- The forms of names in requests, and each in words.
 
@@ -84,13 +87,8 @@ class ApiError(Exception):
 
 def from_refusal(error: PenstockError, status: int = 409) -> ApiError:
     """What the engine says, as the API says it; `status` is for what the caller asked for and cannot have."""
-    from penstock.server.catalog import NotFiled
-    from penstock.server.documents import DocumentInvalid
-
     match error:
         case DocumentInvalid():
-            from penstock.dialects.report import as_json
-
             return ApiError(422, error.message, error.hint, code="document_invalid", problems=as_json(error.problems))
         case NotFiled():
             return ApiError(404, error.message, error.hint)

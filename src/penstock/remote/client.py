@@ -19,7 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
+from msgspec import DecodeError
+
 from penstock.kernel.errors import Damaged, PenstockError, Refused, Unavailable
+from penstock.ports.results import decode, encode
 
 if TYPE_CHECKING:
     import ssl
@@ -60,7 +63,7 @@ def error_of(status: int, body: Any, url: str) -> PenstockError:
 
 
 def problems_of(found: Any) -> list[Any]:
-    from penstock.dialects.problems import Place, Problem, Severity
+    from penstock.dialects.problems import Place, Problem, Severity  # Only an answer with problems needs it.
 
     return [
         Problem(
@@ -81,7 +84,7 @@ def problems_of(found: Any) -> list[Any]:
 
 
 def _invalid(error: Mapping[str, Any]) -> PenstockError:
-    from penstock.server.documents import DocumentInvalid
+    from penstock.server.documents import DocumentInvalid  # Loads the compilers.
 
     problems = problems_of(error.get("problems") or ())
     return DocumentInvalid(problems[0].place.file if problems else "", problems, "")
@@ -170,8 +173,6 @@ class Client:
         is_safe: bool = False,
     ) -> bytes:
         """`is_safe`: asking again changes nothing."""
-        from penstock.ports.results import encode
-
         sent: dict[str, Any] = {"headers": {**self.headers, **(headers or {})}, "params": _given(params)}
         if body is not None:
             sent["content"] = encode(body)
@@ -199,7 +200,7 @@ class Client:
             yield (PAUSES_S[-1], True) if pause is None else (pause, False)
 
     def _once(self, method: str, path: str, sent: Mapping[str, Any], *, is_safe: bool) -> bytes:
-        import httpx2
+        import httpx2  # Only a remote command needs it: it takes 0.1 s to import.
 
         try:
             with self._opened() as client:
@@ -220,7 +221,7 @@ class Client:
     @contextmanager
     def streamed(self, path: str, **params: Any) -> Iterator[Iterator[bytes]]:
         """The pieces of an answer as they come."""
-        import httpx2
+        import httpx2  # Only a remote command needs it: it takes 0.1 s to import.
 
         with ExitStack() as stack:
             response = self._begun(stack, path, params)
@@ -233,7 +234,7 @@ class Client:
 
     def _begun(self, stack: ExitStack, path: str, params: Mapping[str, Any]) -> httpx2.Response:
         """The beginning of an answer, of the first server that gives one."""
-        import httpx2
+        import httpx2  # Only a remote command needs it: it takes 0.1 s to import.
 
         for left in reversed(range(len(self.urls))):
             try:
@@ -267,7 +268,7 @@ class Client:
                 raise Unavailable(f"the answer of `{self.url}` was cut off", "try again")
 
     def _opened(self) -> httpx2.Client:
-        import httpx2
+        import httpx2  # Only a remote command needs it: it takes 0.1 s to import.
 
         timeout = httpx2.Timeout(READ_S, connect=CONNECT_S)
         return httpx2.Client(base_url=self.url, timeout=timeout, verify=tls_for(self.url))
@@ -278,14 +279,14 @@ class Client:
 
 def tls_for(url: str) -> ssl.SSLContext:
     """To read all authorities that the machine trusts takes longer than to ask: it is done once, and where they are needed."""
-    import ssl
+    import ssl  # Loaded with the first request.
 
     return _usual_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 @cache
 def _usual_context() -> ssl.SSLContext:
-    import httpx2
+    import httpx2  # As above.
 
     return httpx2.create_ssl_context()
 
@@ -311,10 +312,6 @@ class _Again(Exception):
 
 def decoded(data: bytes) -> Any:
     """None for what is no JSON: other programs answer, too."""
-    from msgspec import DecodeError
-
-    from penstock.ports.results import decode
-
     try:
         return decode(data)
     except DecodeError:
@@ -362,7 +359,7 @@ class Sent:
             return
         self.compiled = library.compiled(path, looks=False)
         if not self.compiled.text:  # It cannot be read, or there is nothing in it: nobody else can do better.
-            from penstock.server.documents import DocumentInvalid
+            from penstock.server.documents import DocumentInvalid  # Loads the compilers.
 
             raise DocumentInvalid(self.compiled.file, self.compiled.problems, "")
         self.net = self.compiled.net
@@ -415,7 +412,7 @@ def _gather(library: Library, compiled: Compiled | CompiledJob, folder: Path, so
 
 def as_seen_here(error: Refused, sent: Sent) -> Refused:
     """The problems of a document, with the name and the text that it has here."""
-    from penstock.server.documents import DocumentInvalid
+    from penstock.server.documents import DocumentInvalid  # Loads the compilers.
 
     if not isinstance(error, DocumentInvalid) or not sent.is_here:
         return error

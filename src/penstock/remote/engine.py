@@ -122,7 +122,7 @@ class RemoteEngine:
 
     @property
     def components(self) -> Any:
-        from penstock.components.registry import ComponentRegistry
+        from penstock.components.registry import ComponentRegistry  # Only jobs need it.
 
         return ComponentRegistry(with_lineage=False)
 
@@ -132,6 +132,7 @@ class RemoteEngine:
 
     async def replay(self, execution_id: str) -> Difference | None:
         """The events and results come from the server, and the decisions are made again here."""
+        # Only `replay` needs the engine.
         from penstock.replaying import replay
         from penstock.tools.base import Settings
 

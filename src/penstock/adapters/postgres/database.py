@@ -358,8 +358,10 @@ def bulk_database(url: str, patience_s: float, tables: Tables) -> Database:
 
     On a lock of another process nobody waits long: it is held for moments.
     """
+    place_of(url)  # Refuses what is no URL, without showing it.
+    application = str(conninfo_to_dict(url).get("application_name", "penstock-bulk"))
     session = Session(statement_s=300.0, lock_s=30.0, idle_s=60.0, silence_s=60.0)
-    return Database(url, patience_s, (tables,), application="penstock-bulk", session=session, pool=1000, idle=4)
+    return Database(url, patience_s, (tables,), application=application, session=session, pool=1000, idle=4)
 
 
 class Database:
