@@ -15,7 +15,7 @@ from penstock.ports.results import encode
 from penstock.server.hooks import sign
 from penstock.tools.addresses import Addresses
 from penstock.tools.base import Call, Settings, Source, ToolFailure
-from penstock.tools.http import HttpParams
+from penstock.tools.http.tool import HttpParams
 from penstock.tools.notify import NotifyParams, NotifyTool, Webhook
 from penstock.worker.resources import SharedResources
 from penstock.worker.threads import DaemonThreads

@@ -63,7 +63,7 @@ async def _once(
     import httpx2
 
     from penstock.tools.base import ToolFailure
-    from penstock.tools.http_exchange import open_client
+    from penstock.tools.http.exchange import open_client
 
     client, close = open_client(True, allowed)
     try:

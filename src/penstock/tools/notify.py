@@ -11,13 +11,13 @@ from msgspec import UNSET, Meta
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE, WEB
 from penstock.tools.base import Call, Success, Tool, ToolFailure
-from penstock.tools.http import HttpParams, HttpTool, TimeLimits, within
-from penstock.tools.http_request import Identity, Scalar
+from penstock.tools.http.request import Identity, Scalar
+from penstock.tools.http.tool import HttpParams, HttpTool, TimeLimits, within
 from penstock.tools.network import Resolver, addresses_of, require_allowed, resolve_host
 from penstock.tools.paths import local_path
 
 if TYPE_CHECKING:
-    from penstock.tools.http_exchange import Exchange
+    from penstock.tools.http.exchange import Exchange
     from penstock.tools.mail import Server
 
 Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535)]
@@ -178,7 +178,7 @@ class NotifyTool(Tool[NotifyParams]):
 
 class Webhook(HttpTool):
     def exchange_for(self, params: HttpParams, known: Identity, call: Call) -> Exchange:
-        from penstock.tools.http_exchange import Exchange
+        from penstock.tools.http.exchange import Exchange
 
         return Exchange(
             params.follow_redirects, frozenset(known.headers), holds_secret=call.holds_secret, origin_only=True

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 GROUP = "penstock.tools"
 
 BUILT_IN = {
-    "http": "penstock.tools.http:HttpTool",
-    "python": "penstock.tools.python:PythonTool",
+    "http": "penstock.tools.http.tool:HttpTool",
+    "python": "penstock.tools.python.tool:PythonTool",
     "postgres": "penstock.tools.sql.postgres:PostgresTool",
     "mysql": "penstock.tools.sql.mysql:MysqlTool",
     "sqlite": "penstock.tools.sql.sqlite:SqliteTool",
     "duckdb": "penstock.tools.sql.duckdb:DuckdbTool",
     "shell": "penstock.tools.shell:ShellTool",
-    "transfer": "penstock.tools.transfer:TransferTool",
+    "transfer": "penstock.tools.transfer.tool:TransferTool",
     "files": "penstock.tools.files:FilesTool",
     "playbook": "penstock.tools.playbook:PlaybookTool",
     "job": "penstock.tools.job:JobTool",

@@ -18,9 +18,9 @@ from penstock.tools.sql.lexer import Dialect
 from penstock.tools.sql.mysql_connection import connect
 from penstock.tools.sql.names import on_conflict, quote, quote_all, quote_table, table_options
 from penstock.tools.sql.postgres_connection import arguments
-from penstock.tools.transfer_params import TableTarget
-from penstock.tools.transfer_rows import Kind, Shape
-from penstock.tools.transfer_targets import MysqlWriter, PostgresWriter, SqliteWriter, for_mysql, for_sqlite
+from penstock.tools.transfer.params import TableTarget
+from penstock.tools.transfer.rows import Kind, Shape
+from penstock.tools.transfer.targets import MysqlWriter, PostgresWriter, SqliteWriter, for_mysql, for_sqlite
 
 if TYPE_CHECKING:
     import sqlite3

@@ -89,18 +89,19 @@ def _die_with_the_engine() -> None:
 
 
 def _load_performer() -> Any:
-    """`penstock.tools.python_code` without the package around it, whose own imports would cost every task their time."""
+    """`penstock.tools.python.code` without the packages around it, whose own imports would cost every task their time."""
     folder = os.path.dirname(os.path.abspath(__file__))
-    stubs = {"penstock": os.path.dirname(folder), "penstock.tools": folder}
+    tools = os.path.dirname(folder)
+    stubs = {"penstock": os.path.dirname(tools), "penstock.tools": tools, "penstock.tools.python": folder}
     for name, path in stubs.items():
         stub = ModuleType(name)
         stub.__path__ = [path]
         sys.modules[name] = stub
-    from penstock.tools import python_code
+    from penstock.tools.python import code  # Behind the stubs.
 
     for name in stubs:
         del sys.modules[name]  # the code may import the real ones
-    return python_code
+    return code
 
 
 def _limit(cpu_s: float | None, memory_mb: float | None) -> str | None:

@@ -22,8 +22,8 @@ from penstock.tools.sql.lexer import Dialect
 from penstock.tools.sql.names import insert_into, on_conflict, quote, quote_all, quote_table, table_options
 from penstock.tools.sql.plan import Upsert
 from penstock.tools.sql.values import as_json_text, from_decimal, from_duration
-from penstock.tools.transfer_params import TableTarget
-from penstock.tools.transfer_rows import Row, Shape, sql_type
+from penstock.tools.transfer.params import TableTarget
+from penstock.tools.transfer.rows import Row, Shape, sql_type
 
 if TYPE_CHECKING:
     import sqlite3

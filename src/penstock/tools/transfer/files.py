@@ -19,7 +19,7 @@ from penstock.ports.json_text import json_mistake
 from penstock.tools.base import ToolFailure
 from penstock.tools.paths import os_failure, require_regular
 from penstock.tools.sql.values import as_json_text, parsed, to_json
-from penstock.tools.transfer_rows import Flow, Kind, Row, Shape, from_objects, in_batches
+from penstock.tools.transfer.rows import Flow, Kind, Row, Shape, from_objects, in_batches
 
 _CHUNK = 1 << 16
 _MAX_ELEMENT = 64 * 1024 * 1024

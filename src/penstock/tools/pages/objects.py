@@ -20,7 +20,7 @@ from penstock.ports.ranges import Page
 from penstock.tools.addresses import Addresses
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.network import address_refused
-from penstock.tools.pages import Reader
+from penstock.tools.pages.base import Reader
 
 AT_ONCE = 1_000
 """So many keys are listed with one question to the store."""

@@ -17,10 +17,10 @@ from msgspec import UNSET, Meta
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ranges import Page
 from penstock.tools.base import Call, ToolFailure
-from penstock.tools.http import DEFAULT_MAX_BYTES, HttpParams, HttpTool
-from penstock.tools.http_answers import next_link, origin_of, value_at
-from penstock.tools.http_request import Fields, Scalar, identity
-from penstock.tools.pages import Reader
+from penstock.tools.http.answers import next_link, origin_of, value_at
+from penstock.tools.http.request import Fields, Scalar, identity
+from penstock.tools.http.tool import DEFAULT_MAX_BYTES, HttpParams, HttpTool
+from penstock.tools.pages.base import Reader
 
 _NOTHING = (None, "", False)
 SPEC: JsonMap = {

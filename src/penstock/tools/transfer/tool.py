@@ -15,11 +15,8 @@ import msgspec
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef
-from penstock.tools import transfer_params as ends
-from penstock.tools import transfer_sources as sources
-from penstock.tools import transfer_targets as targets
 from penstock.tools.base import Call, Success, Tool, ToolFailure
-from penstock.tools.http import HttpParams, HttpTool
+from penstock.tools.http.tool import HttpParams, HttpTool
 from penstock.tools.paths import local_path
 from penstock.tools.sql import duckdb, sqlite
 from penstock.tools.sql.binding import Bound
@@ -30,10 +27,12 @@ from penstock.tools.sql.lexer import Dialect
 from penstock.tools.sql.mysql_connection import login_of
 from penstock.tools.sql.plan import rows_of
 from penstock.tools.sql.postgres_connection import conninfo
-from penstock.tools.transfer_files import CsvLines, FileTarget, JsonLines, read_csv, read_json, read_jsonl
-from penstock.tools.transfer_params import TransferParams
-from penstock.tools.transfer_rows import Flow, Row, from_objects, shape_of
-from penstock.tools.transfer_targets import Writer
+from penstock.tools.transfer import params as ends
+from penstock.tools.transfer import sources, targets
+from penstock.tools.transfer.files import CsvLines, FileTarget, JsonLines, read_csv, read_json, read_jsonl
+from penstock.tools.transfer.params import TransferParams
+from penstock.tools.transfer.rows import Flow, Row, from_objects, shape_of
+from penstock.tools.transfer.targets import Writer
 
 OpenSource = Callable[[Stop], AbstractContextManager[Flow]]
 OpenTarget = Callable[[Stop], Writer]

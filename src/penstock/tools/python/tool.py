@@ -14,11 +14,11 @@ from msgspec import Meta
 from penstock.ports.blobs import ResultRef, is_ref
 from penstock.ports.meanings import PYTHON, READS_SCRIPT
 from penstock.tools.base import Call, Tool, ToolFailure
-from penstock.tools.module_path import prefer
 from penstock.tools.output import Lines
 from penstock.tools.parameters import Positive
 from penstock.tools.process import shorter
-from penstock.tools.python_code import Code, Reply, perform
+from penstock.tools.python.code import Code, Reply, perform
+from penstock.tools.python.module_path import prefer
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -119,7 +119,7 @@ def _only_in_a_process(params: PythonParams) -> None:
 
 
 async def _in_process(params: PythonParams, call: Call) -> Reply:
-    from penstock.tools.isolation import Bounds, run_isolated
+    from penstock.tools.python.isolation import Bounds, run_isolated
 
     limits = params.limits
     code, arguments = await call.threads.run(lambda: (_code(params, call), _copy(params.args or {}, call)))

@@ -15,7 +15,7 @@ from functools import lru_cache
 from types import CodeType, ModuleType, TracebackType
 from typing import Any, NamedTuple
 
-from penstock.tools.python_values import NotFriendly, to_json_friendly
+from penstock.tools.python.values import NotFriendly, to_json_friendly
 
 __all__ = ["Code", "Reply", "perform", "syntax_hint", "to_json_friendly"]
 

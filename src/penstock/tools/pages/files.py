@@ -16,7 +16,7 @@ from msgspec import Meta
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ranges import Page
 from penstock.tools.base import Call, ToolFailure
-from penstock.tools.pages import Reader
+from penstock.tools.pages.base import Reader
 from penstock.tools.paths import local_path, os_failure
 
 AT_ONCE = 10_000

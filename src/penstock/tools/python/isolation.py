@@ -19,7 +19,7 @@ import msgspec
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.output import Lines
 from penstock.tools.process import Child, shorter, signal_name, start
-from penstock.tools.python_code import Code, Reply
+from penstock.tools.python.code import Code, Reply
 
 MAX_RESULT_BYTES = 256 * 1024 * 1024
 EXIT_SECONDS = 5.0

@@ -17,7 +17,7 @@ from msgspec import Meta
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ranges import Page
 from penstock.tools.base import Call, ToolFailure
-from penstock.tools.pages import Reader
+from penstock.tools.pages.base import Reader
 from penstock.tools.sql.binding import Bound
 from penstock.tools.sql.connection import Auth, Database, Host, Password, Port, SslMode, User
 from penstock.tools.sql.lexer import Dialect
@@ -177,7 +177,7 @@ in:
         return self.params.keep
 
     async def page(self, token: Json, most: int, until: Json = None) -> Page:
-        from penstock.tools.pages_sql_engines import engine_of
+        from penstock.tools.pages.sql_engines import engine_of
 
         if self._engine is None:
             self._engine = engine_of(self.params, self.call)

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.tools.base import Call, ToolFailure
-from penstock.tools.pages_sql import Engine, Keyed, Select, SqlPagesParams
+from penstock.tools.pages.sql import Engine, Keyed, Select, SqlPagesParams
 from penstock.tools.sql.binding import Bound
 from penstock.tools.sql.blocking import Stop, interruptible, told
 from penstock.tools.sql.connection import FIELDS, address_of

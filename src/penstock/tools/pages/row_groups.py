@@ -11,8 +11,8 @@ from msgspec import Meta
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ranges import Page
 from penstock.tools.base import Call
-from penstock.tools.pages import Reader
-from penstock.tools.pages_files import files_of
+from penstock.tools.pages.base import Reader
+from penstock.tools.pages.files import files_of
 from penstock.tools.paths import local_path
 from penstock.tools.sql.blocking import Stop, interruptible
 

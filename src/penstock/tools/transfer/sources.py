@@ -18,8 +18,8 @@ from penstock.tools.sql.plan import Planner
 from penstock.tools.sql.reading import Opened, open_mysql, open_postgres, open_sqlite
 from penstock.tools.sql.sqlite import SharedSqlite
 from penstock.tools.sql.values import distinct
-from penstock.tools.transfer_params import DatabaseFileSource, ServerSource
-from penstock.tools.transfer_rows import Flow, Kind, Row
+from penstock.tools.transfer.params import DatabaseFileSource, ServerSource
+from penstock.tools.transfer.rows import Flow, Kind, Row
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -18,7 +18,7 @@ from msgspec import UNSET, Meta
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, WEB
 from penstock.tools.base import Call, Success, Tool, ToolFailure
-from penstock.tools.http_request import (
+from penstock.tools.http.request import (
     Fields,
     Identity,
     Scalar,
@@ -30,7 +30,7 @@ from penstock.tools.http_request import (
     identity,
     pairs,
 )
-from penstock.tools.http_response import form_of, media_type, read_value, stream_to_store, text_of, value_of
+from penstock.tools.http.response import form_of, media_type, read_value, stream_to_store, text_of, value_of
 from penstock.tools.network import Resolver, resolve_host
 from penstock.tools.paths import local_path
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import httpcore2
     import httpx2
 
-    from penstock.tools.http_exchange import Exchange
+    from penstock.tools.http.exchange import Exchange
 
 RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
 DEFAULT_MAX_BYTES = 100 * 1024 * 1024
@@ -270,7 +270,7 @@ class HttpTool(Tool[HttpParams]):
         allowed = call.settings.addresses
 
         def load() -> Any:
-            from penstock.tools.http_exchange import open_client
+            from penstock.tools.http.exchange import open_client
 
             return open_client(verify, allowed, self._resolve, self._backend)
 
@@ -282,7 +282,7 @@ class HttpTool(Tool[HttpParams]):
 
     def exchange_for(self, params: HttpParams, known: Identity, call: Call) -> Exchange:
         """How the request and its redirects are handled, and what of them is shown."""
-        from penstock.tools.http_exchange import Exchange
+        from penstock.tools.http.exchange import Exchange
 
         return Exchange(
             params.follow_redirects,
@@ -301,7 +301,7 @@ class HttpTool(Tool[HttpParams]):
         started: float,
         number: int,
     ) -> Success:
-        from penstock.tools.http_exchange import recorded_headers
+        from penstock.tools.http.exchange import recorded_headers
 
         known = identity(params.auth, call)
         exchange = self.exchange_for(params, known, call)
@@ -368,7 +368,7 @@ async def _data(response: httpx2.Response, params: HttpParams, call: Call, excha
 async def _status_failure(response: httpx2.Response, url: str) -> ToolFailure:
     import httpx2
 
-    from penstock.tools.http_exchange import excerpt
+    from penstock.tools.http.exchange import excerpt
 
     status = response.status_code
     try:

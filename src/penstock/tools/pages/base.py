@@ -21,12 +21,12 @@ from penstock.tools.loading import built_in
 from penstock.tools.parameters import convert, similar
 
 KINDS = {
-    "sql": "penstock.tools.pages_sql:SqlPages",
-    "lines": "penstock.tools.pages_lines:LinesPages",
-    "row_groups": "penstock.tools.pages_row_groups:RowGroupPages",
-    "files": "penstock.tools.pages_files:FilesPages",
-    "objects": "penstock.tools.pages_objects:ObjectPages",
-    "http": "penstock.tools.pages_http:HttpPages",
+    "sql": "penstock.tools.pages.sql:SqlPages",
+    "lines": "penstock.tools.pages.lines:LinesPages",
+    "row_groups": "penstock.tools.pages.row_groups:RowGroupPages",
+    "files": "penstock.tools.pages.files:FilesPages",
+    "objects": "penstock.tools.pages.objects:ObjectPages",
+    "http": "penstock.tools.pages.http:HttpPages",
 }
 READS = 5
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.25, 4.0
@@ -72,7 +72,7 @@ def open_pages(collection: JsonMap, call: Call, *, once: bool = False) -> Pages:
     reader = reader_class(cast(Any, convert(kind, reader_class.Params, _values(collection))), call)
     if once or reader.is_fixed:
         return PatientPages(reader, call, reader.reads)
-    from penstock.tools.pages_kept import CheckedPages, KeptPages
+    from penstock.tools.pages.kept import CheckedPages, KeptPages
 
     return PatientPages(KeptPages(reader, call) if reader.keeps else CheckedPages(reader), call, reader.reads)
 

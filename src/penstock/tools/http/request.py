@@ -23,7 +23,7 @@ from penstock.tools.base import Call, ToolFailure
 from penstock.tools.paths import local_path, open_regular
 
 if TYPE_CHECKING:
-    from penstock.tools.http import HttpParams
+    from penstock.tools.http.tool import HttpParams
 
 Scalar: TypeAlias = str | int | float | bool | None
 Fields: TypeAlias = dict[str, Scalar | list[Scalar]]
