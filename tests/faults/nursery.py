@@ -51,7 +51,7 @@ BEFOREHAND = (
     "penstock.server.fleet_jobs",
     "penstock.server.jobs",
     "penstock.serving",
-    "penstock.tools.playbook",
+    "penstock.tools.children",
     "penstock.tools.small",
     "penstock.tools.sql.postgres",
     "penstock.worker.fleet_jobs",

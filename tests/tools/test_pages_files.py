@@ -12,7 +12,6 @@ import pytest
 from penstock.kernel.values import JsonMap
 from penstock.tools.base import ToolFailure
 from penstock.tools.pages import files as pages_files
-from penstock.tools.pages import row_groups as pages_row_groups
 from tests.tools.paging import Collection, all_of, check, failing, played
 from tests.tools.support import make_call
 
@@ -115,7 +114,7 @@ def parquet(path: Path, rows: int) -> None:
 
 @pytest.mark.clause("F2.1")
 def test_row_groups_of_all_files_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages_row_groups, "AT_ONCE", 2)
+    monkeypatch.setattr(pages_files, "GROUPS_AT_ONCE", 2)
     parquet(tmp_path / "in" / "a.parquet", 5000)
     parquet(tmp_path / "in" / "b.parquet", 10)
     parquet(tmp_path / "in" / "c.parquet", 4096)

@@ -10,11 +10,9 @@ from msgspec import UNSET, Meta
 
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE, WEB
-from penstock.tools.base import Call, Success, Tool, ToolFailure
-from penstock.tools.http.request import Identity, Scalar
-from penstock.tools.http.tool import HttpParams, HttpTool, TimeLimits, within
+from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
+from penstock.tools.http.tool import HttpParams, HttpTool, Identity, Scalar, TimeLimits, within
 from penstock.tools.network import Resolver, addresses_of, require_allowed, resolve_host
-from penstock.tools.paths import local_path
 
 if TYPE_CHECKING:
     from penstock.tools.http.exchange import Exchange

@@ -13,7 +13,7 @@ from penstock.components.code.frames import FrameName
 from penstock.ports.meanings import PYTHON
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import Positive
-from penstock.tools.python.module_path import prefer
+from penstock.tools.python.isolation import prefer
 
 Mode = Literal["once", "row", "batch", "frame"]
 

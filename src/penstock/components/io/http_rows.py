@@ -19,8 +19,8 @@ from penstock.data.untyped import NOTHING, UNKNOWN_COLUMNS
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, WEB
 from penstock.ports.rows import Column, Relation, Schema
-from penstock.tools.http.answers import value_at
-from penstock.tools.http.request import Fields, Scalar
+from penstock.tools.http.response import value_at
+from penstock.tools.http.tool import Fields, Scalar
 
 _BATCH = 5_000
 

@@ -14,8 +14,7 @@ from penstock.components.flow.calls import tool_failures
 from penstock.components.flow.databases import Auth, Bindings, Connection
 from penstock.components.incremental import IncrementalParam, bound_of
 from penstock.ports.rows import Relation, Schema
-from penstock.tools.sql.lexer import Dialect
-from penstock.tools.sql.names import quote_all, quote_table
+from penstock.tools.sql.text import Dialect, quote_all, quote_table
 from penstock.tools.transfer.params import DatabaseFileSource
 
 
@@ -105,7 +104,7 @@ connections:
 
     async def run(self, params: ReadSqlParams, call: Call) -> None:
         from penstock.components.io import sql_place, sql_sources
-        from penstock.tools.sql.blocking import Stop, interruptible
+        from penstock.tools.sql.connection import Stop, interruptible
         from penstock.tools.transfer.sources import statement_of
 
         for mistake in self.check(params, {}, PlanCall(call.folder, call.connected)):

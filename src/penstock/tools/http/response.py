@@ -8,22 +8,24 @@ from __future__ import annotations
 import asyncio
 import base64
 import codecs
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
 from penstock.kernel.values import Json
 from penstock.ports.json_text import json_mistake
-from penstock.tools.base import Call, ToolFailure
-from penstock.tools.paths import os_failure
+from penstock.tools.base import Call, ToolFailure, os_failure
 
 if TYPE_CHECKING:
     import httpx2
+
 
 Form = Literal["json", "text", "bytes"]
 
@@ -195,4 +197,34 @@ async def stream_to_store(response: httpx2.Response, call: Call, limit: int, url
         except OSError as error:
             raise os_failure(error, Path(error.filename or "the result store")) from error
     value: Json = replace(ref, schema_hint=pulled.shape()).as_json() if media == JSON_MEDIA else ref.as_json()
+    return value
+
+
+# ---- What an answer over HTTP says of where to go on: links in its headers, and values in its body.
+
+_LINK = re.compile(r'<([^>]*)>\s*((?:;\s*[\w*]+\s*=\s*(?:"[^"]*"|[^\s;,]+)\s*)*)')
+
+
+def next_link(header: str) -> str | None:
+    for found in _LINK.finditer(header):
+        relations = re.findall(r'rel\s*=\s*"?([^";,]*)"?', found[2])
+        if any("next" in relation.lower().split() for relation in relations):
+            return found[1]
+    return None
+
+
+def origin_of(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def value_at(value: Any, path: str) -> Any:
+    """What a path such as `data.items` or `pages.0.rows` leads to; None when it leads nowhere."""
+    for step in (step for step in path.removeprefix("$").split(".") if step):
+        if isinstance(value, Mapping):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return None
     return value

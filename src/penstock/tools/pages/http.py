@@ -17,9 +17,8 @@ from msgspec import UNSET, Meta
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ranges import Page
 from penstock.tools.base import Call, ToolFailure
-from penstock.tools.http.answers import next_link, origin_of, value_at
-from penstock.tools.http.request import Fields, Scalar, identity
-from penstock.tools.http.tool import DEFAULT_MAX_BYTES, HttpParams, HttpTool
+from penstock.tools.http.response import next_link, origin_of, value_at
+from penstock.tools.http.tool import DEFAULT_MAX_BYTES, Fields, HttpParams, HttpTool, Scalar, identity
 from penstock.tools.pages.base import Reader
 
 _NOTHING = (None, "", False)

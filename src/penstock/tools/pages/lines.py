@@ -22,9 +22,8 @@ from msgspec import Meta
 from penstock.kernel.values import Json
 from penstock.ports.ranges import Page
 from penstock.ports.undoing import unless_done
-from penstock.tools.base import Call, ToolFailure
+from penstock.tools.base import Call, ToolFailure, local_path, open_regular, os_failure
 from penstock.tools.pages.base import Reader
-from penstock.tools.paths import local_path, open_regular, os_failure
 
 PAGE_BYTES = 32 * 1024 * 1024
 """A page of long lines ends early."""

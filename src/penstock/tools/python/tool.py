@@ -18,7 +18,7 @@ from penstock.tools.output import Lines
 from penstock.tools.parameters import Positive
 from penstock.tools.process import shorter
 from penstock.tools.python.code import Code, Reply, perform
-from penstock.tools.python.module_path import prefer
+from penstock.tools.python.isolation import prefer
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -196,7 +196,7 @@ class _ThreadRun:
         self._abandoned = False
 
     def perform(self) -> Reply:
-        from penstock.tools.capture import captured
+        from penstock.tools.output import captured
 
         code = _code(self._params, self._call)
         prefer(self._call.folder)

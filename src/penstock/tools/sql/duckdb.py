@@ -16,19 +16,22 @@ from msgspec import Meta
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.folders import searched
 from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, SCHEMES
-from penstock.tools.base import Call, Success, Tool, ToolFailure
+from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
 from penstock.tools.network import address_refused
-from penstock.tools.paths import local_path
-from penstock.tools.sql.binding import Bound
-from penstock.tools.sql.blocking import Stop, interruptible, run_task
-from penstock.tools.sql.connection import entry_of
-from penstock.tools.sql.effects import Ran, effect_of
-from penstock.tools.sql.failures import Place, failure
-from penstock.tools.sql.lexer import Dialect
-from penstock.tools.sql.names import insert_into, on_conflict, quote
-from penstock.tools.sql.plan import Planner, SqlParams, Upsert, make_plan, off_the_loop, texts_of, verbs_of
-from penstock.tools.sql.results import Table, too_large
-from penstock.tools.sql.values import as_json_text, distinct, parsed, to_json
+from penstock.tools.sql.connection import Stop, entry_of, interruptible, run_task
+from penstock.tools.sql.plan import (
+    Planner,
+    Ran,
+    SqlParams,
+    Upsert,
+    effect_of,
+    make_plan,
+    off_the_loop,
+    texts_of,
+    verbs_of,
+)
+from penstock.tools.sql.results import Place, Table, as_json_text, distinct, failure, parsed, to_json, too_large
+from penstock.tools.sql.text import Bound, Dialect, insert_into, on_conflict, quote
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

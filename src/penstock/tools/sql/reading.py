@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock.tools.base import ToolFailure
-from penstock.tools.sql.binding import Bound
-from penstock.tools.sql.blocking import Stop, in_a_thread
-from penstock.tools.sql.connection import Address
-from penstock.tools.sql.failures import prefixed
+from penstock.tools.sql.connection import Address, Stop, in_a_thread
+from penstock.tools.sql.results import prefixed
+from penstock.tools.sql.text import Bound
 
 if TYPE_CHECKING:
-    from penstock.tools.sql.mysql_connection import Login
+    from penstock.tools.sql.mysql import Login
     from penstock.tools.sql.sqlite import SharedSqlite
 
 
@@ -49,13 +48,13 @@ class Opened:
 def open_postgres(conninfo: str, address: Address, statement: Bound, stop: Stop) -> Iterator[Opened]:
     import psycopg
 
-    from penstock.tools.sql import postgres_connection, postgres_errors
+    from penstock.tools.sql import postgres_connection
 
     connection = postgres_connection.connect_blocking(conninfo, address)
     forget = stop.on_stop(in_a_thread(lambda: postgres_connection.cancel(connection)))
 
     def failure(error: psycopg.Error) -> ToolFailure:
-        return postgres_errors.failure_of(error, None, connection_lost=connection.closed)
+        return postgres_connection.failure_of(error, None, connection_lost=connection.closed)
 
     cursor = psycopg.RawServerCursor(connection, "penstock_rows")
     try:
@@ -77,8 +76,7 @@ def open_mysql(login: Login, statement: Bound, stop: Stop) -> Iterator[Opened]:
     import pymysql
     from pymysql.cursors import SSCursor
 
-    from penstock.tools.sql.mysql import bindable
-    from penstock.tools.sql.mysql_connection import connect, failure_of, kill_query, thread_of
+    from penstock.tools.sql.mysql import bindable, connect, failure_of, kill_query, thread_of
 
     connection = connect(login)
     number = thread_of(connection)

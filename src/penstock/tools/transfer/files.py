@@ -16,10 +16,9 @@ import msgspec
 
 from penstock.kernel.values import Json
 from penstock.ports.json_text import json_mistake
-from penstock.tools.base import ToolFailure
-from penstock.tools.paths import os_failure, require_regular
-from penstock.tools.sql.values import as_json_text, parsed, to_json
-from penstock.tools.transfer.rows import Flow, Kind, Row, Shape, from_objects, in_batches
+from penstock.tools.base import ToolFailure, os_failure, require_regular
+from penstock.tools.sql.results import as_json_text, parsed, to_json
+from penstock.tools.transfer.sources import Flow, Kind, Row, Shape, from_objects, in_batches
 
 _CHUNK = 1 << 16
 _MAX_ELEMENT = 64 * 1024 * 1024

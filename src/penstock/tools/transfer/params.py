@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, READS_FILE, WEB
-from penstock.tools.http.request import Fields, Scalar
+from penstock.tools.http.tool import Fields, Scalar
 from penstock.tools.sql.connection import Auth, Database, Host, MysqlUrl, Password, Port, PostgresUrl, SslMode, User
 from penstock.tools.sql.plan import Bindings
 

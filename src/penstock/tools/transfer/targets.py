@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.tools.base import ToolFailure
 from penstock.tools.sql import duckdb as duckdb_tool
-from penstock.tools.sql import mysql_connection, postgres_connection, postgres_errors
+from penstock.tools.sql import mysql, postgres_connection
 from penstock.tools.sql import sqlite as sqlite_tool
-from penstock.tools.sql.blocking import Stop, in_a_thread
-from penstock.tools.sql.connection import Address
-from penstock.tools.sql.lexer import Dialect
-from penstock.tools.sql.names import insert_into, on_conflict, quote, quote_all, quote_table, table_options
+from penstock.tools.sql.connection import Address, Stop, in_a_thread
 from penstock.tools.sql.plan import Upsert
-from penstock.tools.sql.values import as_json_text, from_decimal, from_duration
+from penstock.tools.sql.results import MADE_MEANWHILE, as_json_text, from_decimal, from_duration
+from penstock.tools.sql.text import Dialect, insert_into, on_conflict, quote, quote_all, quote_table, table_options
 from penstock.tools.transfer.params import TableTarget
-from penstock.tools.transfer.rows import Row, Shape, sql_type
+from penstock.tools.transfer.sources import Row, Shape, sql_type
 
 if TYPE_CHECKING:
     import sqlite3
@@ -153,7 +151,7 @@ class PostgresWriter(TableWriter):
         import psycopg
 
         assert isinstance(error, psycopg.Error)
-        return postgres_errors.failure_of(error, None, connection_lost=self.connection.closed)
+        return postgres_connection.failure_of(error, None, connection_lost=self.connection.closed)
 
     def begin(self) -> None:
         """The driver begins a transaction with the first statement."""
@@ -172,7 +170,7 @@ class PostgresWriter(TableWriter):
         try:
             self.execute(text)
         except psycopg.Error as error:
-            if error.sqlstate not in postgres_errors.MADE_MEANWHILE:
+            if error.sqlstate not in MADE_MEANWHILE:
                 raise
             self.execute("ROLLBACK TO SAVEPOINT penstock_making")
             self.execute(text)  # Looks again: what was in the way may have been something else, or is gone.
@@ -227,21 +225,21 @@ class MysqlWriter(TableWriter):
     dialect = Dialect.MYSQL
 
     def __init__(
-        self, target: TableTarget, login: mysql_connection.Login, stop: Stop, lent: MysqlConnection[Any] | None = None
+        self, target: TableTarget, login: mysql.Login, stop: Stop, lent: MysqlConnection[Any] | None = None
     ) -> None:
         import pymysql
 
         super().__init__(target)
         self.errors = (pymysql.MySQLError, OSError)
         self.is_lent = lent is not None
-        self.connection = lent or mysql_connection.connect(login)
+        self.connection = lent or mysql.connect(login)
         # Else a server that is set up so would cut what does not fit, and say nothing.
         self.execute("SET SESSION sql_mode = concat_ws(',', nullif(@@sql_mode, ''), 'STRICT_ALL_TABLES')")
-        number = mysql_connection.thread_of(self.connection)
-        self._forget = stop.on_stop(in_a_thread(lambda: mysql_connection.kill_query(login, number)))
+        number = mysql.thread_of(self.connection)
+        self._forget = stop.on_stop(in_a_thread(lambda: mysql.kill_query(login, number)))
 
     def failure(self, error: Exception) -> ToolFailure:
-        return mysql_connection.failure_of(error, None)
+        return mysql.failure_of(error, None)
 
     def begin(self) -> None:
         if not self.is_lent:  # It would commit what has been written in the transaction so far.

@@ -15,23 +15,20 @@ import msgspec
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef
-from penstock.tools.base import Call, Success, Tool, ToolFailure
+from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
 from penstock.tools.http.tool import HttpParams, HttpTool
-from penstock.tools.paths import local_path
 from penstock.tools.sql import duckdb, sqlite
-from penstock.tools.sql.binding import Bound
-from penstock.tools.sql.blocking import Stop, interruptible
-from penstock.tools.sql.connection import address_of
-from penstock.tools.sql.failures import prefixed
-from penstock.tools.sql.lexer import Dialect
-from penstock.tools.sql.mysql_connection import login_of
+from penstock.tools.sql.connection import Stop, address_of, interruptible
+from penstock.tools.sql.mysql import login_of
 from penstock.tools.sql.plan import rows_of
 from penstock.tools.sql.postgres_connection import conninfo
+from penstock.tools.sql.results import prefixed
+from penstock.tools.sql.text import Bound, Dialect
 from penstock.tools.transfer import params as ends
 from penstock.tools.transfer import sources, targets
 from penstock.tools.transfer.files import CsvLines, FileTarget, JsonLines, read_csv, read_json, read_jsonl
 from penstock.tools.transfer.params import TransferParams
-from penstock.tools.transfer.rows import Flow, Row, from_objects, shape_of
+from penstock.tools.transfer.sources import Flow, Row, from_objects, shape_of
 from penstock.tools.transfer.targets import Writer
 
 OpenSource = Callable[[Stop], AbstractContextManager[Flow]]
