@@ -18,7 +18,7 @@ from penstock.dialects.inline_secrets import restored
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
 from penstock.keychain import KeychainProblem, Redaction, missing, resolve
-from penstock.keychain.rendering import rendered_entries
+from penstock.keychain.resolution import rendered_entries
 from penstock.ports.ambient import Clock, SystemClock
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Keys

@@ -22,7 +22,7 @@ from penstock.kernel.flow.ending import FlowJudge
 from penstock.kernel.net import Net
 from penstock.kernel.values import Json
 from penstock.keychain import Redaction, resolve
-from penstock.keychain.rendering import rendered_entries
+from penstock.keychain.resolution import rendered_entries
 from penstock.ports.ambient import Clock, SystemClock
 from penstock.ports.blobs import BlobStore
 from penstock.ports.control import ControlStore
