@@ -185,7 +185,7 @@ async def ask(
 async def _once(
     method: str, url: str, headers: Mapping[str, str], form: Mapping[str, str] | None, allowed: Addresses
 ) -> Answer | str:
-    import httpx2
+    import httpx2  # Slow to import: only a request needs it.
 
     from penstock.tools.base import ToolFailure
     from penstock.tools.http.exchange import open_client

@@ -37,7 +37,7 @@ _BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 
 
 def _for_html(text: str) -> str:
-    import html
+    import html  # Rarely needed.
 
     return html.escape(text)
 

@@ -441,7 +441,7 @@ class HttpTool(Tool[HttpParams]):
         allowed = call.settings.addresses
 
         def load() -> Any:
-            from penstock.tools.http.exchange import open_client
+            from penstock.tools.http.exchange import open_client  # Slow to import: only a request needs it.
 
             return open_client(verify, allowed, self._resolve, self._backend)
 
@@ -453,7 +453,7 @@ class HttpTool(Tool[HttpParams]):
 
     def exchange_for(self, params: HttpParams, known: Identity, call: Call) -> Exchange:
         """How the request and its redirects are handled, and what of them is shown."""
-        from penstock.tools.http.exchange import Exchange
+        from penstock.tools.http.exchange import Exchange  # Slow to import: only a request needs it.
 
         return Exchange(
             params.follow_redirects,
@@ -472,7 +472,7 @@ class HttpTool(Tool[HttpParams]):
         started: float,
         number: int,
     ) -> Success:
-        from penstock.tools.http.exchange import recorded_headers
+        from penstock.tools.http.exchange import recorded_headers  # Slow to import: only a request needs it.
 
         known = identity(params.auth, call)
         exchange = self.exchange_for(params, known, call)
@@ -510,7 +510,7 @@ def _request(
     limits: TimeLimits,
     body: dict[str, Any],
 ) -> httpx2.Request:
-    import httpx2
+    import httpx2  # Slow to import: only a request needs it.
 
     try:
         url = httpx2.URL(params.url.strip())
@@ -537,7 +537,7 @@ async def _data(response: httpx2.Response, params: HttpParams, call: Call, excha
 
 
 async def _status_failure(response: httpx2.Response, url: str) -> ToolFailure:
-    import httpx2
+    import httpx2  # Slow to import: only a request needs it.
 
     from penstock.tools.http.exchange import excerpt
 

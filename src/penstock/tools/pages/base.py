@@ -90,7 +90,7 @@ def reader_of(kind: str) -> type[Reader[Any]]:
 
 def describe_pages(kind: str) -> ToolDescription | None:
     """What `loop.in` of this kind takes, for those who check documents and write reference pages."""
-    from penstock.tools.registry import described
+    from penstock.tools.registry import described  # The registry loads this module.
 
     if kind not in KINDS:
         return None

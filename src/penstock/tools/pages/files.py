@@ -18,6 +18,7 @@ from penstock.ports.ranges import Page
 from penstock.tools.base import Call, ToolFailure, local_path, os_failure
 from penstock.tools.pages.base import Reader
 from penstock.tools.sql.connection import Stop, interruptible
+from penstock.tools.sql.results import prefixed
 
 AT_ONCE = 10_000
 """A folder is gone through for so many files: for every page of a loop would be too often."""
@@ -174,7 +175,7 @@ in: {row_groups: "data/*.parquet"}
 
     def _groups(self, since: str | None, stop: Stop) -> Iterator[JsonMap]:
         """Of the file `since`, and all behind it."""
-        from penstock.tools.sql.duckdb import MEMORY, DuckdbSession, connect
+        from penstock.tools.sql.duckdb import MEMORY, DuckdbSession, connect  # Only the engine in use is loaded.
 
         connection = connect(MEMORY)
         forget = stop.on_stop(connection.interrupt)
@@ -194,13 +195,11 @@ in: {row_groups: "data/*.parquet"}
 
 
 def _told(session: Any, path: str) -> list[tuple[int, int]]:
-    from penstock.tools.sql.results import prefixed
-
     try:
         return [
             (int(number), int(rows)) for number, rows in session.connection.execute(_GROUPS, {"path": path}).fetchall()
         ]
     except session.errors as error:
-        from penstock.tools.sql.duckdb import failure_of
+        from penstock.tools.sql.duckdb import failure_of  # Only the engine in use is loaded.
 
         raise prefixed(failure_of(error, None), f"`{path}`") from None

@@ -101,7 +101,7 @@ in: {objects: {url: "s3://orders/2024/", pattern: "*.parquet", auth: lake}}
 
     async def page(self, token: Json, most: int, until: Json = None) -> Page:
         """A token is the last key that was listed, whether it fits the pattern or not."""
-        from obstore.exceptions import BaseError
+        from obstore.exceptions import BaseError  # An optional dependency.
 
         most = max(most, AT_ONCE)
         try:
@@ -117,7 +117,7 @@ in: {objects: {url: "s3://orders/2024/", pattern: "*.parquet", auth: lake}}
         return Page(items, following, is_end, [str(item["key"]) for item in items])
 
     async def _listed(self, after: str | None, until: str | None, most: int) -> list[Any]:
-        import obstore
+        import obstore  # An optional dependency.
         from obstore.store import LocalStore
 
         found: list[Any] = []
@@ -158,7 +158,7 @@ def _opened(params: ObjectPagesParams, call: Call) -> Any:
             "a loop over `objects` needs the package `obstore`, which is not installed; "
             "hint: install it with `pip install 'penstock[objects]'`",
         )
-    from obstore.exceptions import BaseError
+    from obstore.exceptions import BaseError  # An optional dependency.
     from obstore.store import from_url
 
     scheme = urlsplit(params.url).scheme

@@ -37,7 +37,7 @@ from penstock.tools.sql.connection import (
     interruptible,
     told,
 )
-from penstock.tools.sql.plan import Bindings, Planner
+from penstock.tools.sql.plan import Bindings, Command, Planner
 from penstock.tools.sql.results import Place, Table, distinct, parsed, to_json
 from penstock.tools.sql.text import Bound, Dialect, quote
 
@@ -293,8 +293,7 @@ class PostgresEngine:
         return bool((await self._run(select.nulls(), 1)).rows)
 
     async def _run(self, statement: Bound, most: int) -> Table:
-        from penstock.tools.sql.plan import Command
-        from penstock.tools.sql.postgres import PostgresParams, PostgresRun
+        from penstock.tools.sql.postgres import PostgresParams, PostgresRun  # Only the engine in use is loaded.
         from penstock.tools.sql.postgres_connection import pool_for
 
         pool = await pool_for(address_of(self._params, self._call), self._call)
@@ -326,6 +325,7 @@ class DuckdbEngine:
         return bool((await self._run(select, lambda session: session.execute(select.nulls()), 1)).rows)
 
     async def _run(self, select: Select, work: Callable[[Any], Table], most: int) -> Table:
+        # Only the engine in use is loaded.
         from penstock.tools.sql.duckdb import DuckdbSession, path_of, shared_database
 
         call = self._call
@@ -347,7 +347,7 @@ class DuckdbEngine:
 
 
 def _duckdb_type(select: Select, connection: Any) -> str:
-    from penstock.tools.sql.duckdb import described
+    from penstock.tools.sql.duckdb import described  # Only the engine in use is loaded.
 
     statement = select.key_alone()
     ((_, kind),) = described(statement, cast("dict[str, Any] | None", statement.args), connection)
@@ -382,7 +382,7 @@ class _NativeEngine:
 
 class SqliteEngine(_NativeEngine):
     async def _rows(self, statement: Bound) -> tuple[list[tuple[str, Callable[[Any], Json]]], list[Any]]:
-        from penstock.tools.sql import sqlite
+        from penstock.tools.sql import sqlite  # Only the engine in use is loaded.
 
         call = self._call
         path = sqlite.path_of(self._params.path, self._params.auth, call)
@@ -408,7 +408,7 @@ class SqliteEngine(_NativeEngine):
 
 class MysqlEngine(_NativeEngine):
     async def _rows(self, statement: Bound) -> tuple[list[tuple[str, Callable[[Any], Json]]], list[Any]]:
-        from penstock.tools.sql import mysql
+        from penstock.tools.sql import mysql  # Only the engine in use is loaded.
         from penstock.tools.sql.connection import in_a_thread
         from penstock.tools.sql.mysql import kill_query, login_of, thread_of
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
+import resource
 import signal
 import sys
 import threading
@@ -106,8 +107,6 @@ def _load_performer() -> Any:
 
 def _limit(cpu_s: float | None, memory_mb: float | None) -> str | None:
     """Set the limits; a sentence when the system does not let us."""
-    import resource
-
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         if cpu_s is not None:
@@ -124,8 +123,6 @@ def _limit(cpu_s: float | None, memory_mb: float | None) -> str | None:
 
 
 def _lower(which: int, soft: int, hard: int) -> None:
-    import resource
-
     ceiling = resource.getrlimit(which)[1]
     if ceiling != resource.RLIM_INFINITY:
         soft, hard = min(soft, ceiling), min(hard, ceiling)
@@ -133,16 +130,12 @@ def _lower(which: int, soft: int, hard: int) -> None:
 
 
 def _lift_memory_limit() -> None:
-    import resource
-
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
 
 
 def _address_space() -> int:
     """What the bare interpreter has already: the author's limit is for the author's code."""
-    import resource
-
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[0]) * resource.getpagesize()

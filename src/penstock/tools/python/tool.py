@@ -119,7 +119,7 @@ def _only_in_a_process(params: PythonParams) -> None:
 
 
 async def _in_process(params: PythonParams, call: Call) -> Reply:
-    from penstock.tools.python.isolation import Bounds, run_isolated
+    from penstock.tools.python.isolation import Bounds, run_isolated  # Only isolated code needs processes.
 
     limits = params.limits
     code, arguments = await call.threads.run(lambda: (_code(params, call), _copy(params.args or {}, call)))
@@ -152,7 +152,7 @@ def _code(params: PythonParams, call: Call) -> Code:
 
 
 def _script(path: Path, name: str) -> str:
-    import tokenize
+    import tokenize  # Rarely needed.
 
     try:
         with tokenize.open(str(path)) as file:
@@ -196,7 +196,7 @@ class _ThreadRun:
         self._abandoned = False
 
     def perform(self) -> Reply:
-        from penstock.tools.output import captured
+        from penstock.tools.output import captured  # Rarely needed.
 
         code = _code(self._params, self._call)
         prefer(self._call.folder)
@@ -244,6 +244,6 @@ class _ThreadRun:
 
 
 def _raise_in(thread: int) -> None:
-    import ctypes
+    import ctypes  # Rarely needed.
 
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Abandoned))

@@ -96,7 +96,7 @@ def connect(
 ) -> DuckDBPyConnection:
     """A file that another process has locked is tried again for a while, unless `stop` ends that; `say` is told of it at once.
     `is_offline`: DuckDB opens sockets of its own, which nobody can judge, so it opens none."""
-    import duckdb
+    import duckdb  # Slow to import: only a query needs it.
 
     # Without this, a table that is not there is looked for among the variables of this very program.
     config: dict[str, Any] = {"python_enable_replacements": "false", **(OFFLINE if is_offline else {})}
@@ -178,7 +178,7 @@ def failure_of(error: Exception, place: Place | None) -> ToolFailure:
 def while_made(work: Callable[[], None], undo: Callable[[], None], stop: Stop) -> None:
     """Do `work`, which may make a table that another transaction is making: DuckDB ends whichever comes second, which begins
     again, after `undo`, once the first is over. All transactions of a file are of this process, and none takes for ever."""
-    import duckdb
+    import duckdb  # Slow to import: only a query needs it.
 
     patient_until = time.monotonic() + MAKING_S
     while True:
@@ -235,7 +235,7 @@ def last_of_each_key(step: Upsert) -> list[list[Any]]:
 
 class DuckdbSession:
     def __init__(self, connection: DuckDBPyConnection, max_rows: int) -> None:
-        import duckdb
+        import duckdb  # Slow to import: only a query needs it.
 
         self.connection = connection
         self.max_rows = max_rows

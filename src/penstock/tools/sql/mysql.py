@@ -116,7 +116,7 @@ def _from_url(url: str) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _tls(login: Login) -> ssl.SSLContext | None:
-    import ssl
+    import ssl  # Rarely needed.
 
     if login.sslmode in ("disable", "prefer") and login.ca is None:
         return None
@@ -128,7 +128,7 @@ def _tls(login: Login) -> ssl.SSLContext | None:
 
 
 def connect(login: Login) -> Connection[Any]:
-    import pymysql
+    import pymysql  # Slow to import: only a connection needs it.
 
     try:
         is_local = login.sslmode == "prefer" and "unix_socket" in login.arguments
@@ -176,7 +176,7 @@ def thread_of(connection: Connection[Any]) -> int:
 
 def kill_query(login: Login, number: int) -> None:
     """Ask the server to give up what connection `number` is running. When that fails, the caller's grace time ends it."""
-    import pymysql
+    import pymysql  # Slow to import: only a connection needs it.
 
     with suppress(pymysql.MySQLError, OSError, ToolFailure):
         connection = connect(login)
@@ -272,7 +272,7 @@ def bindable(value: Any) -> Any:
 
 class MysqlSession:
     def __init__(self, connection: Connection[Any], login: Login, params: MysqlParams) -> None:
-        import pymysql
+        import pymysql  # Slow to import: only a connection needs it.
 
         self.login = login
         self.connection = connection
@@ -297,7 +297,7 @@ class MysqlSession:
             cursor.execute(text)
 
     def execute(self, statement: Bound) -> Table:
-        from pymysql.cursors import SSCursor
+        from pymysql.cursors import SSCursor  # Slow to import: only a connection needs it.
 
         args = [bindable(value) for value in statement.args] if isinstance(statement.args, list) else None
         # An unbuffered cursor reads rows as they come; the driver's usual one would hold all of them first.
@@ -350,7 +350,7 @@ class _Pool:
         self._closed = False
 
     def take(self) -> Connection[Any]:
-        import pymysql
+        import pymysql  # Slow to import: only a connection needs it.
 
         while self._idle:
             connection = self._idle.pop()

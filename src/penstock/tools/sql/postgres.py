@@ -216,7 +216,7 @@ def _values(row: Any, index: int, columns: list[str], *, by_name: bool) -> list[
 
 def _with_literals(query: Bound, connection: AsyncConnection[Any]) -> str:
     """COPY takes no bound values, so the driver writes them as literals, quoted by its own rules."""
-    from psycopg.sql import Literal
+    from psycopg.sql import Literal  # Slow to import: only a connection needs it.
 
     literals = [Literal(value).as_string(connection) for value in arguments(query) or []]
     if not literals:
@@ -454,7 +454,7 @@ class PostgresRun:
 
     @asynccontextmanager
     async def _told(self, place: Place) -> AsyncIterator[None]:
-        import psycopg
+        import psycopg  # Slow to import: only a connection needs it.
 
         try:
             yield
@@ -495,7 +495,7 @@ class PostgresRun:
             return _table(cursor.description, await cursor.fetchall())
 
     async def _stream(self, cursor: AsyncCursor[Any], text: bytes, args: list[Any] | None) -> Table:
-        from psycopg import capabilities
+        from psycopg import capabilities  # Slow to import: only a connection needs it.
 
         rows: list[Any] = []
         stream = cursor.stream(text, args, size=_BATCH if capabilities.has_stream_chunked() else 1)
@@ -512,7 +512,7 @@ class PostgresRun:
 
     def _columns(self, text: bytes, args: list[Any]) -> list[str]:
         """The columns of a query that gave no rows: those come with the first row only, so they are asked for."""
-        from psycopg.adapt import PyFormat, Transformer
+        from psycopg.adapt import PyFormat, Transformer  # Slow to import: only a connection needs it.
         from psycopg.pq import ExecStatus
 
         transformer = Transformer(self.connection)

@@ -12,6 +12,7 @@ import select
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import astuple, dataclass
+from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -153,7 +154,7 @@ def _keep_quiet() -> None:
 
 def conninfo(address: Address, call: Call) -> str:
     """What libpq reads. Its own complaints quote the text they are about, so they are not passed on."""
-    import psycopg
+    import psycopg  # Slow to import: only a connection needs it.
     from psycopg.conninfo import make_conninfo
 
     _keep_quiet()
@@ -186,7 +187,7 @@ def reaching(conninfo: str, allowed: Addresses) -> str:
     the names, so that it resolves nothing itself, and TLS still verifies the names."""
     if allowed.is_open:
         return conninfo
-    from psycopg.conninfo import make_conninfo
+    from psycopg.conninfo import make_conninfo  # Slow to import: only a connection needs it.
 
     said = _keywords(conninfo)
     # What is left out, libpq would fill in from these.
@@ -218,7 +219,7 @@ def reaching(conninfo: str, allowed: Addresses) -> str:
 
 
 def _keywords(url: str) -> dict[str, Any]:
-    from psycopg.conninfo import conninfo_to_dict
+    from psycopg.conninfo import conninfo_to_dict  # Slow to import: only a connection needs it.
 
     return dict(conninfo_to_dict(url))
 
@@ -239,9 +240,7 @@ def iso(text: str) -> str:
 @cache
 def json_adapters() -> Any:
     """Adapters under which rows come out as JSON can say them, and mappings go in as jsonb."""
-    from decimal import Decimal
-
-    from psycopg import adapters
+    from psycopg import adapters  # Slow to import: only a connection needs it.
     from psycopg.adapt import AdaptersMap, Buffer, Loader
     from psycopg.types.json import JsonbDumper
     from psycopg.types.string import ByteaLoader, TextLoader
@@ -277,7 +276,7 @@ def json_adapters() -> Any:
 
 def argument(value: Any, *, as_json: bool = False) -> Any:
     """A parameter as psycopg takes it: a list of like things is an array, any other list or mapping is jsonb."""
-    from psycopg.types.json import Jsonb
+    from psycopg.types.json import Jsonb  # Slow to import: only a connection needs it.
 
     if as_json and value is not None and not isinstance(value, str):
         return Jsonb(value)
@@ -347,7 +346,7 @@ class Pool:
         return await self._connect()
 
     async def _connect(self) -> AsyncConnection[Any]:
-        import psycopg
+        import psycopg  # Slow to import: only a connection needs it.
 
         context: AdaptContext = _Context(json_adapters())
         reached = await asyncio.to_thread(reaching, self._conninfo, self._address.allowed)
@@ -367,7 +366,7 @@ class Pool:
 @cache
 def plain_adapters() -> Any:
     """Adapters under which rows can be handed on to another database: Python's types, and text where those fail."""
-    from psycopg import adapters
+    from psycopg import adapters  # Slow to import: only a connection needs it.
     from psycopg.adapt import AdaptersMap, Buffer
     from psycopg.errors import DataError
     from psycopg.types.datetime import DateLoader, TimestampLoader, TimestamptzLoader
@@ -392,7 +391,7 @@ def plain_adapters() -> Any:
 
 def connect_blocking(conninfo: str, address: Address) -> Connection[Any]:
     """A connection for the threads of a transfer, outside the pool: it holds two of them at once, and for long."""
-    import psycopg
+    import psycopg  # Slow to import: only a connection needs it.
 
     context: AdaptContext = _Context(plain_adapters())
     try:
@@ -403,7 +402,7 @@ def connect_blocking(conninfo: str, address: Address) -> Connection[Any]:
 
 def cancel(connection: Connection[Any]) -> None:
     """Stop what it is running; when nothing is, or the server cannot be asked, that is as good."""
-    import psycopg
+    import psycopg  # Slow to import: only a connection needs it.
 
     with suppress(psycopg.Error):
         connection.cancel()
@@ -420,7 +419,7 @@ class _Context:
 
 async def _is_fresh(lease: Lease) -> bool:
     """Is the connection as good as new? Settings and temporary tables of one task must not show up in another."""
-    import psycopg
+    import psycopg  # Slow to import: only a connection needs it.
     from psycopg.pq import TransactionStatus
 
     connection = lease.connection
@@ -463,7 +462,7 @@ _BATCH = 1000
 
 class PostgresSession:
     def __init__(self, connection: Connection[Any], max_rows: int) -> None:
-        import psycopg
+        import psycopg  # Slow to import: only a connection needs it.
 
         self.connection = connection
         self.max_rows = max_rows
@@ -473,7 +472,7 @@ class PostgresSession:
         """The driver begins a transaction with the first statement."""
 
     def commit(self) -> None:
-        from psycopg.pq import TransactionStatus
+        from psycopg.pq import TransactionStatus  # Slow to import: only a connection needs it.
 
         if self.connection.info.transaction_status == TransactionStatus.INERROR:
             # The server would answer COMMIT with a rollback, and the driver would call that a success.
@@ -498,7 +497,7 @@ class PostgresSession:
             return Table(columns, rows, len(rows), gives_rows=True)
 
     def failure(self, error: Exception, place: Place) -> ToolFailure:
-        import psycopg
+        import psycopg  # Slow to import: only a connection needs it.
 
         assert isinstance(error, psycopg.Error)
         return failure_of(error, place, connection_lost=self.connection.closed)

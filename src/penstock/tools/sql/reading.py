@@ -46,7 +46,7 @@ class Opened:
 
 @contextmanager
 def open_postgres(conninfo: str, address: Address, statement: Bound, stop: Stop) -> Iterator[Opened]:
-    import psycopg
+    import psycopg  # Slow to import: only a connection needs it.
 
     from penstock.tools.sql import postgres_connection
 
@@ -73,7 +73,7 @@ def open_postgres(conninfo: str, address: Address, statement: Bound, stop: Stop)
 
 @contextmanager
 def open_mysql(login: Login, statement: Bound, stop: Stop) -> Iterator[Opened]:
-    import pymysql
+    import pymysql  # Slow to import: only a connection needs it.
     from pymysql.cursors import SSCursor
 
     from penstock.tools.sql.mysql import bindable, connect, failure_of, kill_query, thread_of
@@ -111,7 +111,7 @@ def open_sqlite(
     shared: SharedSqlite, statement: Bound, stop: Stop, look: Callable[[Any], None] = lambda connection: None
 ) -> Iterator[Opened]:
     """`look` is given the connection before the statement runs on it."""
-    from penstock.tools.sql import sqlite
+    from penstock.tools.sql import sqlite  # Only the engine in use is loaded.
 
     connection = shared.take()
     forget = stop.on_stop(connection.interrupt)

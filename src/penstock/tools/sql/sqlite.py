@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext, suppress
 from typing import Annotated, Any, ClassVar
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Meta
@@ -67,8 +68,6 @@ def connect(
     target, uri = path, False
     if path != MEMORY:
         mode = "ro" if read_only else "rwc" if create else "rw"
-        from urllib.parse import quote
-
         target, uri = f"file:{quote(path)}?mode={mode}", True
     try:
         connection = sqlite3.connect(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import tempfile
@@ -252,8 +253,6 @@ class CsvLines:
         return as_json_text(value) if isinstance(value, (dict, list)) else to_json(value)
 
     def _lines(self, rows: list[list[Any]]) -> bytes:
-        import io
-
         text = io.StringIO(newline="")
         csv.writer(text, delimiter=self.delimiter, lineterminator="\n").writerows(rows)
         return text.getvalue().encode()

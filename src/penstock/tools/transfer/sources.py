@@ -302,7 +302,7 @@ _DUCKDB_KINDS = {
 def read_duckdb(
     open_cursor: Callable[[Stop], DuckDBPyConnection], statement: Bound, size: int, stop: Stop
 ) -> Iterator[Flow]:
-    import duckdb
+    import duckdb  # Slow to import: only a query needs it.
 
     connection = open_cursor(stop)
     forget = stop.on_stop(connection.interrupt)

@@ -138,7 +138,7 @@ class PostgresWriter(TableWriter):
     def __init__(
         self, target: TableTarget, conninfo: str, address: Address, stop: Stop, lent: Connection[Any] | None = None
     ) -> None:
-        import psycopg
+        import psycopg  # Slow to import: only a connection needs it.
 
         super().__init__(target)
         self.errors = (psycopg.Error,)
@@ -148,7 +148,7 @@ class PostgresWriter(TableWriter):
         self._forget = stop.on_stop(in_a_thread(lambda: postgres_connection.cancel(self.connection)))
 
     def failure(self, error: Exception) -> ToolFailure:
-        import psycopg
+        import psycopg  # Slow to import: only a connection needs it.
 
         assert isinstance(error, psycopg.Error)
         return postgres_connection.failure_of(error, None, connection_lost=self.connection.closed)
@@ -161,7 +161,7 @@ class PostgresWriter(TableWriter):
 
     def make(self, text: str) -> None:
         """Whoever comes second waits for the first one's commit and is then refused: the table is there by then."""
-        import psycopg
+        import psycopg  # Slow to import: only a connection needs it.
 
         if not text.startswith(GENTLY):
             self.execute(text)
@@ -227,7 +227,7 @@ class MysqlWriter(TableWriter):
     def __init__(
         self, target: TableTarget, login: mysql.Login, stop: Stop, lent: MysqlConnection[Any] | None = None
     ) -> None:
-        import pymysql
+        import pymysql  # Slow to import: only a connection needs it.
 
         super().__init__(target)
         self.errors = (pymysql.MySQLError, OSError)
@@ -250,7 +250,7 @@ class MysqlWriter(TableWriter):
             cursor.execute(text)
 
     def make(self, text: str) -> None:
-        import pymysql
+        import pymysql  # Slow to import: only a connection needs it.
 
         try:
             self.execute(text)
@@ -363,7 +363,7 @@ class DuckdbWriter(TableWriter):
     dialect = Dialect.DUCKDB
 
     def __init__(self, target: TableTarget, open_cursor: Callable[[Stop], DuckDBPyConnection], stop: Stop) -> None:
-        import duckdb
+        import duckdb  # Slow to import: only a query needs it.
 
         super().__init__(target)
         self.errors = (duckdb.Error,)
