@@ -27,6 +27,9 @@ from penstock.server.hooks import Recent
 from penstock.server.hosting import Hosting
 from penstock.server.views import Views
 
+T = TypeVar("T")
+
+
 # ---- Can a server do its work? Each thing that it needs is tried, and what is wrong is named.
 # Law: the answer is there within `MOST_S`, whatever is wrong. A try that takes longer goes on by itself, one of each kind at
 # a time, and is waited for again by whoever asks next; what came of the last one counts for `FRESH_S`.
@@ -74,9 +77,6 @@ class Readiness:
         finally:
             del self._running[name]
         self._known[name] = (loop.time(), error)
-
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)

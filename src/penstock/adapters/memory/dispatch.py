@@ -28,6 +28,9 @@ from penstock.ports.ambient import Clock, SystemClock
 from penstock.ports.dispatch import Held, LeaseSeen, Note, NoteKind, Offer, Pulse, Told, WorkerCard, WorkerSeen
 from penstock.ports.log import partition_of
 
+T = TypeVar("T")
+
+
 # ---- What the store keeps of a lease and of a worker, and what can be said of one alone.
 
 
@@ -424,9 +427,6 @@ class MemoryDispatchStore:
             for number, (holder, lease, told) in self.told.items()
             if self._held_by(holder, told.key, told.attempt) is lease
         }
-
-
-T = TypeVar("T")
 
 
 class _Client:

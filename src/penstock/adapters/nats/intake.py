@@ -57,13 +57,15 @@ from penstock.adapters.nats.wire import (
 from penstock.kernel.errors import PenstockError, Refused, Unavailable
 from penstock.ports.dispatch import Held, NoteKind, Pulse, Told, WorkerCard
 
+T = TypeVar("T")
+
+
 # ---- Calls over NATS: a worker's letters to the servers, and their answers.
 # Law: a letter is sent until it is answered or the patience is at an end, each time with the same token and the same address
 # for the answer; so an answer to any of the tries will do. A server that answers is asked again for as long as it does, and
 # when one does not, the first that returns a greeting is asked: a server that is frozen costs a worker one wait, and not
 # every second one.
 
-T = TypeVar("T")
 
 PATIENCE_SECONDS = 60.0
 # How long a try waits for its answer: the first one, and the longest.

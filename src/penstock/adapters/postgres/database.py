@@ -35,6 +35,8 @@ Job = Callable[["Connection"], T]
 SHARED = queries("postgres/database")
 
 APPLICATION = "penstock"
+WRITER = "penstock-log"
+"""The application name of the connections that append to the log."""
 OLDEST_SERVER = 140_000
 PATIENCE_SECONDS = 60.0
 # What one statement may take, on the server and, in case no answer comes through, here.
@@ -438,9 +440,9 @@ class Database:
                     self._given_up.remove(name)
 
     def _end_stalled(self) -> None:
-        """Whoever holds the lock may have been frozen while it wrote: then its lease has run out, and its lock has not."""
+        """The writer that holds the lock may have been frozen in a write: then its lease has run out, and its lock has not."""
         with suppress(psycopg.Error), self.lending() as connection:
-            connection.execute(SHARED["end_stalled"], {"application": APPLICATION, "seconds": LOCK_SECONDS})
+            connection.execute(SHARED["end_stalled"], {"application": WRITER, "seconds": LOCK_SECONDS})
 
     @contextmanager
     def lending(self) -> Iterator[Connection]:

@@ -28,6 +28,8 @@ from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.log import Header, NotOwner, partition_of
 from penstock.ports.partitions import Server, fair_share
 
+T = TypeVar("T")
+
 
 @dataclass(slots=True)
 class Claim:
@@ -427,7 +429,6 @@ def _values(header: Header, document: bytes) -> dict[str, Any]:
 # Law: every change is one statement that says what it changed, and only what it said counts. The clock is the database's. A
 # share is known to be held only for one lease after the start of the `hold` that gave it.
 
-T = TypeVar("T")
 
 LEASE_SECONDS = 10.0
 

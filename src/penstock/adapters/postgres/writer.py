@@ -16,7 +16,7 @@ import psycopg
 
 from penstock.adapters.files.folders import SAFE
 from penstock.adapters.log_queue import Append, Broken, LogQueue, Standing, kept_of, kept_values, refusal
-from penstock.adapters.postgres.database import SQL, Connection, Database, words_of
+from penstock.adapters.postgres.database import SQL, WRITER, Connection, Database, words_of
 from penstock.adapters.postgres.executions import Claim, not_owned
 from penstock.adapters.postgres.rows import (
     COPY_END,
@@ -299,7 +299,7 @@ class PostgresWriter(LogQueue):
         return batch
 
     def _connected(self) -> Connection:
-        self._connection = self._connection or self._database.connect("penstock-log")
+        self._connection = self._connection or self._database.connect(WRITER)
         return self._connection
 
     def _disconnect(self) -> None:

@@ -21,6 +21,9 @@ from penstock.kernel.errors import Unavailable
 from penstock.ports.state_folder import make_private_file
 from penstock.ports.undoing import unless_done
 
+T = TypeVar("T")
+
+
 # ---- What SQLite says, told to people: what is wrong, with which file, and what can be done.
 
 
@@ -82,8 +85,6 @@ def _name(error: sqlite3.Error) -> str:
     name: str = getattr(error, "sqlite_errorname", "no code")
     return name
 
-
-T = TypeVar("T")
 
 APPLICATION_ID = 0x50454E53  # "PENS": `file` and other programs can tell whose database it is.
 BUSY_SECONDS = 30.0

@@ -29,6 +29,9 @@ from penstock.ports.kept_state import Change, settled
 from penstock.ports.log import Entry, Status
 from penstock.ports.undoing import unless_done
 
+T = TypeVar("T")
+
+
 # ---- Many appends in one open transaction: each is admitted or refused whole, under what the database says now.
 # Law: a refused append leaves no trace and breaks its execution for the rest of its epoch, so the log never has a gap.
 
@@ -154,7 +157,6 @@ def _ended_at(connection: sqlite3.Connection, place: Place, status: Status) -> f
     return place.last_ts
 
 
-T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], T]
 
 GATHER_SECONDS = 0.002

@@ -20,6 +20,9 @@ from penstock.tools.sql.plan import TRIES, Command, Effect, Happened, NoTable, R
 from penstock.tools.sql.results import MADE_MEANWHILE, Place, Table, code_of, whole
 from penstock.tools.sql.text import Bound
 
+T = TypeVar("T")
+
+
 _ALIASES = {
     "dsn": "url",
     "uri": "url",
@@ -142,7 +145,6 @@ def pool_size(call: Call) -> int:
 # ---- Blocking drivers in threads, with a way to stop them: a cancelled or overdue task interrupts its statement.
 # Law: when `interruptible` ends, the thread no longer touches the connection, or it was given up after GRACE seconds.
 
-T = TypeVar("T")
 GRACE = 10.0
 _MOMENT_S = 0.05
 _EFFECT = Place(0, 1, "the name of the effect")

@@ -28,7 +28,7 @@ SELECT
 SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity WHERE application_name = ANY(%(names)s);
 
 -- name: end_stalled
--- Programs of ours that stopped in the middle of a COPY hold their locks no longer when this returns: no time limit ends a COPY
+-- Writers of the log that stopped in the middle of a COPY hold their locks no longer when this returns: no time limit ends a COPY
 -- that waits for its client, and a client that still runs has all of its rows at hand.
 SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity
 WHERE datname = current_database() AND usename = current_user AND application_name LIKE %(application)s || ' %%'
