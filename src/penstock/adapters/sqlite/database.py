@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from penstock.adapters.files.folders import SAFE, full_disk, make_folder, unavailable_file
 from penstock.adapters.sql_files import queries, schema_files, statements
@@ -111,6 +111,11 @@ def patiently(call: Callable[[], T], seconds: float) -> T:
 
 
 class Database:
+    store: ClassVar = "sqlite/log"
+    SQL: ClassVar = SQL
+    tables: ClassVar = frozenset({"schema_version", "execution", "event"})
+    """Those by which the database is recognised."""
+
     def __init__(self, path: Path, busy_seconds: float = BUSY_SECONDS) -> None:
         self.path = path
         self.busy_seconds = busy_seconds
@@ -196,7 +201,7 @@ class Database:
         connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES}")
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        known = schema_files("sqlite/log")
+        known = schema_files(self.store)
         newest = max(known)
         if self._version(connection, newest) == newest:
             return
@@ -207,7 +212,7 @@ class Database:
             for number in range(version + 1, newest + 1):
                 for statement in statements(known[number].read_text(encoding="utf-8")):
                     connection.execute(statement)
-                connection.execute(SQL["record_version"], (number,))
+                connection.execute(self.SQL["record_version"], (number,))
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute("COMMIT")
         finally:
@@ -215,15 +220,15 @@ class Database:
                 connection.execute("ROLLBACK")
 
     def _version(self, connection: sqlite3.Connection, newest: int) -> int:
-        tables = {name for (name,) in connection.execute(SQL["table_names"])}
+        tables = {name for (name,) in connection.execute(self.SQL["table_names"])}
         if not tables:
             return 0
-        if not {"schema_version", "execution", "event"} <= tables:
+        if not self.tables <= tables:
             raise Unavailable(
                 f"`{self.path}` is a database of another program",
                 "move it away, or choose another folder with `PENSTOCK_HOME`",
             )
-        version: int = connection.execute(SQL["schema_version"]).fetchone()[0] or 0
+        version: int = connection.execute(self.SQL["schema_version"]).fetchone()[0] or 0
         if version > newest:
             raise Unavailable(
                 f"`{self.path}` was written by a newer Penstock (schema {version}; this one knows up to {newest})",

@@ -6,7 +6,7 @@ SELECT max(version) FROM control_version;
 
 -- name: record_version
 -- A schema file has been applied.
-INSERT INTO control_version (version) VALUES (:version);
+INSERT INTO control_version (version) VALUES (?);
 
 -- name: table_names
 -- What is in the database, to tell a new one from one of another program.
