@@ -12,7 +12,8 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from penstock.adapters.postgres import log as postgres_log
-from penstock.adapters.postgres.database import SQL
+from penstock.adapters.postgres.control import TABLES as CONTROL
+from penstock.adapters.postgres.database import LOG, SQL, Tables, open_database
 from penstock.adapters.postgres.log import PostgresLog
 from penstock.adapters.postgres.rows import given, kept
 from penstock.adapters.sql_files import FOLDER, queries, schema_files, sql_folder
@@ -188,6 +189,17 @@ def test_what_starts_a_run_without_postgresql_does_not_load_it() -> None:
 
 def test_schema_files_are_numbered_without_gaps() -> None:
     assert list(schema_files("postgres/log")) == list(range(1, len(schema_files("postgres/log")) + 1))
+
+
+@pytest.mark.parametrize(("tables", "earlier"), [(LOG, 1), (LOG, 4), (CONTROL, 1)], ids=["log 1", "log 4", "control 1"])
+def test_tables_of_an_earlier_version_are_brought_up(postgres_url: str, tables: Tables, earlier: int) -> None:
+    known = schema_files(tables.store)
+    for number in range(1, earlier + 1):
+        execute(postgres_url, known[number].read_text())
+        execute(postgres_url, f"INSERT INTO {tables.versions} (version) VALUES ({number})")
+    for _ in range(2):  # The second time there is nothing to do.
+        open_database(postgres_url, tables=[tables]).close()
+        assert execute(postgres_url, f"SELECT version FROM {tables.versions} ORDER BY version") == [(n,) for n in known]
 
 
 @pytest.mark.parametrize("store", ["postgres/log", "postgres/database"])
