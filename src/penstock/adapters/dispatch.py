@@ -1,4 +1,4 @@
-"""What every dispatch adapter refuses at its door: ids that name nothing, and terms under which work would wait for ever."""
+"""What every dispatch adapter refuses: ids that name nothing, and terms under which work would wait for ever."""
 
 from __future__ import annotations
 

@@ -91,8 +91,8 @@ class LogQueue(ABC):
 
     def __init__(self) -> None:
         self._queue: deque[Append] = deque()
-        self._bell: SimpleQueue[None] = SimpleQueue()
-        self._rung = False
+        self._wake: SimpleQueue[None] = SimpleQueue()
+        self._is_woken = False
         self._alarm: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -152,7 +152,7 @@ class LogQueue(ABC):
             self._queue.append(Append(ticket, execution_id, epoch, entries, status, changes))
             if self._alarm is None or self._alarm.is_closed():
                 self._set_alarm()
-            elif self._handed - self._written > GATHER_ENTRIES and not self._rung:
+            elif self._handed - self._written > GATHER_ENTRIES and not self._is_woken:
                 self._ring()
         return ticket
 
@@ -193,7 +193,7 @@ class LogQueue(ABC):
         """Until the writer's thread has settled `ticket`, or can settle nothing more."""
         settled = self._waiters.join(ticket)
         if ticket > self._settled and not self._fault:
-            if not self._rung:
+            if not self._is_woken:
                 self._ring()
             await settled
 
@@ -215,12 +215,12 @@ class LogQueue(ABC):
 
     def _sound_alarm(self) -> None:
         self._alarm = None
-        if self._queue and not self._rung:
+        if self._queue and not self._is_woken:
             self._ring()
 
     def _ring(self) -> None:
-        self._rung = True
-        self._bell.put(None)
+        self._is_woken = True
+        self._wake.put(None)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="penstock-log", daemon=True)
             self._thread.start()
@@ -228,9 +228,9 @@ class LogQueue(ABC):
     def _run(self) -> None:
         try:
             while not self._closed:
-                self._bell.get()
+                self._wake.get()
                 # Before the queue is looked at: what is appended from here on rings again.
-                self._rung = False
+                self._is_woken = False
                 self._commit_in_thread()
                 if self._queue:
                     self._ring()
@@ -243,7 +243,7 @@ class LogQueue(ABC):
     def _end_thread(self) -> None:
         self._closed = True
         if self._thread:
-            self._bell.put(None)
+            self._wake.put(None)
             self._thread.join()
 
     def _fail(self, fault: Unavailable) -> None:

@@ -1,7 +1,7 @@
 """The result store in object storage: S3 and what speaks its language, Google Cloud Storage, Azure, a folder.
 
 Law: an object is written once and never again. Putting equal bytes later writes another object under the same key, with a name
-of its own (`…/sha256/ab/cdef…/NAME`), so whoever removes the old one removes just what he looked at: object stores cannot
+of its own (`…/sha256/ab/cdef…/NAME`), so removing the old one removes exactly what was examined: object stores cannot
 delete on a condition. For a few minutes an object serves those who put the same again; it counts as put at the end of that time.
 """
 

@@ -55,7 +55,7 @@ class Guard:
             if has_begun:
                 raise
             await error.response()(scope, receive, sending)
-        except Exception as error:  # A door of the process: one request's trouble is not the next one's.
+        except Exception as error:  # The boundary of the process: one failing request must not affect others.
             if has_begun:  # Cut off: nobody takes half of an answer for the whole.
                 raise
             await of_any(error).response()(scope, receive, sending)
@@ -166,7 +166,7 @@ def described(version: str) -> FastAPI:
         health.routes,
         histories.result_routes,
         histories.streams,
-        triggers.doors,
+        triggers.hook_routes,
     ):
         # As they are: to include a router builds all of its routes once more.
         app.router.routes += router.routes

@@ -102,7 +102,7 @@ def from_refusal(error: PenstockError, status: int = 409) -> ApiError:
 
 
 def of_any(error: Exception) -> ApiError:
-    """The last resort: whoever runs the server gets the story, whoever asked gets to know that it is not their fault."""
+    """The last resort: the operator gets the details in the log, and the caller an answer that blames the server."""
     traceback.print_exception(error, file=sys.stderr)
     return ApiError(500, "the server made a mistake", "its log says more; please report it")
 

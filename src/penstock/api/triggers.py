@@ -43,7 +43,7 @@ from penstock.server.slots import iso as slot_iso
 from penstock.server.slots import iso as slot_time
 
 routes = router("triggers", "/api")
-doors = router("triggers")
+hook_routes = router("triggers")
 
 Name = Annotated[models.Slug, Path(description="up to 100 letters, digits, `.`, `_` and `-`")]
 
@@ -275,7 +275,7 @@ async def drop_hook(request: Request, name: Name) -> Response:
     return Response(status_code=204)
 
 
-@doors.post(
+@hook_routes.post(
     "/hooks/{name}",
     status_code=202,
     response_model=answers.HookedOut,
@@ -310,7 +310,7 @@ async def hooked(request: Request, name: Name) -> Response:
 async def _started(backend: Backend, hook: Hook, payload: JsonMap, key: str | None) -> str:
     try:
         return await submit_filed(backend, hook.path, hook.version, payload, hook.context, key, f"hook:{hook.name}")
-    except Refused as error:  # The sender can do nothing about it; whoever made the hook can.
+    except Refused as error:  # The sender can do nothing about it; the owner of the hook can.
         raise ApiError(409, f"hook `{hook.name}` cannot start a run: {error.message}", error.hint) from error
 
 

@@ -75,7 +75,7 @@ class BlobFolder:
         with guarding(self._unfinished):
             descriptor, name = tempfile.mkstemp(dir=self._unfinished)
         try:
-            # An error of whoever makes the chunks is his, and passes through as it is.
+            # An error of the source of the chunks passes through unchanged.
             for chunk in chunks:
                 digest.update(chunk)
                 size += len(chunk)

@@ -82,7 +82,9 @@ class UnpackedProjects:
                     break
                 if _found(place / FILES) == _sizes(files):
                     break
-                with suppress(OSError):  # Whoever works with it keeps what is open; it goes when it is old.
+                with suppress(
+                    OSError
+                ):  # Processes keep the files they have open; the folder is removed when it is old.
                     place.rename(self._place / f".{archive.checksum}-{uuid4().hex}")
         except OSError as error:
             raise unavailable_file(error, place) from error

@@ -127,7 +127,7 @@ class MemoryDispatchStore:
     # ---- waiting for a change
 
     def ring(self) -> None:
-        """Something changed: whoever waits looks again."""
+        """Something changed: waiters look again."""
         waiters, self._waiters = self._waiters, set()
         for waiter in waiters:
             if not waiter.done():

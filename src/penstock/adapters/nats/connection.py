@@ -1,6 +1,6 @@
 """The link to NATS: one connection, which is watched, and made again whenever it is lost.
 
-Law: whoever asks for the connection gets one that was alive a moment ago, or hears within its patience that there is none. What
+Law: a caller gets a connection that was alive a moment ago, or an error within its patience. What
 was under way when a connection was lost is told at once, and is for its sender to repeat: nothing is sent again behind his back.
 """
 
@@ -218,7 +218,7 @@ async def send(client: Client, subject: str, data: bytes = b"", reply: str = "")
 
 
 def check_cancelled() -> None:
-    """Whoever was cancelled while the client for NATS was at work hears of it here: the client keeps it to itself at times."""
+    """Raises the cancellation of the current task, which the NATS client sometimes swallows."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError

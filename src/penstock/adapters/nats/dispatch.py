@@ -14,7 +14,7 @@ What goes over NATS, for the prefix `penstock`:
     penstock.dead.POOL      tickets that nobody could use, in the stream `penstock_DEAD`
 
 A worker needs to publish to `penstock.rpc`, `penstock.rpc.*`, `penstock.hello`, `$JS.API.CONSUMER.MSG.NEXT.penstock_WORK.*` and
-`$JS.ACK.penstock_WORK.>`, and to subscribe to `_INBOX.>` and `penstock.told.*`. Whoever may do so is a worker of this fleet.
+`$JS.ACK.penstock_WORK.>`, and to subscribe to `_INBOX.>` and `penstock.told.*`. Every client that may is a worker of this fleet.
 """
 
 from __future__ import annotations

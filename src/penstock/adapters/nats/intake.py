@@ -297,7 +297,7 @@ def _unanswered(link: Link, error: Exception) -> Unavailable:
 
 # ---- What holders say, on its way to a server: all that waits goes in one letter.
 # Law: what a lease says is sent in the order it was said, and the next thing when the last is answered for. It is carried to
-# its end even if whoever said it does not wait any more.
+# its end even if its sender does not wait any more.
 
 MOST_CALLS = 256
 MOST_BYTES = 8_000_000
@@ -417,7 +417,7 @@ class NatsIntake:
         self._consumer = TicketConsumer(self._names, self._link)
         self._reports = ReportQueue(self._send_said)
         self._cards: dict[str, WorkerCard] = {}
-        self._bells: dict[str, asyncio.Event] = {}
+        self._events: dict[str, asyncio.Event] = {}
         """Worker -> there may be something to be told."""
         self._doubtful: dict[tuple[str, str, int], Saying] = {}
         """What holders said when there was no answer."""
@@ -477,7 +477,7 @@ class NatsIntake:
         if not bid.pool:
             await self._pause(wait_s)
             return []
-        if self._link.current is None:  # Nobody says when it is back: whoever waits looks again soon.
+        if self._link.current is None:  # No message announces its return: waiters poll often.
             await self._pause(min(wait_s, OFTEN_SECONDS))
             return []
         loop = asyncio.get_running_loop()
@@ -578,31 +578,31 @@ class NatsIntake:
         self._link.check_open()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + wait_s
-        bell = await self._bell(worker)
+        event = await self._event(worker)
         while True:
             check_cancelled()
-            bell.clear()
+            event.clear()
             found = await self._ask(Listening(worker, list(seen)), list[Told])
             left = deadline - loop.time()
             if found or left <= 0 or self._closing.is_set():
                 return found
-            await self._until_closed(bell.wait(), min(left, TOLD_SECONDS))
+            await self._until_closed(event.wait(), min(left, TOLD_SECONDS))
             if self._closing.is_set():
                 return []
 
-    async def _bell(self, worker: str) -> asyncio.Event:
-        bell = self._bells.get(worker)
-        if bell is None:
-            bell = self._bells[worker] = asyncio.Event()
+    async def _event(self, worker: str) -> asyncio.Event:
+        event = self._events.get(worker)
+        if event is None:
+            event = self._events[worker] = asyncio.Event()
             if (client := self._link.current) is not None:
-                await self._listen(client, worker, bell)
-        return bell
+                await self._listen(client, worker, event)
+        return event
 
-    async def _listen(self, client: Client, worker: str, bell: asyncio.Event) -> None:
-        async def ring(_: Msg) -> None:
-            bell.set()
+    async def _listen(self, client: Client, worker: str, event: asyncio.Event) -> None:
+        async def notify(_: Msg) -> None:
+            event.set()
 
-        await client.subscribe(self._names.told(worker), cb=ring)
+        await client.subscribe(self._names.told(worker), cb=notify)
         check_cancelled()
 
     # ---- the link
@@ -624,9 +624,9 @@ class NatsIntake:
     async def _greet(self, client: Client) -> None:
         await self._calls.greet(client)
         await self._consumer.greet(client)
-        for worker, bell in self._bells.items():
-            await self._listen(client, worker, bell)
-            bell.set()
+        for worker, event in self._events.items():
+            await self._listen(client, worker, event)
+            event.set()
 
     def _lost(self) -> None:
         self._calls.lost()

@@ -1,7 +1,7 @@
 """The work queue in JetStream: a ticket for every offer, so that one worker that has room is called for each.
 
-Law: a ticket is no right to anything, and none is missed: whoever has no ticket looks now and then all the same. So tickets may
-be lost, doubled and late, and nobody waits for their being kept. One that nobody could use after `max_deliver` deliveries is put
+Law: a ticket is no right to anything, and none is missed: a worker without a ticket polls now and then. So tickets may be lost,
+doubled and late, and no call waits until they are stored. One that nobody could use after `max_deliver` deliveries is put
 aside as a dead letter, where people find it; the offer that it stands for still waits in the store.
 """
 
@@ -367,7 +367,7 @@ class TicketConsumer:
         self._waiters.append(waiter)
         try:
             async with unless_done_async(lambda: self.hand_on(message for message, _ in waiter.turns)):
-                with suppress(*NATS_ERRORS):  # Whoever is not called looks all the same.
+                with suppress(*NATS_ERRORS):  # A waiter that is not woken polls all the same.
                     await waiting
         finally:
             self._waiters.remove(waiter)
@@ -434,7 +434,7 @@ class TicketConsumer:
         await self._answer(messages, b"+ACK")
 
     async def hand_on(self, messages: Iterable[Msg]) -> None:
-        """At once, to whoever waits."""
+        """At once, to any waiter."""
         await self._answer(messages, b"-NAK")
 
     async def keep(self, messages: Iterable[Msg]) -> None:

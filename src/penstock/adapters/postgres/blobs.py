@@ -1,7 +1,7 @@
 """The result store in PostgreSQL: results in pieces of 1 MB, for fleets that have no other store in common.
 
-Law: a result becomes visible in the commit that makes it durable, whole. Equal results are one row, whoever puts them, and the
-age of that row is told by the server's clock. The tables are made on first use, in the first schema of the search path.
+Law: a result becomes visible in the commit that makes it durable, whole. Equal results are one row, whichever process puts them,
+and the server's clock tells the age of that row. The tables are made on first use, in the first schema of the search path.
 """
 
 from __future__ import annotations

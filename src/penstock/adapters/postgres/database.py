@@ -468,7 +468,7 @@ class Database:
             self._slots.release()
 
     def run(self, job: Job[T]) -> T:
-        """`job` on a connection where every statement is a transaction of its own; again when the world shook."""
+        """`job` on a connection where every statement is a transaction of its own; retried after errors that may pass."""
 
         def once() -> T:
             with self.lending() as connection:
@@ -477,7 +477,7 @@ class Database:
         return self.patiently(once)
 
     def transact(self, job: Job[T]) -> T:
-        """`job` in one transaction; again when the world shook."""
+        """`job` in one transaction; retried after errors that may pass."""
         return self.patiently(lambda: self.transact_once(job))
 
     def transact_once(self, job: Job[T]) -> T:
@@ -486,7 +486,7 @@ class Database:
             return job(connection)
 
     def patiently(self, call: Callable[[], T]) -> T:
-        """`call`, again while what it fails of may pass. The fault of values comes out as it is."""
+        """`call`, retried after errors that may pass. An error that the values cause is raised as it is."""
         retry = Retry(self.place, self.patience_s)
         while True:
             try:

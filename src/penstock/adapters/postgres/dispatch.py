@@ -137,7 +137,7 @@ class DispatchConnection:
         return connection
 
     async def run(self, call: Call[T], abandoned: Callable[[T], Awaitable[None]] | None = None) -> T:
-        """`call`, until it was made. `abandoned` gets the answer if whoever asked is gone when it comes."""
+        """`call`, repeated until it was made. `abandoned` gets the result if the caller was cancelled before it came."""
         self.check_open()
         is_sent = False
 
@@ -219,7 +219,7 @@ class DispatchConnection:
     def _let_go(self, task: asyncio.Future[Any]) -> None:
         self._calls.discard(task)
         if not task.cancelled():
-            task.exception()  # Whoever asked has been told, unless he has gone.
+            task.exception()  # The caller has it already, unless it was cancelled.
 
 
 async def _hand_on(task: asyncio.Future[T], abandoned: Callable[[T], Awaitable[None]]) -> None:

@@ -353,7 +353,7 @@ def _about(statement: str, first: date) -> sql.Composed:
 
 
 # ---- New executions in the PostgreSQL log.
-# Law: an id is taken once, and a submission key makes one execution, whoever comes at the same time; a call that is repeated
+# Law: an id is taken once, and a submission key makes one execution, however many callers come at once; a call that is repeated
 # because its connection broke finds what it made, and makes nothing twice.
 
 
@@ -437,7 +437,7 @@ class PostgresPartitions:
     """`server_id` is this life of the server: a new one each time it starts."""
 
     def __init__(self, url: str, *, name: str, lease_s: float = LEASE_SECONDS, server_id: UUID | None = None) -> None:
-        # Whoever holds must know before the lease has run out that it cannot be renewed.
+        # A holder must know that its lease cannot be renewed before it has run out.
         self._database = open_database(url, patience_s=lease_s / 2)
         self._me = {"id": server_id or uuid4(), "name": kept(name), "lease": timedelta(seconds=lease_s)}
         self._is_closed = False

@@ -1,7 +1,7 @@
 """One SQLite file: opened, brought to the schema this program knows, and lent out as connections.
 
-Law: whoever gets a connection gets it in WAL with full synchronisation and with the schema of this program, or an
-`Unavailable` that says what is wrong with the file.
+Law: a connection comes in WAL mode with full synchronisation and with the schema of this program, or not at all: then an
+`Unavailable` names what is wrong with the file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from penstock.ports.undoing import unless_done
 T = TypeVar("T")
 
 
-# ---- What SQLite says, told to people: what is wrong, with which file, and what can be done.
+# ---- Errors of SQLite as messages: what is wrong, with which file, and what can be done.
 
 
 def is_busy(error: sqlite3.Error) -> bool:
@@ -133,7 +133,7 @@ class Database:
 
     @contextmanager
     def guarding(self) -> Iterator[None]:
-        """What SQLite says about this file, said as `Unavailable`."""
+        """Turns errors of SQLite about this file into `Unavailable`."""
         try:
             yield
         except (sqlite3.Error, OSError, MemoryError) as error:

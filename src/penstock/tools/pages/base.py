@@ -150,7 +150,7 @@ class _Mark:
             return _Mark()
         said = cast("dict[str, Any]", token)
         page = said["page"]
-        # Whoever read the token from the log may have put a view in the place of the reference.
+        # A reader of the log may have replaced the reference with a view.
         ref = page.ref if isinstance(page, LazyResult) else None if page is None else ResultRef.from_json(page)
         return _Mark(ref, said["skip"], said["of"], said["then"], said["end"])
 

@@ -41,7 +41,7 @@ LOCK_WAIT_S = 30.0
 """A file belongs to one process at a time: another worker, or another run, may be about to close it."""
 LOCK_POLL_S = 0.05
 LOCK_SAY_S = 5.0
-"""How often whoever waits is told of it."""
+"""How often a waiting task reports it."""
 MAKING_S = 600.0
 """So long a transaction waits for another one that makes the same table."""
 _BATCH = 1000
@@ -94,7 +94,7 @@ def connect(
     say: Callable[[str], None] | None = None,
     stop: Stop | None = None,
 ) -> DuckDBPyConnection:
-    """A file that another process has locked is tried again for a while, unless `stop` ends that; `say` is told of it at once.
+    """A file that another process has locked is tried again for a while, unless `stop` ends that; `say` reports it at once.
     `is_offline`: DuckDB opens sockets of its own, which nobody can judge, so it opens none."""
     import duckdb  # Slow to import: only a query needs it.
 

@@ -65,7 +65,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a target is told of the rows: its own names for the columns, and their types."""
+    """The rows as a target sees them: its own names for the columns, and their types."""
 
     columns: list[str]
     kinds: list[Kind]

@@ -160,7 +160,7 @@ class PostgresWriter(TableWriter):
         self.connection.execute(text.encode())
 
     def make(self, text: str) -> None:
-        """Whoever comes second waits for the first one's commit and is then refused: the table is there by then."""
+        """The second writer waits for the commit of the first and is then refused: the table exists by then."""
         import psycopg  # Slow to import: only a connection needs it.
 
         if not text.startswith(GENTLY):
