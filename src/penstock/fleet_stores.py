@@ -130,7 +130,7 @@ def open_lines(places: Places) -> LineStore:
 
 def _partitions(places: Places, name: str, lease_s: float) -> Partitions:
     if places.database is None:
-        from penstock.adapters.memory.partitions import MemoryPartitions, MemoryPartitionStore
+        from penstock.adapters.memory.dispatch import MemoryPartitions, MemoryPartitionStore
 
         return MemoryPartitions(MemoryPartitionStore(time.time), name=name, lease_s=lease_s)
     from penstock.adapters.postgres.executions import PostgresPartitions

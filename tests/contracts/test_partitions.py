@@ -5,7 +5,7 @@ import asyncio
 import psycopg
 import pytest
 
-from penstock.adapters.memory.partitions import MemoryPartitions, MemoryPartitionStore
+from penstock.adapters.memory.dispatch import MemoryPartitions, MemoryPartitionStore
 from penstock.adapters.postgres.executions import PostgresPartitions
 from penstock.ports.partitions import Partitions, fair_share
 from tests.contracts.partitions_contract import PartitionsContract

@@ -14,9 +14,14 @@ from typing import Any, TypeVar
 
 from penstock import fleet
 from penstock.adapters.memory.blobs import MemoryBlobs
-from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryDispatchStore, MemoryIntake
+from penstock.adapters.memory.dispatch import (
+    MemoryDispatch,
+    MemoryDispatchStore,
+    MemoryIntake,
+    MemoryPartitions,
+    MemoryPartitionStore,
+)
 from penstock.adapters.memory.log import MemoryLog, MemoryStore
-from penstock.adapters.memory.partitions import MemoryPartitions, MemoryPartitionStore
 from penstock.kernel.values import JsonMap
 from penstock.library import Library
 from penstock.ports.log import Entry, Header

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from penstock.api import answers, models
 from penstock.api.backend import Backend, apart, at_length, backend_of
-from penstock.api.documents import compiled, pinned
+from penstock.api.catalog import compiled, pinned
 from penstock.api.errors import ApiError, from_refusal
 from penstock.api.routing import READ, RUN, answer, errors, router
 from penstock.kernel.errors import Refused

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from penstock.api import answers, models
 from penstock.api.backend import apart, at_length, backend_of
-from penstock.api.documents import PICTURE_MEDIA, picture_of, plan_of
+from penstock.api.catalog import PICTURE_MEDIA, picture_of, plan_of
 from penstock.api.errors import ApiError, from_refusal
 from penstock.api.routing import READ, answer, content, errors, router
 from penstock.api.streams import EventStream, Streamed, Tail, asked, log_lines, ndjson

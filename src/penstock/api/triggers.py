@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from penstock.api import answers, models
 from penstock.api.backend import Backend, apart, at_length, backend_of
-from penstock.api.documents import compiled
+from penstock.api.catalog import compiled
 from penstock.api.errors import ApiError, from_refusal
 from penstock.api.routing import ADMIN, READ, RUN, admit, answer, errors, router
 from penstock.dialects.problems import closest
