@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock.adapters.file_blobs import FileBlobs
-from penstock.adapters.sqlite_log import SqliteLog
+from penstock.adapters.files.blobs import FileBlobs
+from penstock.adapters.sqlite.log import SqliteLog
 from penstock.app import Embedded
 from penstock.kernel.net import Node
 from penstock.ports.ranges import RangeLease, RangeReport, RangeReports

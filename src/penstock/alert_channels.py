@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
-from penstock.adapters.memory_blobs import MemoryBlobs
+from penstock.adapters.memory.blobs import MemoryBlobs
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.values import JsonMap
 from penstock.keychain import LocalStore
@@ -15,7 +15,7 @@ from penstock.ports.results import encode
 from penstock.server.hooks import sign
 from penstock.tools.addresses import Addresses
 from penstock.tools.base import Call, Settings, Source, ToolFailure
-from penstock.tools.http import HttpParams
+from penstock.tools.http.tool import HttpParams
 from penstock.tools.notify import NotifyParams, NotifyTool, Webhook
 from penstock.worker.resources import SharedResources
 from penstock.worker.threads import DaemonThreads

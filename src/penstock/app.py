@@ -11,14 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from penstock.adapters.file_blobs import FileBlobs
-from penstock.adapters.project_folders import UnpackedProjects, base_folder
-from penstock.adapters.sqlite_log import SqliteLog
+from penstock.adapters.files.blobs import FileBlobs
+from penstock.adapters.files.projects import UnpackedProjects, base_folder
+from penstock.adapters.sqlite.log import SqliteLog
 from penstock.dialects.inline_secrets import restored
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
 from penstock.keychain import KeychainProblem, Redaction, missing, resolve
-from penstock.keychain.rendering import rendered_entries
+from penstock.keychain.resolution import rendered_entries
 from penstock.ports.ambient import Clock, SystemClock
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Keys
@@ -199,7 +199,7 @@ def embedded(home: Path, **more: Any) -> Embedded:
 
 def in_memory(home: Path) -> Embedded:
     """For looking only: the secrets of a state folder, and no log that outlives the process."""
-    from penstock.adapters.memory_blobs import MemoryBlobs
-    from penstock.adapters.memory_log import MemoryLog
+    from penstock.adapters.memory.blobs import MemoryBlobs
+    from penstock.adapters.memory.log import MemoryLog
 
     return Embedded(home, MemoryLog(), MemoryBlobs(), Registry())

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from penstock.adapters.file_lines import FileLines
-from penstock.adapters.project_folders import UnpackedProjects
+from penstock.adapters.files.lines import FileLines
+from penstock.adapters.files.projects import UnpackedProjects
 from penstock.app import _LazyRegistry
 from penstock.dialects.inline_secrets import restored
 from penstock.fleet_clock import FleetClock
@@ -22,7 +22,7 @@ from penstock.kernel.flow.ending import FlowJudge
 from penstock.kernel.net import Net
 from penstock.kernel.values import Json
 from penstock.keychain import Redaction, resolve
-from penstock.keychain.rendering import rendered_entries
+from penstock.keychain.resolution import rendered_entries
 from penstock.ports.ambient import Clock, SystemClock
 from penstock.ports.blobs import BlobStore
 from penstock.ports.control import ControlStore

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.adapters.project_folders import base_folder
+from penstock.adapters.files.projects import base_folder
 from penstock.adapters.watched_log import WatchedLog
 from penstock.fleet import Server, WorkBench, host_name, worker
 from penstock.fleet_clock import FleetClock
@@ -29,7 +29,7 @@ from penstock.tools.addresses import PUBLIC_ONLY, Addresses
 from penstock.tools.base import Settings
 
 if TYPE_CHECKING:
-    from penstock.adapters.memory_dispatch_hall import MemoryHall
+    from penstock.adapters.memory.dispatch import MemoryDispatchStore
     from penstock.worker.fleet import FleetWorker
 
 DATABASE = "PENSTOCK_DATABASE"
@@ -91,11 +91,11 @@ class Places:
 
 def open_log(places: Places, name: str, lease_s: float = LEASE_S) -> EventLog:
     if places.database is None:
-        from penstock.adapters.sqlite_log import SqliteLog
+        from penstock.adapters.sqlite.log import SqliteLog
 
         return SqliteLog(places.home)
     _want_postgres()
-    from penstock.adapters.postgres_log import PostgresLog
+    from penstock.adapters.postgres.log import PostgresLog
 
     return PostgresLog(places.database, name=name, lease_s=lease_s)
 
@@ -108,39 +108,39 @@ def open_results(places: Places) -> KeptBlobs:
 
 def open_control(places: Places) -> ControlStore:
     if places.database is None:
-        from penstock.adapters.sqlite_control import SqliteControl
+        from penstock.adapters.sqlite.control import SqliteControl
 
         return SqliteControl(places.home)
     _want_postgres()
-    from penstock.adapters.postgres_control import PostgresControl
+    from penstock.adapters.postgres.control import PostgresControl
 
     return PostgresControl(places.database)
 
 
 def open_lines(places: Places) -> LineStore:
     if places.database is None:
-        from penstock.adapters.file_lines import FileLines
+        from penstock.adapters.files.lines import FileLines
 
         return FileLines(places.home)
     _want_postgres()
-    from penstock.adapters.postgres_lines import PostgresLines
+    from penstock.adapters.postgres.lines import PostgresLines
 
     return PostgresLines(places.database)
 
 
 def _partitions(places: Places, name: str, lease_s: float) -> Partitions:
     if places.database is None:
-        from penstock.adapters.memory_partitions import MemoryPartitions, MemoryPartitionStore
+        from penstock.adapters.memory.dispatch import MemoryPartitions, MemoryPartitionStore
 
         return MemoryPartitions(MemoryPartitionStore(time.time), name=name, lease_s=lease_s)
-    from penstock.adapters.postgres_partitions import PostgresPartitions
+    from penstock.adapters.postgres.executions import PostgresPartitions
 
     return PostgresPartitions(places.database, name=name, lease_s=lease_s)
 
 
-def open_dispatch(places: Places, hall: MemoryHall | None) -> Dispatch:
+def open_dispatch(places: Places, hall: MemoryDispatchStore | None) -> Dispatch:
     if places.database is None:
-        from penstock.adapters.memory_dispatch import MemoryDispatch
+        from penstock.adapters.memory.dispatch import MemoryDispatch
 
         if places.dispatch is not None or hall is None:
             raise Refused(
@@ -148,21 +148,21 @@ def open_dispatch(places: Places, hall: MemoryHall | None) -> Dispatch:
                 f"give it `--database URL` or `{DATABASE}`; without one, `penstock serve` works by itself",
             )
         return MemoryDispatch(hall)
-    from penstock.adapters.postgres_dispatch import PostgresDispatch
+    from penstock.adapters.postgres.dispatch import PostgresDispatch
 
     if places.dispatch is None:
         return PostgresDispatch(places.database)
     _want("nats", "a NATS server", "penstock[nats]")
-    from penstock.adapters.nats_dispatch import NatsDispatch
-    from penstock.adapters.postgres_dispatch_intake import PostgresIntake
+    from penstock.adapters.nats.dispatch import NatsDispatch
+    from penstock.adapters.postgres.intake import PostgresIntake
 
     return NatsDispatch(PostgresDispatch(places.database), PostgresIntake(places.database), *_broker(places.dispatch))
 
 
-def _intake(places: Places, hall: MemoryHall | None) -> Intake:
+def _intake(places: Places, hall: MemoryDispatchStore | None) -> Intake:
     if places.dispatch is not None:
         _want("nats", "a NATS server", "penstock[nats]")
-        from penstock.adapters.nats_dispatch_intake import NatsIntake
+        from penstock.adapters.nats.intake import NatsIntake
 
         if places.results is None and places.database is None:
             raise Refused(
@@ -171,7 +171,7 @@ def _intake(places: Places, hall: MemoryHall | None) -> Intake:
             )
         return NatsIntake(*_broker(places.dispatch))
     if places.database is None:
-        from penstock.adapters.memory_dispatch import MemoryIntake
+        from penstock.adapters.memory.dispatch import MemoryIntake
 
         if hall is None:
             raise Refused(
@@ -180,29 +180,29 @@ def _intake(places: Places, hall: MemoryHall | None) -> Intake:
             )
         return MemoryIntake(hall)
     _want_postgres()
-    from penstock.adapters.postgres_dispatch_intake import PostgresIntake
+    from penstock.adapters.postgres.intake import PostgresIntake
 
     return PostgresIntake(places.database)
 
 
 def _broker(url: str) -> tuple[str, str]:
     """The servers of NATS, and what the names of this fleet there begin with."""
-    from penstock.adapters.nats_dispatch_wire import PREFIX
+    from penstock.adapters.nats.wire import PREFIX
 
     servers, slash, prefix = url.rpartition("/")
     has_prefix = slash and not servers.endswith("/")
     return (servers, prefix or PREFIX) if has_prefix else (url, PREFIX)
 
 
-def hall_of_one_process() -> MemoryHall:
-    from penstock.adapters.memory_dispatch_hall import MemoryHall
+def hall_of_one_process() -> MemoryDispatchStore:
+    from penstock.adapters.memory.dispatch import MemoryDispatchStore
     from penstock.ports.ambient import SystemClock
 
-    return MemoryHall(SystemClock())
+    return MemoryDispatchStore(SystemClock())
 
 
 def open_server(
-    places: Places, *, name: str | None = None, lease_s: float = LEASE_S, hall: MemoryHall | None = None
+    places: Places, *, name: str | None = None, lease_s: float = LEASE_S, hall: MemoryDispatchStore | None = None
 ) -> Server:
     """A server that has not started yet. `hall`: where it meets the workers of its own process, when there is no database."""
     shown = name or host_name()
@@ -255,7 +255,7 @@ def open_worker(
     pool: str = "default",
     slots: int = 4,
     labels: frozenset[str] = frozenset(),
-    hall: MemoryHall | None = None,
+    hall: MemoryDispatchStore | None = None,
     beat_s: float = LEASE_S / 3,
     addresses: Addresses = PUBLIC_ONLY,
 ) -> Station:

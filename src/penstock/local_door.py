@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
-from penstock.adapters.project_folders import UnpackedProjects
+from penstock.adapters.files.projects import UnpackedProjects
 from penstock.adapters.watched_log import WatchedLog
 from penstock.api.app import build, guarded
 from penstock.api.backend import Backend, Pruned

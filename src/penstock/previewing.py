@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from penstock.adapters.memory_blobs import MemoryBlobs
-from penstock.adapters.memory_log import MemoryLog
+from penstock.adapters.memory.blobs import MemoryBlobs
+from penstock.adapters.memory.log import MemoryLog
 from penstock.kernel.errors import Refused
 from penstock.kernel.net import Node
 from penstock.kernel.values import Json

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from penstock.adapters.blob_sweep import sweep, would_sweep
+from penstock.adapters.blob_stores import sweep, would_sweep
 from penstock.kernel.errors import PenstockError, Refused
 from penstock.ports.blobs import KeptBlobs
 from penstock.ports.control import ControlStore

@@ -163,8 +163,8 @@ class Folder:
 
     @contextmanager
     def _opened(self, run: str) -> Iterator[tuple[EventLog, BlobStore, Header]]:
-        from penstock.adapters.file_blobs import FileBlobs
-        from penstock.adapters.sqlite_log import SqliteLog
+        from penstock.adapters.files.blobs import FileBlobs
+        from penstock.adapters.sqlite.log import SqliteLog
         from penstock.server.finding import find_run
 
         log = SqliteLog(self._home)

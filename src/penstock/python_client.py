@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from penstock.link_rows import Rows
     from penstock.ports.log import Status
-    from penstock.remote.sending import Sent
+    from penstock.remote.client import Sent
 
 __all__ = ["Server", "connect"]
 
@@ -64,7 +64,7 @@ class Server:
         context: str | None = None,
     ) -> Report:
         """Check a file with what the server knows, which may be other tools and components than this machine has."""
-        from penstock.remote.sending import seen_here
+        from penstock.remote.client import seen_here
 
         sent = self._sent(path)
         body = {"document": sent.body, "strict": strict, "payload": jsonable(inputs or {}), "context": context}
@@ -87,7 +87,7 @@ class Server:
     ) -> str:
         """Start a run and leave it to the server: its id. `path` is a file, with which all goes that it calls, or a path in the
         catalog. The same `key` again is the same run. See `penstock.run` for the others."""
-        from penstock.remote.sending import as_seen_here
+        from penstock.remote.client import as_seen_here
         from penstock.server.documents import DocumentInvalid
 
         sent = self._sent(path)
@@ -228,6 +228,6 @@ class Server:
 
     def _sent(self, path: str | PathLike[str]) -> Sent:
         from penstock.library import Library
-        from penstock.remote.sending import Sent
+        from penstock.remote.client import Sent
 
         return Sent(Library(), fspath(path))

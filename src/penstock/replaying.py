@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from penstock.adapters.memory_log import MemoryLog
+from penstock.adapters.memory.log import MemoryLog
 from penstock.components.registry import ComponentRegistry
 from penstock.kernel.errors import Refused
 from penstock.kernel.net import Net

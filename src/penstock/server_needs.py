@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from penstock.adapters.folders import make_folder, unavailable_file
+from penstock.adapters.files.folders import make_folder, unavailable_file
 from penstock.fleet_stores import Places
 from penstock.ports.blobs import BlobStore
 from penstock.ports.log import EventLog
@@ -24,7 +24,7 @@ class Needs:
         if places.database is None:
             self.checks["the state folder"] = self._folder
         else:
-            from penstock.adapters.postgres_probe import PostgresProbe
+            from penstock.adapters.postgres.database import PostgresProbe
 
             probe = PostgresProbe(places.database)
             self.checks = {"the database": probe.check, **self.checks}

@@ -12,8 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from penstock.adapters.file_blobs import FileBlobs
-from penstock.adapters.sqlite_log import SqliteLog
+from penstock.adapters.files.blobs import FileBlobs
+from penstock.adapters.sqlite.log import SqliteLog
 from penstock.kernel.errors import PenstockError
 from tests.contracts.entries import entries, entry, header
 

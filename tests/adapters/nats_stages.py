@@ -10,9 +10,9 @@ from nats.aio.client import Client
 from nats.js import JetStreamContext
 from nats.js.errors import NotFoundError
 
-from penstock.adapters.memory_dispatch import MemoryDispatch, MemoryHall, MemoryIntake
-from penstock.adapters.nats_dispatch import NatsDispatch
-from penstock.adapters.nats_dispatch_queue import QueueTerms
+from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryDispatchStore, MemoryIntake
+from penstock.adapters.nats.dispatch import NatsDispatch
+from penstock.adapters.nats.queue import QueueTerms
 from penstock.ports.dispatch import Held, NoteKind, Offer
 from tests.contracts.dispatch_nats import NatsMemoryScene
 from tests.contracts.dispatch_scenes import Stage
@@ -23,7 +23,7 @@ LEVEL_S = 0.05
 class Freezing(MemoryIntake):
     """A server that can freeze: before it carries out what it is asked, or after that and before it has answered."""
 
-    def __init__(self, hall: MemoryHall) -> None:
+    def __init__(self, hall: MemoryDispatchStore) -> None:
         super().__init__(hall)
         self.before = self.after = False
         self.is_frozen = asyncio.Event()

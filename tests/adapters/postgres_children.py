@@ -10,8 +10,8 @@ import os
 import subprocess
 import sys
 
-from penstock.adapters.postgres_log import PostgresLog
-from penstock.adapters.postgres_partitions import PostgresPartitions
+from penstock.adapters.postgres.executions import PostgresPartitions
+from penstock.adapters.postgres.log import PostgresLog
 from penstock.kernel.errors import PenstockError
 from tests.adapters.children import ROOT, say
 from tests.contracts.entries import entries, entry, header

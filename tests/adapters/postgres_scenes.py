@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 
-from penstock.adapters.postgres_log import PostgresLog
+from penstock.adapters.postgres.log import PostgresLog
 from tests.contracts.entries import header
 
 

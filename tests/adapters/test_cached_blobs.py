@@ -6,8 +6,8 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from penstock.adapters.blobs_cache import BlobCache
-from penstock.adapters.object_blobs import ObjectBlobs
+from penstock.adapters.files.blobs import BlobCache
+from penstock.adapters.objects import ObjectBlobs
 from penstock.ports.blobs import ResultRef
 
 

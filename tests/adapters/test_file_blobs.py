@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.adapters import blobs_folder
-from penstock.adapters.file_blobs import FileBlobs
+from penstock.adapters.files import blobs as file_blobs
+from penstock.adapters.files.blobs import FileBlobs
 from penstock.kernel.errors import Unavailable
 from tests.adapters import children
 
@@ -108,7 +108,7 @@ def test_a_process_that_is_frozen_with_the_lock_is_told_and_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     FileBlobs(tmp_path).put([b"content"])
-    monkeypatch.setattr(blobs_folder, "LOCK_SECONDS", 0.01)
+    monkeypatch.setattr(file_blobs, "LOCK_SECONDS", 0.01)
     with (tmp_path / "blobs" / "lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(Unavailable, match=r"lock` is held by a process that does not go on"):

@@ -11,8 +11,8 @@ import nats
 import pytest
 from nats.js import JetStreamContext
 
-from penstock.adapters import nats_blobs
-from penstock.adapters.nats_blobs import NatsBlobs
+from penstock.adapters.nats import blobs as nats_blobs
+from penstock.adapters.nats.blobs import NatsBlobs
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.blobs import Missing
 from tests.contracts.blobs_servers import nats_server, nats_url  # noqa: F401

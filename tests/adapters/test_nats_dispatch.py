@@ -9,11 +9,12 @@ from pathlib import Path
 import nats
 import pytest
 
-from penstock.adapters import nats_dispatch_calls, nats_dispatch_wire
-from penstock.adapters.memory_dispatch import MemoryDispatch, MemoryHall, MemoryIntake
-from penstock.adapters.nats_dispatch import NatsDispatch
-from penstock.adapters.nats_dispatch_intake import NatsIntake
-from penstock.adapters.nats_dispatch_wire import Letter, packed, read_answer
+from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryDispatchStore, MemoryIntake
+from penstock.adapters.nats import intake as nats_intake
+from penstock.adapters.nats import wire as nats_wire
+from penstock.adapters.nats.dispatch import NatsDispatch
+from penstock.adapters.nats.intake import NatsIntake
+from penstock.adapters.nats.wire import Letter, packed, read_answer
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.dispatch import Held, NoteKind, WorkerCard
 from tests.adapters.nats_stages import Fleet, until
@@ -28,7 +29,7 @@ Story = Callable[[Fleet], Awaitable[None]]
 
 @pytest.fixture
 def play(nats_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[Story], None]:
-    monkeypatch.setattr(nats_dispatch_calls, "FIRST_TRY", 0.1)
+    monkeypatch.setattr(nats_intake, "FIRST_TRY", 0.1)
 
     def play(story: Story) -> None:
         scene = NatsMemoryScene(nats_url)
@@ -238,7 +239,7 @@ def test_a_server_of_another_version_refuses_and_says_so(nats_url: str, monkeypa
     async def story() -> None:
         stage = Stage(scene)
         hand = await stage.worker()
-        monkeypatch.setattr(nats_dispatch_calls, "VERSION", 99)
+        monkeypatch.setattr(nats_intake, "VERSION", 99)
         with pytest.raises(Refused, match="speaks version 99") as refused:
             await hand.intake.now()
         assert refused.value.hint is not None
@@ -261,7 +262,7 @@ def test_strange_messages_are_refused_or_ignored_and_harm_nobody(nats_url: str) 
         assert problem.is_refused
         for strange in (b"", b"X", b"P", b"P" + bytes(20)):
             await client.publish(subject, strange, reply="nobody.listens")
-        await client.publish(subject, b"W" + packed(Letter(1, False, nats_dispatch_wire.AskingTime())))
+        await client.publish(subject, b"W" + packed(Letter(1, False, nats_wire.AskingTime())))
         await client.publish(f"{scene.prefix}.told.w1", b"strange")
         await client.flush()
         (held,) = await stage.holding(hand)
@@ -293,7 +294,7 @@ def test_users_of_nats_need_no_more_rights_than_the_guide_says(tmp_path: Path) -
     with nats_server(tmp_path, config=MAY) as server:
 
         async def main() -> None:
-            hall, place = MemoryHall(), server.url.removeprefix("nats://")
+            hall, place = MemoryDispatchStore(), server.url.removeprefix("nats://")
             dispatch = NatsDispatch(MemoryDispatch(hall), MemoryIntake(hall), f"nats://server:s@{place}", level_s=0.05)
             intake = NatsIntake(f"nats://worker:w@{place}")
             await dispatch.ready()

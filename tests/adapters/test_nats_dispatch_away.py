@@ -8,10 +8,11 @@ from pathlib import Path
 import nats
 import pytest
 
-from penstock.adapters import nats_dispatch_intake, nats_dispatch_link
-from penstock.adapters.memory_dispatch import MemoryDispatch, MemoryHall, MemoryIntake
-from penstock.adapters.nats_dispatch import NatsDispatch
-from penstock.adapters.nats_dispatch_intake import NatsIntake
+from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryDispatchStore, MemoryIntake
+from penstock.adapters.nats import connection as nats_connection
+from penstock.adapters.nats import intake as nats_intake
+from penstock.adapters.nats.dispatch import NatsDispatch
+from penstock.adapters.nats.intake import NatsIntake
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.dispatch import WorkerCard
 from tests.adapters.nats_stages import LEVEL_S, until
@@ -49,7 +50,7 @@ def test_without_jetstream_work_is_found_all_the_same_and_it_is_said(
 def test_a_nats_that_is_killed_and_started_again_loses_no_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loses_all: bool
 ) -> None:
-    monkeypatch.setattr(nats_dispatch_intake, "SELDOM_SECONDS", 3_600.0)
+    monkeypatch.setattr(nats_intake, "SELDOM_SECONDS", 3_600.0)
 
     def start_again(server: Nats) -> None:
         if loses_all:
@@ -87,8 +88,8 @@ def test_a_network_that_swallows_everything_is_noticed_and_what_was_said_is_kept
     nats_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker is cut off without a word; what it sent before comes late, when it has sent it again on a new connection."""
-    monkeypatch.setattr(nats_dispatch_link, "TRY_SECONDS", 0.05)
-    monkeypatch.setattr(nats_dispatch_link, "ANSWER_SECONDS", 1)
+    monkeypatch.setattr(nats_connection, "TRY_SECONDS", 0.05)
+    monkeypatch.setattr(nats_connection, "ANSWER_SECONDS", 1)
     scene, apart = NatsMemoryScene(nats_url), NatsMemoryScene(nats_url)
     apart.prefix = scene.prefix
 
@@ -178,7 +179,7 @@ def test_a_nats_that_is_not_there_is_told_at_once_without_its_password() -> None
     async def main() -> None:
         url = "nats://me:hidden@127.0.0.1:1"
         intake = NatsIntake(url)
-        hall = MemoryHall()
+        hall = MemoryDispatchStore()
         server = NatsDispatch(MemoryDispatch(hall), MemoryIntake(hall), url)
         for call in (intake.now(), server.ready()):
             with pytest.raises(Unavailable, match=r"NATS at `127.0.0.1:1` cannot be used") as error:

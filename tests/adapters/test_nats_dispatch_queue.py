@@ -9,9 +9,10 @@ from datetime import UTC, datetime, timedelta
 import nats
 import pytest
 
-from penstock.adapters import nats_dispatch_intake, nats_dispatch_turns
-from penstock.adapters.nats_dispatch_queue import QueueTerms
-from penstock.adapters.nats_dispatch_wire import read_ticket
+from penstock.adapters.nats import intake as nats_intake
+from penstock.adapters.nats import queue as nats_queue
+from penstock.adapters.nats.queue import QueueTerms
+from penstock.adapters.nats.wire import read_ticket
 from tests.adapters.nats_stages import QueueStage, counts, exists, has_consumer, has_messages, until
 from tests.contracts.dispatch_nats import NatsMemoryScene
 from tests.contracts.dispatch_scenes import A_LITTLE, keys, offer, offers
@@ -29,8 +30,8 @@ Play = Callable[..., None]
 
 @pytest.fixture
 def play(nats_url: str, monkeypatch: pytest.MonkeyPatch) -> Play:
-    monkeypatch.setattr(nats_dispatch_intake, "SELDOM_SECONDS", 3_600.0)
-    monkeypatch.setattr(nats_dispatch_turns, "ORDER_SECONDS", 0.5)
+    monkeypatch.setattr(nats_intake, "SELDOM_SECONDS", 3_600.0)
+    monkeypatch.setattr(nats_queue, "ORDER_SECONDS", 0.5)
 
     def play(story: Story, **terms: float) -> None:
         scene = NatsMemoryScene(nats_url)
@@ -286,7 +287,7 @@ def test_a_ticket_that_nobody_can_use_becomes_a_dead_letter_and_its_work_waits_o
         assert await able.take_keys() == ["for-gpu"]
         assert not waiting.done()
 
-    monkeypatch.setattr(nats_dispatch_turns, "LONGEST_DELAY", 0.01)
+    monkeypatch.setattr(nats_queue, "LONGEST_DELAY", 0.01)
     play(story, max_deliver=3)
 
 
@@ -301,7 +302,7 @@ def test_what_a_limit_holds_back_becomes_no_dead_letter(play: Play, monkeypatch:
         assert await one.done(held)
         assert keys(await waiting) == ["run-1/001"]
 
-    monkeypatch.setattr(nats_dispatch_turns, "LONGEST_DELAY", 0.01)
+    monkeypatch.setattr(nats_queue, "LONGEST_DELAY", 0.01)
     play(story, max_deliver=15)
 
 

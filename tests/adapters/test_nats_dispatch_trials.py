@@ -12,10 +12,11 @@ from pathlib import Path
 import nats
 import pytest
 
-from penstock.adapters import nats_dispatch_calls, nats_dispatch_intake, nats_dispatch_link
-from penstock.adapters.nats_dispatch import NatsDispatch
-from penstock.adapters.nats_dispatch_intake import NatsIntake
-from penstock.adapters.nats_dispatch_queue import QueueTerms
+from penstock.adapters.nats import connection as nats_connection
+from penstock.adapters.nats import intake as nats_intake
+from penstock.adapters.nats.dispatch import NatsDispatch
+from penstock.adapters.nats.intake import NatsIntake
+from penstock.adapters.nats.queue import QueueTerms
 from penstock.kernel.errors import Unavailable
 from penstock.ports.dispatch import Held, NoteKind, WorkerCard
 from tests.contracts.dispatch_nats import NatsMemoryScene
@@ -160,10 +161,10 @@ class Trial:
 def test_whatever_becomes_of_nats_each_piece_of_work_is_done_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(nats_dispatch_calls, "FIRST_TRY", 0.2)
-    monkeypatch.setattr(nats_dispatch_link, "TRY_SECONDS", 0.2)
-    monkeypatch.setattr(nats_dispatch_link, "ANSWER_SECONDS", 1)
-    monkeypatch.setattr(nats_dispatch_intake, "SELDOM_SECONDS", 0.5)
+    monkeypatch.setattr(nats_intake, "FIRST_TRY", 0.2)
+    monkeypatch.setattr(nats_connection, "TRY_SECONDS", 0.2)
+    monkeypatch.setattr(nats_connection, "ANSWER_SECONDS", 1)
+    monkeypatch.setattr(nats_intake, "SELDOM_SECONDS", 0.5)
     with nats_server(tmp_path) as server:
         trials: list[Trial] = []
 

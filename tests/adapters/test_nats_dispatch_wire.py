@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.adapters.nats_dispatch_wire import (
+from penstock.adapters.nats.wire import (
     VERSION,
     AskingTime,
     Beating,

@@ -8,9 +8,9 @@ from typing import Any
 import obstore
 import pytest
 
-from penstock.adapters import object_blobs
+from penstock.adapters import objects as object_blobs
 from penstock.adapters.blob_stores import open_blobs
-from penstock.adapters.object_blobs import ObjectBlobs
+from penstock.adapters.objects import ObjectBlobs
 from penstock.kernel.errors import Refused, Unavailable
 from tests.contracts.blobs_servers import BUCKET, S3, SECRET_KEY, s3  # noqa: F401
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from penstock.adapters.blob_stores import open_blobs
-from penstock.adapters.file_blobs import FileBlobs
-from penstock.adapters.nats_blobs import NatsBlobs
+from penstock.adapters.files.blobs import FileBlobs
+from penstock.adapters.nats.blobs import NatsBlobs
 from penstock.kernel.errors import Refused
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from penstock.adapters.postgres_log import PostgresLog
+from penstock.adapters.postgres.log import PostgresLog
 from penstock.kernel.errors import Refused, Unavailable
 from tests.adapters.postgres_scenes import execute, opened, owned
 from tests.contracts.entries import entries, entry, header
@@ -114,7 +114,7 @@ def test_a_lock_that_another_program_holds_only_delays_and_does_not_stop_the_eve
 
 
 def test_a_lock_that_outlasts_the_patience_is_told(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.adapters.postgres_database.LOCK_SECONDS", 0.1)
+    monkeypatch.setattr("penstock.adapters.postgres.database.LOCK_SECONDS", 0.1)
 
     async def scene() -> None:
         async with owned(postgres_url, patience_s=0.2) as (log, epoch):

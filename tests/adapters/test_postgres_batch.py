@@ -7,9 +7,9 @@ import threading
 from collections.abc import Awaitable, Callable
 from uuid import uuid4
 
-from penstock.adapters.postgres_batch import Append, Batch, plan, settle, write
-from penstock.adapters.postgres_database import Connection
-from penstock.adapters.postgres_log import PostgresLog
+from penstock.adapters.postgres.database import Connection
+from penstock.adapters.postgres.log import PostgresLog
+from penstock.adapters.postgres.writer import Append, Batch, plan, settle, write
 from tests.adapters.postgres_scenes import execute, opened, owned
 from tests.contracts.entries import entries, entry
 from tests.servers import postgres_server, postgres_url

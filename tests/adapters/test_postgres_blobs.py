@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from penstock.adapters.postgres_blobs import PostgresBlobs
+from penstock.adapters.postgres.blobs import PostgresBlobs
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.blobs import Missing
 from tests.servers import postgres_server, postgres_url  # noqa: F401
@@ -142,5 +142,5 @@ def test_a_server_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
 def test_a_closed_store_is_refused(store: PostgresBlobs) -> None:
     store.put([b"content"])
     store.close()
-    with pytest.raises(Refused, match="has been closed"):
+    with pytest.raises(Refused, match="is closed here"):
         store.put([b"content"])

@@ -12,9 +12,8 @@ import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
 
-from penstock.adapters.postgres_dispatch import PostgresDispatch
-from penstock.adapters.postgres_dispatch_intake import WINDOW, PostgresIntake
-from penstock.adapters.postgres_dispatch_schema import Connection, connect
+from penstock.adapters.postgres.dispatch import Connection, PostgresDispatch, connect
+from penstock.adapters.postgres.intake import WINDOW, PostgresIntake
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.dispatch import Note, NoteKind, Pulse, WorkerCard
 from tests.adapters.postgres_cluster import Cluster, own_cluster
@@ -199,8 +198,8 @@ def test_a_server_that_stays_away_is_unavailable_when_the_patience_is_at_an_end(
 
 
 def test_who_closes_does_not_wait_for_a_server_that_is_away(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("line", "says"):
-        monkeypatch.setattr(f"penstock.adapters.postgres_dispatch_{module}.CLOSING_SECONDS", 0.1)
+    for module in ("dispatch", "intake"):
+        monkeypatch.setattr(f"penstock.adapters.postgres.{module}.CLOSING_SECONDS", 0.1)
 
     async def story(server: PostgresDispatch, hand: Hand) -> None:
         await server.offer([offer("k", "run closing", lease_s=600.0)])
@@ -358,7 +357,7 @@ def test_more_executions_than_one_look_sees_are_all_served(postgres_url: str) ->
 
 
 def test_what_is_too_large_for_the_tables_is_refused(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.adapters.postgres_dispatch.LARGEST_BYTES", 10)
+    monkeypatch.setattr("penstock.adapters.postgres.dispatch.LARGEST_BYTES", 10)
 
     async def story(server: PostgresDispatch, hand: Hand) -> None:
         with pytest.raises(Refused, match="payload of offer `k` has 11 bytes"):

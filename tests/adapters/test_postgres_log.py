@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 import threading
@@ -10,11 +11,12 @@ import threading
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from penstock.adapters import postgres_log
-from penstock.adapters.postgres_database import SQL
-from penstock.adapters.postgres_log import PostgresLog
-from penstock.adapters.postgres_rows import given, kept
-from penstock.adapters.sql_files import FOLDER, queries, schema_files
+from penstock.adapters.postgres import log as postgres_log
+from penstock.adapters.postgres.control import TABLES as CONTROL
+from penstock.adapters.postgres.database import LOG, SQL, Tables, open_database
+from penstock.adapters.postgres.log import PostgresLog
+from penstock.adapters.postgres.rows import given, kept
+from penstock.adapters.sql_files import FOLDER, queries, schema_files, sql_folder
 from tests.adapters.postgres_scenes import execute, opened, owned, until
 from tests.contracts.entries import entries, entry, header
 from tests.servers import postgres_server, postgres_url
@@ -180,21 +182,33 @@ def test_any_text_is_kept_without_the_character_0_and_given_back_as_it_was(text:
 
 
 def test_what_starts_a_run_without_postgresql_does_not_load_it() -> None:
-    code = "import sys, penstock.app, penstock.ports.partitions, penstock.adapters.memory_partitions; "
+    code = "import sys, penstock.app, penstock.ports.partitions, penstock.adapters.memory.partitions; "
     code += "sys.exit('psycopg' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_schema_files_are_numbered_without_gaps() -> None:
-    assert list(schema_files("postgres")) == list(range(1, len(schema_files("postgres")) + 1))
+    assert list(schema_files("postgres/log")) == list(range(1, len(schema_files("postgres/log")) + 1))
 
 
-def test_every_query_has_a_sentence_and_is_used() -> None:
-    blocks = (FOLDER / "postgres" / "queries.sql").read_text().split("-- name: ")[1:]
-    sources = "".join(path.read_text() for path in FOLDER.parent.glob("postgres_*.py"))
+@pytest.mark.parametrize(("tables", "earlier"), [(LOG, 1), (LOG, 4), (CONTROL, 1)], ids=["log 1", "log 4", "control 1"])
+def test_tables_of_an_earlier_version_are_brought_up(postgres_url: str, tables: Tables, earlier: int) -> None:
+    known = schema_files(tables.store)
+    for number in range(1, earlier + 1):
+        execute(postgres_url, known[number].read_text())
+        execute(postgres_url, f"INSERT INTO {tables.versions} (version) VALUES ({number})")
+    for _ in range(2):  # The second time there is nothing to do.
+        open_database(postgres_url, tables=[tables]).close()
+        assert execute(postgres_url, f"SELECT version FROM {tables.versions} ORDER BY version") == [(n,) for n in known]
+
+
+@pytest.mark.parametrize("store", ["postgres/log", "postgres/database"])
+def test_every_query_has_a_sentence_and_is_used(store: str) -> None:
+    blocks = (sql_folder(store) / "queries.sql").read_text().split("-- name: ")[1:]
+    sources = "".join(path.read_text() for path in (FOLDER / "postgres").glob("*.py"))
     for block in blocks:
         name, sentence = block.splitlines()[:2]
         assert sentence.startswith("-- "), name
         query = name.partition(".")[0]  # What follows a dot is one of its conditions.
-        assert f'SQL["{query}"]' in sources or f'filtered(SQL, "{query}"' in sources, name
-    assert len(queries("postgres")) == len(blocks)
+        assert re.search(rf'(SQL|SHARED)\["{query}"\]', sources) or f'filtered(SQL, "{query}"' in sources, name
+    assert len(queries(store)) == len(blocks)

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
-from penstock.adapters import postgres_database
-from penstock.adapters.postgres_log import PostgresLog
-from penstock.adapters.postgres_partitions import PostgresPartitions
+from penstock.adapters.postgres import database as postgres_database
+from penstock.adapters.postgres.executions import PostgresPartitions
+from penstock.adapters.postgres.log import PostgresLog
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.log import Entry
 from tests.adapters.postgres_proxy import Cut, Network, network

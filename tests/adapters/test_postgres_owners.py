@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from penstock.adapters.postgres_log import PostgresLog
+from penstock.adapters.postgres.log import PostgresLog
 from penstock.kernel.errors import Refused
 from tests.adapters.postgres_scenes import execute, let_leases_run_out, opened, owned, until
 from tests.contracts.entries import entries, entry, header

@@ -10,8 +10,8 @@ import signal
 import psycopg
 import pytest
 
-from penstock.adapters.postgres_log import PostgresLog
-from penstock.adapters.postgres_partitions import PostgresPartitions
+from penstock.adapters.postgres.executions import PostgresPartitions
+from penstock.adapters.postgres.log import PostgresLog
 from penstock.ports.log import PARTITIONS
 from tests.adapters import children, postgres_children
 from tests.contracts.entries import entries, entry, header
@@ -85,7 +85,7 @@ def test_a_process_that_was_frozen_in_the_middle_of_a_write_does_not_keep_its_ru
     async def take_over() -> None:
         log = PostgresLog(postgres_url, name="the parent")
         await log.create(header("run-1"), b"document")
-        with psycopg.connect(postgres_url, application_name="penstock frozen") as frozen, frozen.cursor() as cursor:
+        with psycopg.connect(postgres_url, application_name="penstock-log frozen") as frozen, frozen.cursor() as cursor:
             cursor.execute("SELECT FROM execution WHERE execution_id = 'run-1' FOR UPDATE")
             with cursor.copy("COPY request (execution_id, what, payload, token) FROM STDIN"):  # And then nothing comes.
                 epoch = await log.claim("run-1", "the parent")

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.adapters.postgres_log import PostgresLog
-from penstock.adapters.postgres_partitions import PostgresPartitions
+from penstock.adapters.postgres.executions import PostgresPartitions
+from penstock.adapters.postgres.log import PostgresLog
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.log import PARTITIONS
 from tests.adapters.postgres_cluster import Cluster, own_cluster

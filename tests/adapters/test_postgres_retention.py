@@ -7,8 +7,8 @@ from datetime import date
 
 import psycopg
 
-from penstock.adapters.postgres_log import PostgresLog
-from penstock.adapters.postgres_retention import Months
+from penstock.adapters.postgres.executions import Months
+from penstock.adapters.postgres.log import PostgresLog
 from tests.adapters.postgres_scenes import execute, opened
 from tests.contracts.entries import entries, header
 from tests.servers import postgres_server, postgres_url

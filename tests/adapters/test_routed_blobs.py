@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.adapters.file_blobs import FileBlobs
-from penstock.adapters.memory_blobs import MemoryBlobs
-from penstock.adapters.object_blobs import ObjectBlobs
-from penstock.adapters.routed_blobs import RoutedBlobs
+from penstock.adapters.blob_stores import RoutedBlobs
+from penstock.adapters.files.blobs import FileBlobs
+from penstock.adapters.memory.blobs import MemoryBlobs
+from penstock.adapters.objects import ObjectBlobs
 from penstock.kernel.errors import Refused
 from penstock.ports.blobs import Missing
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.adapters.sqlite_database import Database
-from penstock.adapters.sqlite_log import SqliteLog
+from penstock.adapters.sqlite.database import Database
+from penstock.adapters.sqlite.log import SqliteLog
 from penstock.kernel.errors import Refused, Unavailable
 from tests.adapters import children
 from tests.contracts.entries import entries, entry, header

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.adapters import sqlite_writer
-from penstock.adapters.sql_files import FOLDER, filtered, queries, schema_files
-from penstock.adapters.sqlite_database import SQL
-from penstock.adapters.sqlite_log import SqliteLog
+from penstock.adapters.sql_files import FOLDER, filtered, queries, schema_files, sql_folder
+from penstock.adapters.sqlite import writer as sqlite_writer
+from penstock.adapters.sqlite.database import SQL
+from penstock.adapters.sqlite.log import SqliteLog
 from tests.contracts.entries import entries, entry, header
 
 
@@ -185,7 +185,7 @@ def test_a_forgetting_that_was_broken_off_is_finished_by_the_next_one(tmp_path: 
         await log.create(header("run-2"), b"")
         await log.release("run-1")
         other = sqlite3.connect(log.path, isolation_level=None)
-        other.execute(queries("sqlite")["mark_forgotten"], ("run-1",)).fetchall()
+        other.execute(queries("sqlite/log")["mark_forgotten"], ("run-1",)).fetchall()
         assert [found.execution_id for found in log.headers()] == ["run-2"]
         await log.forget("run-2")
         left = [other.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("execution", "event")]
@@ -256,18 +256,18 @@ def test_wherever_a_crash_cuts_the_write_ahead_log_all_acknowledged_entries_are_
 
 
 def test_schema_files_are_numbered_without_gaps() -> None:
-    assert list(schema_files("sqlite")) == list(range(1, len(schema_files("sqlite")) + 1))
+    assert list(schema_files("sqlite/log")) == list(range(1, len(schema_files("sqlite/log")) + 1))
 
 
 def test_every_query_has_a_sentence_and_is_used() -> None:
-    blocks = (FOLDER / "sqlite" / "queries.sql").read_text().split("-- name: ")[1:]
-    sources = "".join(path.read_text() for path in FOLDER.parent.glob("*.py"))
+    blocks = (sql_folder("sqlite/log") / "queries.sql").read_text().split("-- name: ")[1:]
+    sources = "".join(path.read_text() for path in (FOLDER / "sqlite").glob("*.py"))
     for block in blocks:
         name, sentence = block.splitlines()[:2]
         assert sentence.startswith("-- "), name
         query = name.partition(".")[0]  # What follows a dot is one of its conditions.
         assert f'SQL["{query}"]' in sources or f'filtered(SQL, "{query}"' in sources, name
-    assert len(queries("sqlite")) == len(blocks)
+    assert len(queries("sqlite/log")) == len(blocks)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.adapters.sqlite_log import SqliteLog
+from penstock.adapters.sqlite.log import SqliteLog
 from penstock.kernel.errors import Refused
 from tests.adapters import children
 from tests.contracts.entries import entries, header

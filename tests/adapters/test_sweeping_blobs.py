@@ -13,12 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.adapters.blob_sweep import Mention, Swept, mentions, sweep, would_sweep
-from penstock.adapters.file_blobs import FileBlobs
-from penstock.adapters.memory_blobs import MemoryBlobs
-from penstock.adapters.object_blobs import ObjectBlobs
-from penstock.adapters.routed_blobs import RoutedBlobs
-from penstock.adapters.sqlite_log import SqliteLog
+from penstock.adapters.blob_stores import Mention, RoutedBlobs, Swept, mentions, sweep, would_sweep
+from penstock.adapters.files.blobs import FileBlobs
+from penstock.adapters.memory.blobs import MemoryBlobs
+from penstock.adapters.objects import ObjectBlobs
+from penstock.adapters.sqlite.log import SqliteLog
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.blobs import KeptBlobs, ResultRef, key_of
 from penstock.ports.results import decode, encode, loader, materialised, thawed

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from penstock.api.app import described
-from penstock.api.scopes import needed
+from penstock.api.routing import needed
 from penstock.ports.control import Scope
 
 DOCUMENT = {"text": "workflow: []", "file": "p.yaml"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from penstock.adapters.memory_log import MemoryLog, MemoryStore
+from penstock.adapters.memory.log import MemoryLog, MemoryStore
 from penstock.adapters.watched_log import WatchedLog
 from penstock.fleet_clock import FleetClock
 from penstock.fleet_stores import Places

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.adapters.file_blobs import FileBlobs
-from penstock.adapters.memory_log import MemoryLog
-from penstock.adapters.project_folders import FILES as UNPACKED
-from penstock.adapters.project_folders import USED, UnpackedProjects
-from penstock.adapters.sqlite_control import SqliteControl
+from penstock.adapters.files.blobs import FileBlobs
+from penstock.adapters.files.projects import FILES as UNPACKED
+from penstock.adapters.files.projects import USED, UnpackedProjects
+from penstock.adapters.memory.log import MemoryLog
+from penstock.adapters.sqlite.control import SqliteControl
 from penstock.kernel.errors import Unavailable
 from penstock.ports.blobs import ResultRef
 from penstock.ports.folders import CATALOG

@@ -14,8 +14,7 @@ import httpx2
 import psycopg
 import pytest
 
-from penstock.adapters.postgres_database import SQL
-from penstock.adapters.postgres_probe import PostgresProbe
+from penstock.adapters.postgres.database import SHARED, PostgresProbe
 from penstock.kernel.errors import Unavailable
 from tests import warm
 from tests.api.service import PATIENCE_S, Api, serving
@@ -104,8 +103,8 @@ def test_a_database_that_is_read_only_cannot_be_worked_with(postgres_url: str) -
 
 def test_whether_there_is_room_is_found_out_by_writing_a_file(postgres_url: str) -> None:
     with psycopg.connect(postgres_url) as connection:
-        connection.execute(SQL["spill_soon"])
-        plan = connection.execute("EXPLAIN (ANALYZE, BUFFERS, COSTS OFF) " + SQL["spill"]).fetchall()
+        connection.execute(SHARED["spill_soon"])
+        plan = connection.execute("EXPLAIN (ANALYZE, BUFFERS, COSTS OFF) " + SHARED["spill"]).fetchall()
     pages = max(int(found[1]) for (line,) in plan if (found := re.search(r"temp read=\d+ written=(\d+)", line)))
     assert pages * 8192 > 200_000
 

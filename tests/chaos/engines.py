@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from penstock.adapters.admission import Standing
-from penstock.adapters.memory_blobs import MemoryBlobs
-from penstock.adapters.memory_log import Execution, MemoryLog, MemoryStore
-from penstock.adapters.sqlite_log import SqliteLog
+from penstock.adapters.log_queue import Standing
+from penstock.adapters.memory.blobs import MemoryBlobs
+from penstock.adapters.memory.log import Execution, MemoryLog, MemoryStore
+from penstock.adapters.sqlite.log import SqliteLog
 from penstock.app import Embedded
 from penstock.kernel.values import JsonMap
 from penstock.ports.blobs import BlobStore

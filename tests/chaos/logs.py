@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from penstock.adapters.folders import full_disk
+from penstock.adapters.files.folders import full_disk
 from penstock.ports.log import Entry, EventLog
 
 

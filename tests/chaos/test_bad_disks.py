@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from penstock.adapters.file_blobs import FileBlobs
-from penstock.adapters.memory_log import MemoryLog
-from penstock.adapters.sqlite_log import SqliteLog
+from penstock.adapters.files.blobs import FileBlobs
+from penstock.adapters.memory.log import MemoryLog
+from penstock.adapters.sqlite.log import SqliteLog
 from penstock.app import Embedded
 from penstock.kernel.errors import Unavailable
 from tests.chaos import playbooks, trials
@@ -106,7 +106,7 @@ def test_a_real_limit_on_the_size_of_files_leaves_a_run_that_completes_when_it_i
 def test_a_result_store_without_room_fails_the_task_with_a_clear_reason_and_a_resume_completes(tmp_path: Path) -> None:
     class FullBlobs(FileBlobs):
         def put(self, *given: Any, **more: Any) -> Any:
-            from penstock.adapters.folders import full_disk
+            from penstock.adapters.files.folders import full_disk
 
             raise full_disk("blobs")
 

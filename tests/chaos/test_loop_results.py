@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.adapters.memory_blobs import MemoryBlobs
+from penstock.adapters.memory.blobs import MemoryBlobs
 from penstock.ports import loop_results
 from penstock.ports.loop_results import LoopResults
 from penstock.ports.results import LazySequence, decode, encode, materialised

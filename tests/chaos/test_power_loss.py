@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.adapters.memory_log import MemoryLog
+from penstock.adapters.memory.log import MemoryLog
 from penstock.app import Embedded
 from tests.chaos import playbooks
 from tests.chaos.engines import MemoryHome, Told, resumed, started, virtually

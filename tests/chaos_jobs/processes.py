@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from penstock.adapters.sqlite_log import SqliteLog
+from penstock.adapters.sqlite.log import SqliteLog
 from tests.chaos_jobs import trials
 from tests.chaos_jobs.jobs import marking
 from tests.chaos_jobs.zygote import JobZygote

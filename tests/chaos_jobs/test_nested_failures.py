@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.adapters.memory_log import MemoryLog
+from penstock.adapters.memory.log import MemoryLog
 from penstock.app import Embedded
 from penstock.server.runs import RunSummary
 from tests.chaos.engines import RUN, MemoryHome, virtually

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.adapters.memory_log import MemoryLog
+from penstock.adapters.memory.log import MemoryLog
 from penstock.app import Embedded
 from tests.chaos.engines import MemoryHome, Told, resumed, virtually
 from tests.chaos_jobs import jobs

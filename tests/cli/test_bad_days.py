@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.adapters.sqlite_log import SqliteLog
+from penstock.adapters.sqlite.log import SqliteLog
 from tests.cli.support import HELLO, call, environment, process, write
 
 pytestmark = pytest.mark.usefixtures("folder")

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from penstock.adapters.memory_blobs import MemoryBlobs
+from penstock.adapters.memory.blobs import MemoryBlobs
 from penstock.components import running
 from penstock.components.base import Call, Component, ComponentFailure, Iterator
 from penstock.components.registry import ComponentRegistry

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from penstock.adapters.blob_stores import open_blobs
-from penstock.adapters.object_blobs import ObjectBlobs
+from penstock.adapters.objects import ObjectBlobs
 from penstock.ports.blobs import KeptBlobs
 
 IN_A_FOLDER = "objects+"

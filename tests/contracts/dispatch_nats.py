@@ -12,10 +12,10 @@ from uuid import uuid4
 import nats
 from nats.js.errors import NotFoundError
 
-from penstock.adapters.memory_dispatch import MemoryDispatch, MemoryHall, MemoryIntake
-from penstock.adapters.nats_dispatch import NatsDispatch
-from penstock.adapters.nats_dispatch_intake import NatsIntake
-from penstock.adapters.relayed_dispatch import RelayedDispatch, RelayedIntake
+from penstock.adapters.dispatch import RelayedDispatch, RelayedIntake
+from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryDispatchStore, MemoryIntake
+from penstock.adapters.nats.dispatch import NatsDispatch
+from penstock.adapters.nats.intake import NatsIntake
 from tests.adapters.nats_network import Network
 from tests.contracts.dispatch_scenes import Scene
 from tests.contracts.dispatch_stores import PostgresScene
@@ -85,7 +85,7 @@ class NatsMemoryScene(NatsScene):
     def __init__(self, url: str, *, stands_still: bool = False) -> None:
         super().__init__(url)
         self.clock = MovedClock(stands_still=stands_still)
-        self.hall = MemoryHall(self.clock)
+        self.hall = MemoryDispatchStore(self.clock)
 
     def store(self) -> tuple[RelayedDispatch, RelayedIntake]:
         return MemoryDispatch(self.hall), MemoryIntake(self.hall)

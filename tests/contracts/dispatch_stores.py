@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import psycopg
 
-from penstock.adapters.memory_dispatch import MemoryDispatch, MemoryHall, MemoryIntake
-from penstock.adapters.postgres_dispatch import PostgresDispatch
-from penstock.adapters.postgres_dispatch_intake import PostgresIntake
+from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryDispatchStore, MemoryIntake
+from penstock.adapters.postgres.dispatch import PostgresDispatch
+from penstock.adapters.postgres.intake import PostgresIntake
 from penstock.ports.dispatch import Dispatch, Intake
 from tests.contracts.dispatch_scenes import Scene
 from tests.virtual import VirtualClock, VirtualLoop, run_virtually
@@ -28,7 +28,7 @@ CREATE OR REPLACE FUNCTION dispatch_now() RETURNS timestamptz LANGUAGE sql VOLAT
 
 class MemoryScene(Scene):
     def __init__(self) -> None:
-        self.hall = MemoryHall(VirtualClock())
+        self.hall = MemoryDispatchStore(VirtualClock())
 
     def dispatch(self) -> Dispatch:
         return MemoryDispatch(self.hall)

@@ -12,11 +12,11 @@ import psycopg
 import pytest
 from obstore.store import from_url
 
-from penstock.adapters.file_blobs import FileBlobs
-from penstock.adapters.memory_blobs import MemoryBlobs
-from penstock.adapters.nats_blobs import NatsBlobs
-from penstock.adapters.object_blobs import ObjectBlobs
-from penstock.adapters.postgres_blobs import PostgresBlobs
+from penstock.adapters.files.blobs import FileBlobs
+from penstock.adapters.memory.blobs import MemoryBlobs
+from penstock.adapters.nats.blobs import NatsBlobs
+from penstock.adapters.objects import ObjectBlobs
+from penstock.adapters.postgres.blobs import PostgresBlobs
 from penstock.ports.blobs import KeptBlobs, ResultRef, checksum_of
 from tests.contracts.blobs_child import IN_A_FOLDER
 from tests.contracts.blobs_contract import BlobsContract, SharedBlobsContract

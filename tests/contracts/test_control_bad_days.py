@@ -13,8 +13,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from penstock.adapters.postgres_control import PostgresControl
-from penstock.adapters.sqlite_control import SqliteControl
+from penstock.adapters.postgres.control import PostgresControl
+from penstock.adapters.sqlite.control import SqliteControl
 from penstock.kernel.errors import Unavailable
 from penstock.ports.control import ControlStore, Scope
 from tests.contracts.control_scenes import NIGHTLY, PUSHED, at_once, filed
@@ -88,7 +88,7 @@ def test_a_new_file_may_be_opened_by_many_at_once(tmp_path: Path) -> None:
 
 def test_what_one_machine_needs_loads_neither_psycopg_nor_cryptography(tmp_path: Path) -> None:
     code = (
-        "import sys, penstock.adapters.sqlite_control as one; from pathlib import Path; "
+        "import sys, penstock.adapters.sqlite.control as one; from pathlib import Path; "
         "one.SqliteControl(Path(sys.argv[1]), environ={}).close(); "
         "print(sorted({'psycopg', 'cryptography', 'cronsim', 'fastapi'} & set(sys.modules)))"
     )

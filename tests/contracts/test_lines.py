@@ -8,8 +8,8 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from penstock.adapters.file_lines import FileLines
-from penstock.adapters.postgres_lines import PostgresLines
+from penstock.adapters.files.lines import FileLines
+from penstock.adapters.postgres.lines import PostgresLines
 from penstock.kernel.errors import Refused
 from penstock.ports.ambient import SystemClock
 from penstock.ports.lines import LineStore
@@ -90,7 +90,8 @@ def test_a_connection_that_dies_costs_no_line(postgres_url: str) -> None:
     store.flush()
     with psycopg.connect(postgres_url, autocommit=True) as other:
         ended = other.execute(
-            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = %s", (name,)
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name LIKE %s",
+            (f"{name} %",),
         ).fetchall()
         assert ended == [(True,)]
     store.append("run-1", said(2, first=2))

@@ -7,10 +7,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from penstock.adapters import sqlite_writer
-from penstock.adapters.memory_log import MemoryLog, MemoryStore
-from penstock.adapters.postgres_log import PostgresLog
-from penstock.adapters.sqlite_log import SqliteLog
+from penstock.adapters.memory.log import MemoryLog, MemoryStore
+from penstock.adapters.postgres.log import PostgresLog
+from penstock.adapters.sqlite import writer as sqlite_writer
+from penstock.adapters.sqlite.log import SqliteLog
 from penstock.ports.log import PARTITIONS, EventLog, partition_of
 from tests.contracts.log_contract import LogContract
 from tests.contracts.log_damage_contract import LogDamageContract, flipped

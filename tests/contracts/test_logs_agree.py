@@ -13,9 +13,9 @@ import psycopg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.adapters.memory_log import MemoryLog, MemoryStore
-from penstock.adapters.postgres_log import PostgresLog
-from penstock.adapters.sqlite_log import SqliteLog
+from penstock.adapters.memory.log import MemoryLog, MemoryStore
+from penstock.adapters.postgres.log import PostgresLog
+from penstock.adapters.sqlite.log import SqliteLog
 from penstock.kernel.errors import Refused
 from penstock.ports.log import EventLog
 from tests.contracts.entries import entry, header

@@ -5,8 +5,8 @@ import asyncio
 import psycopg
 import pytest
 
-from penstock.adapters.memory_partitions import MemoryPartitions, MemoryPartitionStore
-from penstock.adapters.postgres_partitions import PostgresPartitions
+from penstock.adapters.memory.dispatch import MemoryPartitions, MemoryPartitionStore
+from penstock.adapters.postgres.executions import PostgresPartitions
 from penstock.ports.partitions import Partitions, fair_share
 from tests.contracts.partitions_contract import PartitionsContract
 from tests.servers import postgres_server, postgres_url

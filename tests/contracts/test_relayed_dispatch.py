@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from penstock.adapters.relayed_dispatch import RelayedDispatch, RelayedIntake, next_token
+from penstock.adapters.dispatch import RelayedDispatch, RelayedIntake, next_token
 from penstock.ports.dispatch import Held, NoteKind
 from tests.contracts.dispatch_scenes import DispatchScenes, Hand, Scene, Stage, keys, offer, offers
 from tests.contracts.dispatch_stores import MemoryScene, PostgresScene

@@ -159,7 +159,7 @@ def test_probes_and_the_health_check_ask_paths_that_a_server_has() -> None:
 
 
 def test_metrics_that_workers_are_scaled_by_are_metrics_of_the_server() -> None:
-    source = (ROOT / "src/penstock/api/metrics.py").read_text(encoding="utf-8")
+    source = (ROOT / "src/penstock/api/health.py").read_text(encoding="utf-8")
     texts = [(KUBERNETES / "keda.yaml").read_text(), (ROOT / "docs/operations/containers.md").read_text()]
     used = {name for text in texts for name in re.findall(r"penstock_leases_\w+", text)}
     assert used == {"penstock_leases_waiting", "penstock_leases_held"}

@@ -18,7 +18,7 @@ from tests.faults.oracle import check_nothing_is_left
 from tests.faults.points import Point
 from tests.faults.processes import Process
 
-SAY = "penstock.adapters.postgres_dispatch_intake:PostgresIntake.say"
+SAY = "penstock.adapters.postgres.intake:PostgresIntake.say"
 DONE = "NoteKind.DONE"
 
 

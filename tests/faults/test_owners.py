@@ -23,9 +23,9 @@ STEPS = """
   tool: [{name: b, kind: noop, value: 2}]
 """
 HEAR = "penstock.server.hosting:Hosting.hear"
-DEAF = Point("penstock.adapters.postgres_dispatch_intake:PostgresIntake.told", "hang")
+DEAF = Point("penstock.adapters.postgres.intake:PostgresIntake.told", "hang")
 """A worker that lives, and does not hear what servers tell it."""
-OFFER = "penstock.adapters.postgres_dispatch:PostgresDispatch.offer"
+OFFER = "penstock.adapters.postgres.dispatch:PostgresDispatch.offer"
 
 
 @pytest.mark.clause("F3.1")
@@ -184,7 +184,7 @@ def test_nothing_is_left_of_a_cancelled_run_whose_child_did_not_stop(fleet: Flee
       tool: [{name: a, kind: sleep, seconds: 600}]
     """
     kept = {"text": playbook(parent), "file": "parent.yaml", "sources": {"child.yaml": playbook(child)}}
-    point = Point("penstock.adapters.postgres_dispatch:PostgresDispatch.forget", "kill") if does == "kill" else None
+    point = Point("penstock.adapters.postgres.dispatch:PostgresDispatch.forget", "kill") if does == "kill" else None
     with (
         fleet.guest(fleet.serve("clearing", point=point)) as server,
         fleet.guest(fleet.work("parent", pool="parents")) as holder,

@@ -13,16 +13,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from penstock import fleet
-from penstock.adapters.memory_blobs import MemoryBlobs
-from penstock.adapters.memory_dispatch import MemoryDispatch, MemoryIntake
-from penstock.adapters.memory_dispatch_hall import MemoryHall
-from penstock.adapters.memory_log import MemoryLog, MemoryStore
-from penstock.adapters.memory_partitions import MemoryPartitions, MemoryPartitionStore
+from penstock.adapters.memory.blobs import MemoryBlobs
+from penstock.adapters.memory.dispatch import (
+    MemoryDispatch,
+    MemoryDispatchStore,
+    MemoryIntake,
+    MemoryPartitions,
+    MemoryPartitionStore,
+)
+from penstock.adapters.memory.log import MemoryLog, MemoryStore
 from penstock.kernel.values import JsonMap
 from penstock.library import Library
 from penstock.ports.log import Entry, Header
 from penstock.projections.canonical import canonical
-from penstock.remote.sending import Sent
+from penstock.remote.client import Sent
 from penstock.replaying import replay
 from penstock.server.documents import Pinned
 from penstock.server.hosting import Submission
@@ -77,7 +81,7 @@ class Fleet:
     workers: dict[str, Working] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.hall = MemoryHall(self.clock)
+        self.hall = MemoryDispatchStore(self.clock)
         self.shares = MemoryPartitionStore(self.clock.now)
         self.log = MemoryLog(self.store)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.adapters.memory_dispatch import MemoryDispatch
+from penstock.adapters.memory.dispatch import MemoryDispatch
 from penstock.ports.dispatch import Offer
 from tests.engine import document
 from tests.fleet.scene import Fleet, on_fleet

@@ -14,8 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from penstock.keychain import MASK, Redaction, Secret
-from penstock.keychain.sieve import Sieve
-from penstock.keychain.spellings import base64_cores
+from penstock.keychain.redaction import Sieve
+from penstock.keychain.secret import base64_cores
 from tests.depth import times
 
 # The machine may be busy: no example is judged by how long it took.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.keychain.errors import KeychainError
-from penstock.keychain.rendering import rendered_entries
+from penstock.keychain.resolution import rendered_entries
 from tests.jobs import problems, run_job
 
 JOB = """

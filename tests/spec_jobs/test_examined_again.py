@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.adapters.memory_log import MemoryLog
+from penstock.adapters.memory.log import MemoryLog
 from tests.chaos.engines import MemoryHome, virtually
 from tests.chaos_jobs.homes import DecisionLog, started
 from tests.jobs import Ran, problems, resume_job, run_job

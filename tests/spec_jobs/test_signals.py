@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.adapters.sqlite_log import SqliteLog
+from penstock.adapters.sqlite.log import SqliteLog
 from tests.cli.support import PATIENCE_S, ended, process, started, until_there
 from tests.spec_jobs.support import each, job, python, rows
 

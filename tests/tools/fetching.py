@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from penstock.tools.base import Success, ToolFailure
-from penstock.tools.http import HttpTool
+from penstock.tools.http.tool import HttpTool
 
 from .support import Reply, Request, make_call, run, serve
 

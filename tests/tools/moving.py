@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock.tools.transfer import TransferTool
+from penstock.tools.transfer.tool import TransferTool
 from tests.tools.support import make_call, run
 
 Move = Callable[..., Any]

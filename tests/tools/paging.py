@@ -14,7 +14,7 @@ import pytest
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ranges import Page
 from penstock.tools.base import Call, ToolFailure
-from penstock.tools.pages import open_pages
+from penstock.tools.pages.base import open_pages
 from tests.tools.support import SharedResources, make_call
 
 T = TypeVar("T")

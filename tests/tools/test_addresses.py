@@ -17,12 +17,12 @@ from penstock.keychain import KeychainError, resolve
 from penstock.ports.ambient import SystemClock
 from penstock.tools.addresses import LOOPBACK, OPEN, PUBLIC_ONLY, Addresses
 from penstock.tools.base import Settings, ToolFailure
-from penstock.tools.http import HttpTool
+from penstock.tools.http.tool import HttpTool
 from penstock.tools.sql.duckdb import DuckdbTool
 from penstock.tools.sql.mysql import MysqlTool
 from penstock.tools.sql.postgres import PostgresTool
 from penstock.tools.sql.postgres_connection import reaching
-from penstock.tools.transfer import TransferTool
+from penstock.tools.transfer.tool import TransferTool
 from tests.tools.support import Reply, make_call, run, serve
 
 CLOSED = Settings(PUBLIC_ONLY)

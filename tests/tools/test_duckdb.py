@@ -16,7 +16,7 @@ import yaml
 
 from penstock.tools.base import ToolFailure
 from penstock.tools.sql import duckdb as duckdb_tool
-from penstock.tools.sql.blocking import Stop, Stopped, interruptible
+from penstock.tools.sql.connection import Stop, Stopped, interruptible
 from penstock.tools.sql.duckdb import DuckdbTool, connect
 from tests.tools.support import SharedResources, make_call, run, run_async
 

@@ -12,7 +12,7 @@ import pytest
 
 from penstock.kernel.values import JsonMap
 from penstock.tools.base import Call, Success, ToolFailure
-from penstock.tools.sql.effects import MOST_BYTES
+from penstock.tools.sql.plan import MOST_BYTES
 from tests.servers import mariadb_server, mariadb_url, postgres_server, postgres_url
 from tests.tools.databases import Place, place
 from tests.tools.paging import played

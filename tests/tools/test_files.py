@@ -12,8 +12,8 @@ import msgspec
 import pytest
 import yaml
 
+from penstock.tools.base import os_failure
 from penstock.tools.files import FilesParams, FilesTool
-from penstock.tools.paths import os_failure
 
 from .filing import do, failed, visible
 

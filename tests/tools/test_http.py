@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from penstock.tools.base import ToolFailure
-from penstock.tools.http import HttpParams, HttpTool, InnerRetry, accepts
+from penstock.tools.http.tool import HttpParams, HttpTool, InnerRetry, accepts
 
 from .fetching import TicklessClock, failed, fetch, speaks
 from .support import Reply, Request, SharedResources, make_call, run_async, serve

@@ -13,7 +13,7 @@ import pytest
 
 from penstock.tools.addresses import PUBLIC_ONLY
 from penstock.tools.base import Settings, Success, ToolFailure
-from penstock.tools.http import HttpTool
+from penstock.tools.http.tool import HttpTool
 from penstock.tools.network import addresses_of, require_allowed
 
 from .certificates import issue

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from penstock.tools.base import ToolFailure
-from penstock.tools.http import HttpTool
+from penstock.tools.http.tool import HttpTool
 
 from .fetching import failed, fetch, sent
 from .support import Reply, Request, SharedResources, make_call, run, run_async, serve

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.ports.blobs import ResultRef, is_ref
 from penstock.ports.results import loader, materialised, thawed
-from penstock.tools.http import HttpTool
+from penstock.tools.http.tool import HttpTool
 
 from .fetching import body_of, failed, fetch, speaks
 from .support import Reply, make_call, run, serve

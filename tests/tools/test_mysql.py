@@ -13,9 +13,8 @@ from pymysql.constants import CLIENT
 
 from penstock.tools.base import ToolFailure
 from penstock.tools.sql.connection import Address
-from penstock.tools.sql.failures import Place
-from penstock.tools.sql.mysql import MysqlTool, bindable
-from penstock.tools.sql.mysql_connection import failure_of, login_of
+from penstock.tools.sql.mysql import MysqlTool, bindable, failure_of, login_of
+from penstock.tools.sql.results import Place
 from tests.servers import mariadb_server, mariadb_url
 from tests.tools.support import SharedResources, make_call, run, run_async
 

@@ -21,8 +21,7 @@ from penstock.ports.collections import PAGED, Described, described
 from penstock.ports.ranges import Page
 from penstock.ports.results import view
 from penstock.tools.base import Call, ToolFailure
-from penstock.tools.pages import KINDS, PatientPages, describe_pages, reader_of
-from penstock.tools.pages_kept import CheckedPages, KeptPages
+from penstock.tools.pages.base import KINDS, CheckedPages, KeptPages, PatientPages, describe_pages, reader_of
 from penstock.tools.parameters import convert
 from penstock.tools.registry import Registry
 from tests.tools.fetching import TicklessClock

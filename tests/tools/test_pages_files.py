@@ -10,8 +10,8 @@ import duckdb
 import pytest
 
 from penstock.kernel.values import JsonMap
-from penstock.tools import pages_files, pages_row_groups
 from penstock.tools.base import ToolFailure
+from penstock.tools.pages import files as pages_files
 from tests.tools.paging import Collection, all_of, check, failing, played
 from tests.tools.support import make_call
 
@@ -114,7 +114,7 @@ def parquet(path: Path, rows: int) -> None:
 
 @pytest.mark.clause("F2.1")
 def test_row_groups_of_all_files_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages_row_groups, "AT_ONCE", 2)
+    monkeypatch.setattr(pages_files, "GROUPS_AT_ONCE", 2)
     parquet(tmp_path / "in" / "a.parquet", 5000)
     parquet(tmp_path / "in" / "b.parquet", 10)
     parquet(tmp_path / "in" / "c.parquet", 4096)
@@ -166,7 +166,7 @@ def test_row_groups_of_a_file_that_was_written_anew_are_still_those_of_the_page(
 
 def test_an_unknown_kind_is_refused(tmp_path: Path) -> None:
     from penstock.kernel.errors import Refused
-    from penstock.tools.pages import open_pages
+    from penstock.tools.pages.base import open_pages
 
     with pytest.raises(Refused, match="a loop cannot run over `line`; did you mean `lines`"):
         open_pages({"kind": "line"}, make_call(tmp_path))

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from penstock.tools import pages_lines
 from penstock.tools.base import ToolFailure
+from penstock.tools.pages import lines as pages_lines
 from tests.tools.paging import Collection, all_of, check, failing, played
 from tests.tools.support import make_call
 

@@ -9,9 +9,9 @@ import obstore
 import pytest
 
 from penstock.kernel.values import JsonMap
-from penstock.tools import pages_objects
 from penstock.tools.addresses import PUBLIC_ONLY
 from penstock.tools.base import Settings
+from penstock.tools.pages import objects as pages_objects
 from tests.contracts.blobs_servers import BUCKET, S3, s3
 from tests.tools.fetching import TicklessClock
 from tests.tools.paging import Collection, all_of, check, failing, played

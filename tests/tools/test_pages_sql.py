@@ -11,7 +11,7 @@ import pytest
 
 from penstock.kernel.values import JsonMap
 from penstock.tools.base import Call, ToolFailure
-from penstock.tools.pages import open_pages
+from penstock.tools.pages.base import open_pages
 from tests.servers import mariadb_server, mariadb_url, postgres_server, postgres_url
 from tests.tools.databases import KINDS, Place, place
 from tests.tools.fetching import TicklessClock

@@ -10,8 +10,7 @@ import pytest
 from penstock import run
 from penstock.components.registry import ComponentRegistry
 from penstock.kernel.errors import Refused
-from penstock.tools.plugin_folder import plugin_folders
-from penstock.tools.registry import Registry
+from penstock.tools.registry import Registry, plugin_folders
 from tests.engine import document
 
 SLUG = """\

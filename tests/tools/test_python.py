@@ -13,8 +13,7 @@ import pytest
 
 from penstock.ports.blobs import ResultRef
 from penstock.tools.base import Settings, Source
-from penstock.tools.capture import captured
-from penstock.tools.output import Lines
+from penstock.tools.output import Lines, captured
 from tests.tools.running import Ended, Runner, python_process, threads, waits_for
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from penstock.tools.base import ToolFailure
-from penstock.tools.isolation import Bounds, run_isolated
-from penstock.tools.python_code import Code
+from penstock.tools.python.code import Code
+from penstock.tools.python.isolation import Bounds, run_isolated
 from tests.tools.running import Runner, is_gone, is_reaped, open_descriptors, python_process, waits_for
 
 GRANDCHILD = """

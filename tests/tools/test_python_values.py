@@ -22,8 +22,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.tools.python_code import to_json_friendly
-from penstock.tools.python_values import NotFriendly
+from penstock.tools.python.code import NotFriendly, to_json_friendly
 
 UTC = datetime.UTC
 
@@ -253,7 +252,7 @@ def test_whatever_comes_out_can_be_written_as_json(value: Any):
 
 
 def test_a_generator_without_end_is_refused_before_it_takes_all_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.tools.python_values.MAX_DRAWN", 1000)
+    monkeypatch.setattr("penstock.tools.python.code.MAX_DRAWN", 1000)
     with pytest.raises(NotFriendly, match="gives more than 1,000 values, perhaps without end"):
         to_json_friendly(itertools.count())
     assert to_json_friendly(n for n in range(1000)) == list(range(1000))

@@ -14,10 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.tools.base import ToolFailure
-from penstock.tools.sql.binding import bind
-from penstock.tools.sql.lexer import Dialect, Kind, scan, split
-from penstock.tools.sql.names import on_conflict, quote, quote_table, table_parts
-from penstock.tools.sql.values import distinct, from_duration, to_json
+from penstock.tools.sql.results import distinct, from_duration, to_json
+from penstock.tools.sql.text import Dialect, Kind, bind, on_conflict, quote, quote_table, scan, split, table_parts
 
 PG, MY, LITE, DUCK = Dialect.POSTGRES, Dialect.MYSQL, Dialect.SQLITE, Dialect.DUCKDB
 

@@ -15,7 +15,7 @@ import yaml
 
 from penstock.tools.sql.duckdb import DuckdbTool
 from penstock.tools.sql.sqlite import SqliteTool
-from penstock.tools.transfer import TransferTool
+from penstock.tools.transfer.tool import TransferTool
 from tests.servers import mariadb_server, mariadb_url, postgres_server, postgres_url
 from tests.tools.asking import failed
 from tests.tools.databases import KINDS, opened

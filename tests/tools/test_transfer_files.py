@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.tools.transfer_rows import Kind, infer
+from penstock.tools.transfer.sources import Kind, infer
 from tests.tools.asking import failed
 from tests.tools.moving import Move, asked, lines, move, rows
 from tests.tools.support import Reply, serve

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from penstock.adapters.memory_blobs import MemoryBlobs
+from penstock.adapters.memory.blobs import MemoryBlobs
 from penstock.keychain import Redaction
 from penstock.worker.veiled_blobs import VeiledBlobs
 

@@ -11,14 +11,20 @@ Copies of what lies far away are kept in `cache/results` in the state folder.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
-from penstock.kernel.errors import Refused
-from penstock.ports.blobs import KeptBlobs
+from penstock.adapters.files.blobs import FileBlobs
+from penstock.adapters.memory.blobs import MemoryBlobs
+from penstock.kernel.errors import Refused, Unavailable
+from penstock.kernel.values import Json
+from penstock.ports.blobs import KEY, KeptBlobs, Missing, ResultRef, checksum_of, key_of
 
 CACHE = Path("cache") / "results"
 POSTGRES = ("postgres", "postgresql")
@@ -36,22 +42,19 @@ def open_blobs(spec: str, home: Path) -> KeptBlobs:
     cache = home / CACHE
     if scheme in POSTGRES:
         with _needing("psycopg", scheme, "psycopg[binary]"):
-            from penstock.adapters.postgres_blobs import PostgresBlobs
+            # Only a fleet needs psycopg: it takes long to import.
+            from penstock.adapters.postgres.blobs import PostgresBlobs
         return PostgresBlobs(spec, cache)
     if scheme in NATS:
         return _nats(spec, cache)
     if scheme in OBJECTS:
         return _objects(spec, cache)
     if scheme == "memory":
-        from penstock.adapters.memory_blobs import MemoryBlobs
-
         return MemoryBlobs()
     raise Refused(f"`{scheme}:` is not a kind of result store", FORMS)
 
 
 def _files(place: str, home: Path) -> KeptBlobs:
-    from penstock.adapters.file_blobs import FileBlobs
-
     is_url = place.startswith("//")
     path = unquote(place.removeprefix("//")) if is_url else place
     if is_url and not path.startswith("/"):
@@ -61,7 +64,8 @@ def _files(place: str, home: Path) -> KeptBlobs:
 
 def _nats(spec: str, cache: Path) -> KeptBlobs:
     with _needing("nats", "nats", "penstock[nats]"):
-        from penstock.adapters.nats_blobs import BUCKET, NatsBlobs
+        # NATS is an optional dependency.
+        from penstock.adapters.nats.blobs import BUCKET, NatsBlobs
     servers, bucket = spec, BUCKET
     first, slash, last = spec.rpartition("/")
     if slash and not first.endswith("/"):
@@ -71,7 +75,8 @@ def _nats(spec: str, cache: Path) -> KeptBlobs:
 
 def _objects(spec: str, cache: Path) -> KeptBlobs:
     with _needing("obstore", spec.partition(":")[0], "penstock[objects]"):
-        from penstock.adapters.object_blobs import ObjectBlobs
+        # Object stores are an optional dependency.
+        from penstock.adapters.objects import ObjectBlobs
     place, _, query = spec.partition("?")
     options: dict[str, Any] = {name: SWITCHES.get(value, value) for name, value in parse_qsl(query)}
     return ObjectBlobs(place, cache, **options)
@@ -89,3 +94,267 @@ def _needing(package: str, scheme: str, install: str) -> Iterator[None]:
             f"a result store at `{scheme}:` needs the package `{package}`, which is not installed",
             f"install it with `pip install '{install}'`",
         ) from error
+
+
+# ---- Removing results that nothing refers to any more: mark what the log and the results themselves mention, sweep the
+# rest.
+# Law: a result stays if anything that survives mentions its key, in whatever shape: as a reference, as the rows of a
+# component, in a text. Results that can hold references (JSON) are looked into, and so are those of which a mention does not
+# say what they hold. Nothing is removed unless everything could be looked at, and what was put within the grace stays in any
+# case: between a result and the entry that refers to it lies the rest of its task. So the grace has to be longer than the
+# longest task.
+# A store belongs to one log. What another log refers to is not known here, and would be removed.
+
+JSON = b"application/json"
+# Kinds of store that a fleet can have in common; a word that names none of them is somebody's text.
+KINDS = frozenset({"file", "postgres", "nats", "object"})
+# Put by every sweep in order to read the store's clock from it.
+PROBE = b"penstock: a sweep looked at the clock of this store"
+SHORTEST_GRACE = 60.0
+MARKS_A_TURN = 500
+
+# A reference as it is written (`ResultRef.as_json`), with `$ref` or without, is its key with these around it. In any other
+# order or shape it is a key and nothing more.
+MENTION = re.compile(KEY.pattern.encode())
+BEFORE = re.compile(rb'"store"\s*:\s*"([^"]{1,100})"\s*,\s*"key"\s*:\s*"$')
+AFTER = re.compile(rb'"\s*,\s*"size"\s*:\s*\d+\s*,\s*"checksum"\s*:\s*"[0-9a-f]*"\s*,\s*"media"\s*:\s*"([^"]{1,500})"')
+BEFORE_BYTES = 200
+# Writers of JSON may escape slashes, and any character by its number; in a text inside JSON quotes are escaped, too.
+ESCAPED = re.compile(rb'\\{1,8}(?:(["/])|u00([2-7][0-9a-fA-F]))')
+# No mention is longer than the first. Escaped it is at most thirteen times as long, and that much is kept from each piece, so
+# that a mention which two pieces cut in half is whole in the second look.
+LONGEST = 2_048
+KEPT = 16 * LONGEST
+
+
+class Swept(NamedTuple):
+    deleted: int
+    kept: int
+
+
+class Mention(NamedTuple):
+    """`store` and `holds_json` are None where the mention does not say."""
+
+    checksum: bytes
+    store: str | None
+    holds_json: bool | None
+
+
+def sweep(blobs: KeptBlobs, referred: Iterable[bytes], grace_s: float, now: float | None = None) -> Swept:
+    """Remove every result of `blobs` that is older than the grace and that nothing mentions.
+
+    `referred` gives everything that survives and can mention results: the payloads of all entries of all executions, their
+    documents, their requests. It is read once, after the moment has been set from which the grace is counted: `now`, or else
+    what the store's own clock says.
+    """
+    if grace_s < SHORTEST_GRACE:
+        raise Refused(f"a grace of {grace_s:g} s is too short", f"give at least {SHORTEST_GRACE:g} s, better a day")
+    cutoff = (_clock(blobs) if now is None else now) - grace_s
+    with closing(Marks()) as marks:
+        _mark(blobs, referred, marks)
+        return _remove_unmarked(blobs, marks, cutoff)
+
+
+class Unmarked(NamedTuple):
+    results: int
+    size: int
+
+
+def would_sweep(blobs: KeptBlobs, referred: Iterable[bytes], older_than: float) -> Unmarked:
+    """What a sweep would remove if nothing but `referred` survived; nothing is touched."""
+    results = size = 0
+    last = ""
+    with closing(Marks()) as marks:
+        _mark(blobs, referred, marks)
+        for key, _ in blobs.keys(older_than):
+            if key != last and not marks.has(key) and (found := blobs.size(key)) is not None:
+                results, size = results + 1, size + found
+            last = key  # A store may give a key more than once, one time after the other.
+    return Unmarked(results, size)
+
+
+def _mark(blobs: KeptBlobs, referred: Iterable[bytes], marks: Marks) -> None:
+    for payload in referred:
+        marks.add(mentions([payload]))
+    for mention in marks.pending():
+        marks.add(mentions(_inside(blobs, mention)))
+
+
+def mentions(pieces: Iterable[bytes]) -> Iterator[Mention]:
+    """Every mention of a result in bytes that come in pieces, some of them twice."""
+    rest = b""
+    for piece, is_last in _with_end(pieces):
+        raw = rest + piece
+        window = _unescaped(raw)
+        end = len(window) if is_last else len(window) - LONGEST
+        for match in MENTION.finditer(window):
+            if match.start() < end:
+                yield _mention(window, match)
+        rest = raw[-KEPT:]
+
+
+def _mention(window: bytes, match: re.Match[bytes]) -> Mention:
+    before = BEFORE.search(window[max(0, match.start() - BEFORE_BYTES) : match.start()])
+    after = AFTER.match(window, match.end())
+    return Mention(
+        bytes.fromhex(checksum_of(match[0].decode())),
+        before[1].decode("utf-8", "replace") if before else None,
+        after[1] == JSON if after else None,
+    )
+
+
+class Marks:
+    """What is to stay, in a private database that takes to the disk when it grows: memory stays flat."""
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._database.execute("PRAGMA journal_mode = OFF")
+        self._database.execute(
+            "CREATE TABLE mark (checksum BLOB, store TEXT, look INTEGER, PRIMARY KEY (checksum, store)) WITHOUT ROWID"
+        )
+        self._database.execute("CREATE INDEX to_look_into ON mark (look) WHERE look = 1")
+        self._database.execute("BEGIN")
+
+    def add(self, found: Iterable[Mention]) -> None:
+        """`look` is 1 for what is to be looked into, 0 for a leaf, which may turn out to be none, and NULL for what has been."""
+        self._database.executemany(
+            "INSERT INTO mark VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET look = 1 WHERE look = 0 AND excluded.look = 1",
+            ((one.checksum, one.store or "", int(one.holds_json is not False)) for one in found),
+        )
+
+    def pending(self) -> Iterator[Mention]:
+        """What is to be looked into, also what is added meanwhile; each comes once."""
+        take = (
+            "UPDATE mark SET look = NULL WHERE (checksum, store) IN "
+            "(SELECT checksum, store FROM mark WHERE look = 1 LIMIT ?) RETURNING checksum, store"
+        )
+        while page := self._database.execute(take, (MARKS_A_TURN,)).fetchall():
+            for checksum, store in page:
+                yield Mention(checksum, store or None, None)
+
+    def has(self, key: str) -> bool:
+        checksum = bytes.fromhex(checksum_of(key))
+        return self._database.execute("SELECT 1 FROM mark WHERE checksum = ?", (checksum,)).fetchone() is not None
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def _inside(blobs: KeptBlobs, mention: Mention) -> Iterator[bytes]:
+    """The bytes of a result. One that is missing leads nowhere; one in a store that is not open might, and stops the sweep."""
+    key = key_of(mention.checksum.hex())
+    if mention.store in KINDS.difference(blobs.stores):
+        raise Refused(
+            f"the results cannot be swept: `{key}` lies in a {mention.store} store, and none is open here",
+            "open the store it was written to as well: what it holds may refer to results in this one",
+        )
+    for store in blobs.stores if mention.store is None else (mention.store,):
+        try:
+            if store in blobs.stores:
+                yield from blobs.read(ResultRef(store, key, 0, ""))
+                return
+        except Missing:
+            continue
+        except Unavailable as error:
+            raise Unavailable(
+                f"the results cannot be swept, because one of them cannot be read: {error.message}",
+                "put it back from a backup, or delete it together with the runs that refer to it",
+            ) from error
+
+
+def _remove_unmarked(blobs: KeptBlobs, marks: Marks, cutoff: float) -> Swept:
+    deleted = kept = 0
+    for key, seen in blobs.keys(cutoff):
+        if not marks.has(key) and blobs.discard(key, seen):
+            deleted += 1
+        else:
+            kept += 1
+    blobs.tidy(cutoff)
+    return Swept(deleted, kept)
+
+
+def _clock(blobs: KeptBlobs) -> float:
+    """Clocks of machines differ: what counts is the one by which the store says how old a result is."""
+    seen = blobs.seen(blobs.put([PROBE], "text/plain").key)
+    if seen is None:
+        raise Unavailable("the result store has lost what was put a moment ago", "see what is wrong with it first")
+    return seen
+
+
+def _unescaped(data: bytes) -> bytes:
+    if b"\\" not in data:
+        return data
+    return ESCAPED.sub(lambda match: match[1] or bytes.fromhex(match[2].decode()), data)
+
+
+def _with_end(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """Each piece, and an empty one that is the last."""
+    return chain(((piece, False) for piece in pieces), [(b"", True)])
+
+
+# ---- Several result stores as one: new results go to the default, a reference is read where it says that it lies.
+# Law: the keeper's side is that of the default alone. What lies in the others may belong to another log, so nothing here
+# deletes there by itself; `delete` follows the reference it is given.
+
+
+class RoutedBlobs:
+    def __init__(self, default: KeptBlobs, *others: KeptBlobs) -> None:
+        self._default = default
+        self._all = (default, *others)
+        self._by_store: dict[str, KeptBlobs] = {}
+        for blobs in self._all:
+            for store in blobs.stores:
+                if store in self._by_store:
+                    raise Refused(
+                        f"there are two {store} stores, and a reference says only `{store}`",
+                        "give one of each kind",
+                    )
+                self._by_store[store] = blobs
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return tuple(self._by_store)
+
+    def put(self, chunks: Iterable[bytes], media: str = "application/json", schema_hint: Json = None) -> ResultRef:
+        return self._default.put(chunks, media, schema_hint)
+
+    def get(self, ref: ResultRef) -> bytes:
+        return self._of(ref).get(ref)
+
+    def path(self, ref: ResultRef) -> str:
+        return self._of(ref).path(ref)
+
+    def delete(self, ref: ResultRef) -> None:
+        self._of(ref).delete(ref)
+
+    def read(self, ref: ResultRef) -> Iterator[bytes]:
+        return self._of(ref).read(ref)
+
+    def seen(self, key: str) -> float | None:
+        return self._default.seen(key)
+
+    def size(self, key: str) -> int | None:
+        return self._default.size(key)
+
+    def keys(self, older_than: float) -> Iterator[tuple[str, float]]:
+        return self._default.keys(older_than)
+
+    def discard(self, key: str, seen: float) -> bool:
+        return self._default.discard(key, seen)
+
+    def tidy(self, older_than: float) -> None:
+        self._default.tidy(older_than)
+
+    def close(self) -> None:
+        for blobs in self._all:
+            blobs.close()
+
+    def _of(self, ref: ResultRef) -> KeptBlobs:
+        blobs = self._by_store.get(ref.store)
+        if blobs is None:
+            known = ", ".join(f"`{store}`" for store in self._by_store)
+            raise Refused(
+                f"`{ref.store}:{ref.key}` lies in a {ref.store} store, and none is open here",
+                f"open the store it was written to as well; open are {known}",
+            )
+        return blobs

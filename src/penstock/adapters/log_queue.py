@@ -11,14 +11,63 @@ import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from penstock.adapters.folders import SAFE
-from penstock.adapters.waiters import Waiters
+from penstock.adapters.files.folders import SAFE
 from penstock.kernel.errors import Bug, Refused, Unavailable
-from penstock.ports.kept_state import Change
-from penstock.ports.log import Entry, Status
+from penstock.ports.kept_state import Change, Kept
+from penstock.ports.log import Entry, NotOwner, Status
+from penstock.ports.results import decode, encode
+
+# ---- Those who wait on an event loop for a ticket that a thread settles.
+# Law: a waiter joins before it looks whether its ticket is settled, and the thread looks at the waiters after it has
+# settled: one of the two sees the other, so nobody waits for what has happened.
+
+
+class Waiter(NamedTuple):
+    ticket: int
+    future: asyncio.Future[None]
+
+
+class Waiters:
+    def __init__(self) -> None:
+        self._waiting: list[Waiter] = []
+        self._lock = threading.Lock()
+
+    def join(self, ticket: int) -> asyncio.Future[None]:
+        """To be called on the loop that will wait."""
+        waiter = Waiter(ticket, asyncio.get_running_loop().create_future())
+        with self._lock:
+            self._waiting.append(waiter)
+        return waiter.future
+
+    def wake(self, settled: int | None) -> None:
+        """Those whose ticket is settled, or all of them, with one call into each loop. From any thread."""
+        if not self._waiting:
+            return
+        ready: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
+        still: list[Waiter] = []
+        with self._lock:
+            for waiter in self._waiting:
+                if settled is None or waiter.ticket <= settled:
+                    ready.setdefault(waiter.future.get_loop(), []).append(waiter.future)
+                else:
+                    still.append(waiter)
+            self._waiting = still
+        for loop, futures in ready.items():
+            # A loop that was closed under its waiters has nobody left to tell.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(_resolve, futures)
+
+
+def _resolve(futures: list[asyncio.Future[None]]) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_result(None)
+
 
 # With so many entries that nobody waits for, the thread is woken at once.
 GATHER_ENTRIES = 256
@@ -42,8 +91,8 @@ class LogQueue(ABC):
 
     def __init__(self) -> None:
         self._queue: deque[Append] = deque()
-        self._bell: SimpleQueue[None] = SimpleQueue()
-        self._rung = False
+        self._wake: SimpleQueue[None] = SimpleQueue()
+        self._is_woken = False
         self._alarm: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -103,7 +152,7 @@ class LogQueue(ABC):
             self._queue.append(Append(ticket, execution_id, epoch, entries, status, changes))
             if self._alarm is None or self._alarm.is_closed():
                 self._set_alarm()
-            elif self._handed - self._written > GATHER_ENTRIES and not self._rung:
+            elif self._handed - self._written > GATHER_ENTRIES and not self._is_woken:
                 self._ring()
         return ticket
 
@@ -144,7 +193,7 @@ class LogQueue(ABC):
         """Until the writer's thread has settled `ticket`, or can settle nothing more."""
         settled = self._waiters.join(ticket)
         if ticket > self._settled and not self._fault:
-            if not self._rung:
+            if not self._is_woken:
                 self._ring()
             await settled
 
@@ -166,12 +215,12 @@ class LogQueue(ABC):
 
     def _sound_alarm(self) -> None:
         self._alarm = None
-        if self._queue and not self._rung:
+        if self._queue and not self._is_woken:
             self._ring()
 
     def _ring(self) -> None:
-        self._rung = True
-        self._bell.put(None)
+        self._is_woken = True
+        self._wake.put(None)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="penstock-log", daemon=True)
             self._thread.start()
@@ -179,9 +228,9 @@ class LogQueue(ABC):
     def _run(self) -> None:
         try:
             while not self._closed:
-                self._bell.get()
+                self._wake.get()
                 # Before the queue is looked at: what is appended from here on rings again.
-                self._rung = False
+                self._is_woken = False
                 self._commit_in_thread()
                 if self._queue:
                     self._ring()
@@ -194,10 +243,79 @@ class LogQueue(ABC):
     def _end_thread(self) -> None:
         self._closed = True
         if self._thread:
-            self._bell.put(None)
+            self._wake.put(None)
             self._thread.join()
 
     def _fail(self, fault: Unavailable) -> None:
         """From here on every ticket that is not settled has this error, and nothing more is written."""
         self._fault = self._fault or fault
         self._queue.clear()
+
+
+# ---- May these entries be appended? The one rule of the log, the same for every adapter that decides it in Python.
+
+
+@dataclass(slots=True)
+class Standing:
+    """Where an execution stands: the epoch of its owner, if it has one, and the number of its last entry."""
+
+    epoch: int
+    owner: str | None
+    last_seq: int
+
+
+def refusal(execution_id: str, standing: Standing | None, epoch: int, entries: Sequence[Entry]) -> Refused | None:
+    """Why not, or None when they may."""
+    if standing is None:
+        return unknown(execution_id)
+    if epoch != standing.epoch:
+        who = "somebody who has let go of it since" if standing.owner is None else f"`{standing.owner}`"
+        return NotOwner(
+            f"`{execution_id}` has been taken over by {who} (epoch {standing.epoch}, this append has {epoch})",
+            "another process resumed the run: leave it to that one",
+        )
+    if standing.owner is None:
+        return NotOwner(f"`{execution_id}` has been released: its owner appends nothing more", "claim it again first")
+    expected = standing.last_seq + 1
+    for entry in entries:
+        if entry[0] != expected:
+            return Refused(
+                f"`{execution_id}` expects entry {expected} next, and was given {entry[0]}",
+                "the log has gone on without this owner: read it again before going on",
+            )
+        expected += 1
+    return None
+
+
+def unknown(execution_id: str) -> Refused:
+    return Refused(f"there is no execution `{execution_id}`", "`penstock runs` lists them")
+
+
+# ---- What documents keep between runs, between values and rows: the columns are the same in every database.
+
+
+def kept_values(kept: Kept) -> dict[str, object]:
+    return {
+        "document": kept.document,
+        "kind": kept.kind,
+        "key": kept.key,
+        "value": encode(kept.value).decode(),
+        "run": kept.run,
+        "changed_at": float(kept.changed_at),
+        "lost_run": kept.lost_run,
+        "lost_value": encode(kept.lost_value).decode(),
+    }
+
+
+def kept_of(row: Sequence[Any]) -> Kept:
+    document, kind, key, value, run, changed_at, lost_run, lost_value = row
+    return Kept(
+        document,
+        kind,
+        key,
+        decode(value.encode()),
+        run=run,
+        changed_at=changed_at,
+        lost_run=lost_run,
+        lost_value=decode(lost_value.encode()),
+    )

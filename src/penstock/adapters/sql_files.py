@@ -6,14 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from sqlite3 import complete_statement
 
-FOLDER = Path(__file__).parent / "sql"
+FOLDER = Path(__file__).parent
 
 
-def queries(dialect: str) -> dict[str, str]:
+def sql_folder(store: str) -> Path:
+    """`postgres/log` has its statements in `postgres/sql/log`."""
+    engine, part = store.split("/")
+    return FOLDER / engine / "sql" / part
+
+
+def queries(store: str) -> dict[str, str]:
     """Statements by name, without comments and closing semicolon."""
     found: dict[str, list[str]] = {}
     lines: list[str] = []
-    for line in (FOLDER / dialect / "queries.sql").read_text(encoding="utf-8").splitlines():
+    for line in (sql_folder(store) / "queries.sql").read_text(encoding="utf-8").splitlines():
         if line.startswith("-- name: "):
             lines = found.setdefault(line.removeprefix("-- name: ").strip(), [])
         elif line and not line.startswith("--"):
@@ -30,9 +36,9 @@ def filtered(known: Mapping[str, str], name: str, values: Mapping[str, object]) 
     return known[name].replace("{filters}", "".join(f" AND {condition}" for condition in given))
 
 
-def schema_files(dialect: str) -> dict[int, Path]:
+def schema_files(store: str) -> dict[int, Path]:
     """The numbered files in their order: `0001_log.sql` is version 1."""
-    paths = sorted((FOLDER / dialect).glob("[0-9][0-9][0-9][0-9]_*.sql"))
+    paths = sorted(sql_folder(store).glob("[0-9][0-9][0-9][0-9]_*.sql"))
     return {int(path.name[:4]): path for path in paths}
 
 

@@ -1,7 +1,7 @@
 """A log that tells when something new is in it, and measures itself while it does.
 
-Law: nobody is told of an entry before it is durable. Only what goes through this process is told of; what other processes write
-has to be looked for.
+Law: listeners learn of an entry only once it is durable. Only what goes through this process is reported; entries of
+other processes have to be polled for.
 """
 
 from __future__ import annotations

@@ -9,10 +9,9 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from penstock.api import answers, models
-from penstock.api.access import ADMIN, READ
 from penstock.api.backend import Backend, apart, backend_of
 from penstock.api.errors import ApiError, from_refusal
-from penstock.api.routing import answer, errors, router
+from penstock.api.routing import ADMIN, READ, answer, errors, router
 from penstock.api.triggers import Name, no_schedule, no_such
 from penstock.kernel.errors import PenstockError, Refused
 from penstock.kernel.values import JsonMap

@@ -2,28 +2,127 @@
 
 from __future__ import annotations
 
-from fastapi import FastAPI
-from starlette.types import ASGIApp
+import asyncio
 
-from penstock.api import (
-    alerts,
-    backfills,
-    catalog,
-    errors,
-    executions,
-    fleet,
-    health,
-    histories,
-    kept_state,
-    results,
-    tokens,
-    triggers,
-)
-from penstock.api.backend import Backend
-from penstock.api.guard import Guard
-from penstock.api.readiness import Readiness
-from penstock.api.scopes import say_scopes
-from penstock.api.tail import Tail
+from fastapi import FastAPI
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from penstock.api import admin, alerts, catalog, errors, executions, health, histories, kept_state, triggers
+from penstock.api.backend import Backend, Readiness
+from penstock.api.errors import ApiError, of_any
+from penstock.api.hosts import Host
+from penstock.api.routing import say_scopes
+from penstock.api.streams import Tail
+
+# ---- The first to see a request: what is too large, too slow or comes from another site does not get further.
+# It is plain ASGI, because it must see every byte in both directions; and it is the last to see an error.
+
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+}
+NO_STORE = "no-store"
+HSTS = "max-age=31536000"
+
+
+class Guard:
+    def __init__(self, app: ASGIApp, backend: Backend) -> None:
+        self._app = app
+        self._backend = backend
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        has_begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal has_begun
+            if message["type"] == "http.response.start":
+                has_begun = True
+                self._dress(message)
+            await send(message)
+
+        try:
+            headers = Headers(scope=scope)
+            _check_host(scope, headers)
+            _check_site(scope, headers)
+            await self._app(scope, self._measured(headers, receive), sending)
+        except ApiError as error:
+            if has_begun:
+                raise
+            await error.response()(scope, receive, sending)
+        except Exception as error:  # The boundary of the process: one failing request must not affect others.
+            if has_begun:  # Cut off: nobody takes half of an answer for the whole.
+                raise
+            await of_any(error).response()(scope, receive, sending)
+
+    def _dress(self, message: Message) -> None:
+        headers = MutableHeaders(scope=message)
+        for name, value in HEADERS.items():
+            headers.setdefault(name, value)
+        headers.setdefault("cache-control", NO_STORE)
+        if self._backend.is_tls:
+            headers.setdefault("strict-transport-security", HSTS)
+
+    def _measured(self, headers: Headers, receive: Receive) -> Receive:
+        limits = self._backend.limits
+        length = headers.get("content-length")
+        if length is not None and (not length.isdigit() or int(length) > limits.body_bytes):
+            raise _too_large(limits.body_bytes)
+        seen, is_whole = 0, False
+        loop = asyncio.get_running_loop()
+        latest = loop.time() + limits.body_s
+
+        async def receiving() -> Message:
+            nonlocal seen, is_whole
+            if is_whole:
+                return await receive()
+            try:
+                async with asyncio.timeout_at(min(latest, loop.time() + limits.body_idle_s)):
+                    message = await receive()
+            except TimeoutError:
+                waited = limits.body_idle_s if loop.time() < latest else limits.body_s
+                raise ApiError(400, f"the rest of the request did not come within {waited:g} s") from None
+            if message["type"] == "http.request":
+                seen += len(message.get("body", b""))
+                is_whole = not message.get("more_body", False)
+                if seen > limits.body_bytes:
+                    raise _too_large(limits.body_bytes)
+            return message
+
+        return receiving
+
+
+def _check_host(scope: Scope, headers: Headers) -> None:
+    """One host, or none in the old version of the protocol, which has no such header."""
+    given = headers.getlist("host")
+    if (not given and scope.get("http_version") == "1.0") or (len(given) == 1 and Host.read(given[0]) is not None):
+        return
+    raise ApiError(
+        400, "the request does not name one host", "send one `Host` header: NAME, NAME:PORT or [ADDRESS]:PORT"
+    )
+
+
+def _check_site(scope: Scope, headers: Headers) -> None:
+    """A browser says where a page comes from that asks for something; it must come from here."""
+    if scope["method"] in ("GET", "HEAD", "OPTIONS"):
+        return
+    origins = headers.getlist("origin")
+    host = headers.get("host", "").lower()
+    is_elsewhere = headers.get("sec-fetch-site", "") not in ("", "same-origin", "none")
+    if is_elsewhere or any(not host or origin.lower().partition("://")[2] != host for origin in origins):
+        raise ApiError(403, "a page of another site may not ask this server for anything", code="other_site")
+
+
+def _too_large(most: int) -> ApiError:
+    return ApiError(
+        413, f"the request has more than {most:,} bytes", "let a task read the data instead, or raise `--max-body`"
+    )
+
 
 TAGS = [
     {"name": "executions", "description": "Runs: start, list, show, cancel, resume."},
@@ -54,23 +153,23 @@ def described(version: str) -> FastAPI:
         redirect_slashes=False,
     )
     errors.install(app)
-    for module in (
-        executions,
-        histories,
-        catalog,
-        triggers,
-        backfills,
-        alerts,
-        kept_state,
-        fleet,
-        tokens,
-        health,
-        results,
+    for router in (
+        executions.routes,
+        histories.routes,
+        catalog.routes,
+        triggers.routes,
+        triggers.backfill_routes,
+        alerts.routes,
+        kept_state.routes,
+        admin.fleet_routes,
+        admin.token_routes,
+        health.routes,
+        histories.result_routes,
+        histories.streams,
+        triggers.hook_routes,
     ):
-        app.router.routes += (
-            module.routes.routes
-        )  # As they are: to include a router builds all of its routes once more.
-    app.router.routes += [*histories.streams.routes, *triggers.doors.routes]
+        # As they are: to include a router builds all of its routes once more.
+        app.router.routes += router.routes
     say_scopes(app)
     return app
 

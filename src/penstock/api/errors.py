@@ -20,9 +20,23 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from penstock.api.patterns import PATTERNS
+from penstock.dialects.report import as_json
 from penstock.kernel.errors import Damaged, PenstockError, Refused, Unavailable
 from penstock.ports.results import encode
+from penstock.server.catalog import NotFiled
+from penstock.server.documents import DocumentInvalid
+
+# ---- The forms of names in requests, and each in words.
+
+SLUG = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
+CATALOG_PATH = r"^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$"
+
+PATTERNS = {
+    SLUG: "a name has up to 100 letters, digits, `.`, `_` and `-`, and a letter or digit first",
+    CATALOG_PATH: "a path in the catalog is names of letters, digits, `.`, `_` and `-` with `/` between them, such as "
+    "`sales/orders`",
+}
+
 
 CODES = {
     400: "bad_request",
@@ -73,13 +87,8 @@ class ApiError(Exception):
 
 def from_refusal(error: PenstockError, status: int = 409) -> ApiError:
     """What the engine says, as the API says it; `status` is for what the caller asked for and cannot have."""
-    from penstock.server.catalog import NotFiled
-    from penstock.server.documents import DocumentInvalid
-
     match error:
         case DocumentInvalid():
-            from penstock.dialects.report import as_json
-
             return ApiError(422, error.message, error.hint, code="document_invalid", problems=as_json(error.problems))
         case NotFiled():
             return ApiError(404, error.message, error.hint)
@@ -93,7 +102,7 @@ def from_refusal(error: PenstockError, status: int = 409) -> ApiError:
 
 
 def of_any(error: Exception) -> ApiError:
-    """The last resort: whoever runs the server gets the story, whoever asked gets to know that it is not their fault."""
+    """The last resort: the operator gets the details in the log, and the caller an answer that blames the server."""
     traceback.print_exception(error, file=sys.stderr)
     return ApiError(500, "the server made a mistake", "its log says more; please report it")
 

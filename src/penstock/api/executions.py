@@ -11,11 +11,10 @@ from fastapi import Header, Query, Request
 from starlette.responses import Response
 
 from penstock.api import answers, models
-from penstock.api.access import READ, RUN
 from penstock.api.backend import Backend, apart, at_length, backend_of
-from penstock.api.documents_in import compiled, pinned
+from penstock.api.catalog import compiled, pinned
 from penstock.api.errors import ApiError, from_refusal
-from penstock.api.routing import answer, errors, router
+from penstock.api.routing import READ, RUN, answer, errors, router
 from penstock.kernel.errors import Refused
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
 from typing import Annotated
 
-from fastapi import Header, Query, Request
+from fastapi import Header, Path, Query, Request
 from starlette.responses import Response
 
 from penstock.api import answers, models
-from penstock.api.access import READ
 from penstock.api.backend import apart, at_length, backend_of
-from penstock.api.documents_in import MEDIA, picture_of, plan_of
+from penstock.api.catalog import PICTURE_MEDIA, picture_of, plan_of
 from penstock.api.errors import ApiError, from_refusal
-from penstock.api.follow import EventStream, asked, log_lines, ndjson
-from penstock.api.routing import answer, content, errors, router
-from penstock.api.streamed import Streamed
-from penstock.api.tail import Tail
+from penstock.api.routing import READ, answer, content, errors, router
+from penstock.api.streams import EventStream, Streamed, Tail, asked, log_lines, ndjson
 from penstock.kernel.errors import Refused
+from penstock.ports.blobs import Missing, ResultRef, key_of
 from penstock.server.waiting import waits
 
 routes = router("history", "/api/executions/{run}")
@@ -106,7 +105,7 @@ async def plan(request: Request, run: str) -> Response:
     return answer(await at_length(lambda: plan_of(*backend.views.book(header).root())))
 
 
-_PICTURE = content(MEDIA.values(), "the picture")
+_PICTURE = content(PICTURE_MEDIA.values(), "the picture")
 
 
 @routes.get(
@@ -120,7 +119,7 @@ async def graph(request: Request, run: str, format: Annotated[models.Picture, Qu
     backend = backend_of(request)
     header = await backend.found(run)
     picture = await at_length(lambda: picture_of(backend.views.book(header).root()[0], format))
-    return Response(picture, media_type=MEDIA[format])
+    return Response(picture, media_type=PICTURE_MEDIA[format])
 
 
 @routes.get(
@@ -171,3 +170,42 @@ async def fanin(request: Request, run: str) -> Response:
     header = await backend.found(run)
     shown = await at_length(lambda: backend.views.shown(header))
     return answer({"execution_id": header.execution_id, "fanin": shown.get("fanin") or {}})
+
+
+# ---- Large results by reference, as the log names them.
+
+result_routes = router("history", "/api")
+
+BYTES = "application/octet-stream"
+_CONTENT = content([BYTES], "the bytes", format="binary")
+
+
+@result_routes.get(
+    "/results/{store}/{checksum}",
+    response_class=Response,
+    responses={**_CONTENT, **errors(404)},
+    summary="The bytes of a result",
+    description="`store` and `checksum` as they stand in a reference (`$ref`).",
+    dependencies=[READ],
+)
+async def get(
+    request: Request,
+    store: Annotated[str, Path(max_length=50)],
+    checksum: Annotated[str, Path(pattern="^[0-9a-f]{64}$")],
+) -> Response:
+    backend = backend_of(request)
+    if store not in backend.blobs.stores:
+        raise ApiError(404, f"there is no store `{store}` here", f"this server has {', '.join(backend.blobs.stores)}")
+    pieces = backend.blobs.read(ResultRef(store, key_of(checksum), 0, checksum))
+    try:
+        first = await apart(lambda: next(pieces, b""))
+    except Missing as error:
+        raise ApiError(404, error.message, error.hint) from error
+    return Streamed(_rest(first, pieces), BYTES, backend.limits.stall_s)
+
+
+async def _rest(first: bytes, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    piece: bytes | None = first
+    while piece is not None:
+        yield piece
+        piece = await apart(lambda: next(pieces, None))

@@ -8,10 +8,9 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from penstock.api import answers, models
-from penstock.api.access import ADMIN, READ
 from penstock.api.backend import apart, backend_of
 from penstock.api.errors import ApiError
-from penstock.api.routing import answer, errors, router
+from penstock.api.routing import ADMIN, READ, answer, errors, router
 from penstock.kernel.values import JsonMap
 from penstock.ports.kept_state import Kept
 from penstock.ports.wire import iso

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
-from penstock.api.patterns import CATALOG_PATH, SLUG
+from penstock.api.errors import CATALOG_PATH, SLUG
 from penstock.ports.blobs import is_ref
 from penstock.ports.folders import CATALOG, is_address
 

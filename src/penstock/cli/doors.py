@@ -32,7 +32,7 @@ def _in_use(places: Places, for_servers: bool) -> Places:
     no server will look for it."""
     from dataclasses import replace
 
-    from penstock.adapters.sqlite_control import FILE
+    from penstock.adapters.sqlite.control import FILE
     from penstock.private_postgres import FOLDER
     from penstock.server_records import running_servers
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from penstock.kernel.errors import Refused
 from penstock.library import Library
-from penstock.remote.client import Client, decoded
-from penstock.remote.sending import Sent, as_seen_here
+from penstock.remote.client import Client, Sent, as_seen_here, decoded
 
 
 def planned(url: str, file: str) -> Any:

@@ -15,21 +15,20 @@ from penstock.cli.watched import Watched
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.folders import CATALOG, is_address
 from penstock.ports.kept_state import document_key
-from penstock.remote.client import Client, at, problems_of
+from penstock.remote.client import Client, as_seen_here, at, problems_of
 from penstock.remote.engine import RemoteEngine
-from penstock.remote.sending import as_seen_here
 from penstock.server.changes import Change, changes, text_on_disk
 from penstock.server.documents import Pinned
 
 if TYPE_CHECKING:
-    from penstock.remote.sending import Sent
+    from penstock.remote.client import Sent
 
 POLL_S = 0.1
 
 
 def run(options: Namespace, url: str) -> int:
     from penstock.library import Library
-    from penstock.remote.sending import Sent
+    from penstock.remote.client import Sent
 
     client = _patient(url, options)
     payload = inputs.workload(options.payload, options.set)

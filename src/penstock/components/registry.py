@@ -23,12 +23,11 @@ from penstock.kernel.errors import Refused
 from penstock.ports.components import NO_SCHEMAS, ComponentDescription, Inferred
 from penstock.ports.plugins import offered
 from penstock.ports.rows import Schema
-from penstock.tools import loading
+from penstock.tools import registry as loading
 from penstock.tools import registry as tools
 from penstock.tools.base import Tool, ToolFailure
 from penstock.tools.parameters import convert, similar
-from penstock.tools.plugin_folder import PluginFolder, collected, plugin_folders
-from penstock.tools.registry import MOST_SCOPED
+from penstock.tools.registry import MOST_SCOPED, PluginFolder, collected, plugin_folders
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -20,7 +20,7 @@ from penstock.dialects.problems import Severity
 from penstock.dialects.reading import did_you_mean, is_template, listed
 from penstock.dialects.source import SourceNode
 from penstock.ports.meanings import CODE, DATABASE_URL, ENTRY, FILE, LOCAL, MEANING, SCHEMES, SCRIPT, URL, WHEN, Schema
-from penstock.tools.python_code import syntax_hint
+from penstock.tools.python.code import syntax_hint
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _NETWORK = frozenset({"http", "https", "ftp", "ftps", "sftp"})

@@ -6,7 +6,7 @@ import inspect
 
 from penstock.docs.markdown import code, page
 from penstock.docs.tool_pages import parameters, parts
-from penstock.tools.pages import KINDS, describe_pages, reader_of
+from penstock.tools.pages.base import KINDS, describe_pages, reader_of
 
 
 def collections_page() -> str:

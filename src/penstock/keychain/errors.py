@@ -82,7 +82,7 @@ class NotAsked(Exception):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    import difflib
+    import difflib  # Only a mistake needs it.
 
     near = difflib.get_close_matches(word, list(known), n=1)
     return f"did you mean `{near[0]}`?" if near else ""

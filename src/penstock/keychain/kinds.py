@@ -9,20 +9,201 @@ then field by field in `PENSTOCK_<NAME>_<FIELD>`.
 
 from __future__ import annotations
 
+import base64
 import json
+import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, quote_plus, unquote, urlsplit
 
-from penstock.kernel.errors import PenstockError
+from penstock.kernel.errors import PenstockError, Refused
 from penstock.kernel.values import Json, JsonMap
-from penstock.keychain import connections
 from penstock.keychain.errors import NotAsked, Unresolved, did_you_mean
-from penstock.keychain.exchange import check_address
 from penstock.keychain.lookup import Lookup
-from penstock.keychain.oauth2 import CLIENT_AUTH, Client
-from penstock.keychain.providers import Local, options_of
-from penstock.keychain.resolved import Content, Entry
-from penstock.keychain.surroundings import variable_name
+from penstock.keychain.providers import Answer, Local, ask, check_address, options_of, shown
+from penstock.keychain.resolved import Content, Entry, Grant
+from penstock.keychain.secret import Secret, reveal
+from penstock.keychain.surroundings import Surroundings, variable_name
+
+# ---- Connection texts of databases: a URL, a JSON mapping, or `name=value` words; all become the same fields.
+# Law: no message of this module quotes the text, for the password is in it.
+
+ALIASES = {
+    "username": "user",
+    "dbname": "database",
+    "db": "database",
+    "hostname": "host",
+    "passwd": "password",
+    "pwd": "password",
+    "dsn": "url",
+}
+
+_HINT = "it is a URL like `postgresql://user:password@host:5432/database`, or a JSON mapping"
+
+
+def canonical(fields: JsonMap) -> JsonMap:
+    """The same fields under their own names, a `url` among them taken apart; what stands beside it wins."""
+    named = {ALIASES.get(name, name): value for name, value in fields.items()}
+    url = named.pop("url", None)
+    if url is not None:
+        named = {**from_text(str(url), "`url`"), **named}
+    if named.get("port") is not None:
+        named["port"] = _port(named["port"])
+    return named
+
+
+def from_text(text: str, what: str) -> JsonMap:
+    """Raises Unresolved; `what` names the place the text came from."""
+    text = text.strip()
+    if text.startswith("{"):
+        return canonical(_from_json(text, what))
+    if "://" in text:
+        return _from_url(text, what)
+    if "=" in text:
+        return canonical(_from_words(text, what))
+    raise Unresolved(f"{what} is not a connection", _HINT)
+
+
+def _from_json(text: str, what: str) -> JsonMap:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        # The decoder's message is harmless, its exception holds the whole text.
+        raise Unresolved(f"{what} begins like JSON, but is not valid JSON") from None
+    assert isinstance(value, dict)
+    return value
+
+
+def _from_url(text: str, what: str) -> JsonMap:
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise Unresolved(
+            f"{what} is not a valid URL", "characters such as `@`, `/` and `#` in a password are percent-encoded"
+        ) from None
+    found: JsonMap = dict(parse_qsl(parts.query))
+    for name, value in (
+        ("host", unquote(parts.hostname) if parts.hostname else None),
+        ("port", port),
+        ("user", unquote(parts.username) if parts.username else None),
+        ("password", unquote(parts.password) if parts.password else None),
+        ("database", unquote(parts.path.lstrip("/")) or None),
+    ):
+        if value is not None:
+            found[name] = value
+    return canonical({name: value for name, value in found.items() if name not in ("url", "dsn")})
+
+
+def _from_words(text: str, what: str) -> JsonMap:
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = [""]
+    found: JsonMap = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name.isidentifier():
+            raise Unresolved(f"{what} is not a connection", _HINT)
+        if name not in ("url", "dsn"):
+            found[name] = value
+    return found
+
+
+def _port(value: Json) -> int:
+    text = str(value).strip()
+    if isinstance(value, bool) or not text.isdecimal() or not 0 < int(text[:6]) < 65536:
+        raise Unresolved("`port` is not a number from 1 to 65535")
+    return int(text)
+
+
+# ---- OAuth 2 client credentials: a token that is asked for before the run and again before it runs out (RFC 6749, 4.4).
+
+CLIENT_AUTH = ("auto", "basic", "post")
+
+_LONGEST_LEAD_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """`client_auth`: the secret in a header (`basic`), in the form (`post`), or first one, then the other (`auto`)."""
+
+    name: str
+    token_url: str
+    client_id: str
+    client_secret: Secret
+    scope: str | None
+    audience: str | None
+    client_auth: str
+
+    async def grant(self, where: Surroundings) -> Grant:
+        """Raises Unavailable when the issuer cannot be reached, Unresolved when it says no."""
+        ways = ("basic", "post") if self.client_auth == "auto" else (self.client_auth,)
+        for way in ways:
+            answer = await self._ask(way, where)
+            if answer.status == 200:
+                return self._read(answer, where)
+            if answer.status not in (400, 401, 403):
+                break
+        raise Unresolved(
+            f"`{shown(self.token_url)}` gives no token: {_reason(answer, where)}",
+            "check `client_id`, `client_secret` and `scope`",
+        )
+
+    async def renewed(self, where: Surroundings) -> Grant:
+        """The same in the middle of a run, where there is no list of problems to add to."""
+        try:
+            return await self.grant(where)
+        except Unresolved as error:
+            raise Refused(f"keychain entry `{self.name}`: {error.message}", error.hint) from error
+
+    async def _ask(self, way: str, where: Surroundings) -> Answer:
+        form = {"grant_type": "client_credentials"}
+        if self.scope:
+            form["scope"] = self.scope
+        if self.audience:
+            form["audience"] = self.audience
+        headers = {"Accept": "application/json"}
+        secret = reveal(self.client_secret)
+        if way == "post":
+            form |= {"client_id": self.client_id, "client_secret": secret}
+        else:
+            both = f"{quote_plus(self.client_id)}:{quote_plus(secret)}".encode()
+            headers["Authorization"] = f"Basic {base64.b64encode(both).decode()}"
+        return await ask("POST", self.token_url, clock=where.clock, headers=headers, form=form, allowed=where.allowed)
+
+    def _read(self, answer: Answer, where: Surroundings) -> Grant:
+        token = answer.body.get("access_token")
+        if not isinstance(token, str) or not token.strip():
+            raise Unresolved(f"the answer of `{shown(self.token_url)}` has no `access_token`")
+        where.redaction.add(token)
+        secret = Secret(token)
+        content: dict[str, Content] = {"access_token": secret, "token": secret}
+        content["token_type"] = str(answer.body.get("token_type") or "Bearer")
+        scope = answer.body.get("scope") or self.scope
+        if isinstance(scope, str):
+            content["scope"] = scope
+        lifetime = _seconds(answer.body.get("expires_in"))
+        if lifetime is None:
+            return Grant(content, None)
+        # A tenth of a short life, a minute of a long one: enough for the task that starts now to be served.
+        now = where.clock.now()
+        content["expires_at"] = now + lifetime
+        return Grant(content, now + lifetime - min(_LONGEST_LEAD_S, lifetime / 10))
+
+
+def _seconds(value: object) -> float | None:
+    try:
+        seconds = float(value) if isinstance(value, (int, float, str)) else None
+    except ValueError:
+        return None
+    return seconds if seconds is not None and 0 < seconds < float("inf") else None
+
+
+def _reason(answer: Answer, where: Surroundings) -> str:
+    said = [str(answer.body[name]) for name in ("error", "error_description") if answer.body.get(name)]
+    return where.redaction.hide(f"status {answer.status}" + (f", {': '.join(said)}" if said else ""))
+
 
 _COMMON = ("name", "kind")
 _PROVIDED = ("provider", "key", "field")
@@ -110,7 +291,7 @@ async def _mapping(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
 
 
 async def _database(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
-    values = connections.canonical(await _values(kind, given, lookup))
+    values = canonical(await _values(kind, given, lookup))
     if not {"host", "user", "database", "service"} & values.keys():
         raise Unresolved("it names neither a `host` nor a `user` nor a `database`", kind.example)
     return Entry(_content(kind, values, lookup))
@@ -284,17 +465,17 @@ KINDS: Mapping[str, Kind] = {
     "postgres_credential": Kind(
         _database,
         _DATABASE,
-        aliases=connections.ALIASES,
+        aliases=ALIASES,
         is_provided=True,
-        read=connections.from_text,
+        read=from_text,
         example="as in `postgresql://user:password@host:5432/database`",
     ),
     "mysql_credential": Kind(
         _database,
         _DATABASE,
-        aliases=connections.ALIASES,
+        aliases=ALIASES,
         is_provided=True,
-        read=connections.from_text,
+        read=from_text,
         example="as in `mysql://user:password@host:3306/database`",
     ),
 }

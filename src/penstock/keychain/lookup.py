@@ -14,8 +14,7 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.keychain.errors import Unresolved, did_you_mean
 from penstock.keychain.providers import look_up, options_of
 from penstock.keychain.resolved import Content
-from penstock.keychain.secret import Secret
-from penstock.keychain.spellings import SHORT, is_short
+from penstock.keychain.secret import SHORT, Secret, is_short
 from penstock.keychain.surroundings import NOT_FOR_ENTRIES, Surroundings
 
 _MAX_FILE_BYTES = 1024 * 1024

@@ -7,15 +7,21 @@ A provider is a class without constructor arguments and with one method; more of
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Protocol, cast
+import json
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Literal, Protocol, cast
+from urllib.parse import quote, urlsplit
 
-from penstock.kernel.errors import PenstockError
+from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.values import Json, JsonMap
 from penstock.keychain.errors import NotAsked, Unresolved, did_you_mean
 from penstock.keychain.store import PASSPHRASE, LocalStore
 from penstock.keychain.surroundings import Surroundings, variable_name
+from penstock.ports.ambient import Clock
 from penstock.ports.plugins import offered
+from penstock.tools.addresses import OPEN, Addresses
 
 GROUP = "penstock.secret_providers"
 
@@ -64,7 +70,6 @@ class Local:
 
 
 def _vault() -> SecretProvider:
-    from penstock.keychain.vault import Vault
 
     return Vault()
 
@@ -134,3 +139,195 @@ def _advice(key: str, name: str | None) -> str:
             f", or set `{variable_name(key)}`" if name is None else ""
         )
     return f"set `{variable_name(key)}`" if name == "environment" else ""
+
+
+# ---- One question to an issuer of secrets over HTTP, and its answer.
+# Law: redirects are not followed, for they would carry the credential elsewhere; errors name the address without its query
+# and never quote what was sent.
+
+_TRIES = 3
+_FIRST_DELAY_S = 0.2
+_WHOLE_S = 20.0
+_MAX_BYTES = 1024 * 1024
+_WORTH_ANOTHER_TRY = frozenset({429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    body: JsonMap
+    """Empty when the answer was not a JSON mapping."""
+
+
+async def ask(
+    method: Literal["GET", "POST"],
+    url: str,
+    *,
+    clock: Clock,
+    headers: Mapping[str, str],
+    form: Mapping[str, str] | None = None,
+    allowed: Addresses = OPEN,
+) -> Answer:
+    """`allowed`: where the issuer may be, when a document names it. Raises Unavailable when there is no answer, or only
+    ones that promise to be better later."""
+    place = shown(url)
+    why = ""
+    for number in range(_TRIES):
+        if number:
+            await clock.sleep(_FIRST_DELAY_S * 4 ** (number - 1))
+        answer = await _once(method, url, headers, form, allowed)
+        if isinstance(answer, Answer) and answer.status not in _WORTH_ANOTHER_TRY:
+            return answer
+        why = answer if isinstance(answer, str) else f"it answers with status {answer.status}"
+    raise Unavailable(f"`{place}` cannot be used now: {why}", "check the address and the network, then try again")
+
+
+async def _once(
+    method: str, url: str, headers: Mapping[str, str], form: Mapping[str, str] | None, allowed: Addresses
+) -> Answer | str:
+    import httpx2  # Slow to import: only a request needs it.
+
+    from penstock.tools.base import ToolFailure
+    from penstock.tools.http.exchange import open_client
+
+    client, close = open_client(True, allowed)
+    try:
+        async with asyncio.timeout(_WHOLE_S), AsyncExitStack() as stack:
+            stack.push_async_callback(close)
+            data = None if form is None else dict(form)
+            asked = client.stream(
+                method, url, headers=dict(headers), data=data, timeout=_WHOLE_S / 2, follow_redirects=False
+            )
+            async with asked as response:
+                body = bytearray()
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > _MAX_BYTES:
+                        return "its answer is too large"
+                return Answer(response.status_code, _mapping(bytes(body)))
+    except ToolFailure as failure:
+        if failure.retryable:
+            return failure.message
+        raise Unresolved(failure.message) from None
+    except TimeoutError:
+        return f"no answer within {_WHOLE_S:g} seconds"
+    except httpx2.TimeoutException:
+        return "no answer in time"
+    except httpx2.NetworkError as error:
+        return str(error) or "the connection broke"
+    except (httpx2.LocalProtocolError, httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError):
+        # The message of these quotes what could not be sent, and that may be the credential.
+        raise Unresolved(
+            f"the request to `{shown(url)}` cannot be sent: address or credential hold characters that are not allowed"
+        ) from None
+    except httpx2.HTTPError as error:
+        return f"the exchange failed with `{type(error).__name__}`"
+
+
+def _mapping(body: bytes) -> JsonMap:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def shown(url: str) -> str:
+    """An address as it may stand in a message: no user, no password, no query."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "the address"
+    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
+
+
+def check_address(field: str, url: str) -> str:
+    """A warning when the secret would travel in the open, else an empty text. Raises Unresolved when it is no web address."""
+    try:
+        parts = urlsplit(url)
+        scheme, host = parts.scheme, parts.hostname
+    except ValueError:
+        scheme, host = "", None
+    if scheme not in ("http", "https") or not host:
+        raise Unresolved(f"`{field}` is not a web address", "it begins with `https://`")
+    if scheme == "http" and host not in ("localhost", "127.0.0.1", "::1"):
+        return f"`{field}` is not encrypted: secrets travel in the open to `{host}`; use `https://`"
+    return ""
+
+
+# ---- HashiCorp Vault over HTTP, key-value engine version 2.
+# A key is a path as `vault kv get` takes it, the mount first: `secret/app/db`. With the option `mount` it is a path inside
+# that mount; a key of one word lies in the mount `secret`. Address and token come from the options or from `VAULT_ADDR`,
+# `VAULT_TOKEN`.
+
+
+class Vault:
+    options: frozenset[str] = frozenset({"address", "token", "mount", "namespace", "version"})
+
+    async def get(self, key: str, options: JsonMap, where: Surroundings) -> Json:
+        address = self._setting("address", "VAULT_ADDR", options, where)
+        token = self._setting("token", "VAULT_TOKEN", options, where)
+        if address is None or token is None:
+            missing = [name for name, value in (("VAULT_ADDR", address), ("VAULT_TOKEN", token)) if value is None]
+            raise Unresolved(f"Vault cannot be asked: {' and '.join(f'`{name}`' for name in missing)} not set")
+        where.redaction.add(token)
+        check_address("address", address)
+        if not where.asks:
+            raise NotAsked
+        headers = {"X-Vault-Token": token, "X-Vault-Request": "true"}
+        namespace = self._setting("namespace", "VAULT_NAMESPACE", options, where)
+        if namespace is not None:
+            headers["X-Vault-Namespace"] = namespace
+        mount, path = _split(key, options.get("mount"))
+        url = f"{address.rstrip('/')}/v1/{quote(mount)}/data/{quote(path)}"
+        if options.get("version") is not None:
+            url += f"?version={quote(str(options['version']))}"
+        # An address of the environment is the operator's own.
+        allowed = where.allowed if options.get("address") is not None else OPEN
+        answer = await ask("GET", url, clock=where.clock, headers=headers, allowed=allowed)
+        return _content(answer, url, f"{mount}/{path}", where)
+
+    def looked_for(self, key: str) -> str:
+        return f"`{key}` in Vault"
+
+    def _setting(self, option: str, variable: str, options: JsonMap, where: Surroundings) -> str | None:
+        given = options.get(option)
+        return str(given).strip() if given is not None else where.variable(variable)
+
+
+def _split(key: str, mount: Json) -> tuple[str, str]:
+    path = key.strip("/")
+    if isinstance(mount, str):
+        return mount.strip("/"), path
+    first, slash, rest = path.partition("/")
+    if not slash:
+        return "secret", first
+    # The path of the API has `data/` behind the mount; people copy that one too.
+    return first, rest.removeprefix("data/")
+
+
+def _content(answer: Answer, url: str, path: str, where: Surroundings) -> Json:
+    place = shown(url)
+    match answer.status:
+        case 200:
+            data = answer.body.get("data")
+            content = data.get("data") if isinstance(data, dict) else None
+            if not isinstance(content, dict):
+                raise Unresolved(
+                    f"Vault's answer for `{path}` is not that of a key-value engine of version 2",
+                    "the key begins with the mount, as in `secret/apps/shop`, unless `mount` names it",
+                )
+            # A mapping of one field `value` is how single values are kept there.
+            single = content.get("value") if len(content) == 1 else None
+            return single if isinstance(single, str) else content
+        case 404:
+            return None
+        case 403:
+            raise Unresolved(f"Vault refuses `{path}` to this token", "check `VAULT_TOKEN`, its policy, and the path")
+        case status:
+            errors = answer.body.get("errors")
+            said = "; ".join(str(each) for each in errors) if isinstance(errors, list) else ""
+            raise Unresolved(
+                f"Vault answers with status {status} for `{place}`{where.redaction.hide(': ' + said) if said else ''}"
+            )

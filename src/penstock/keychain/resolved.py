@@ -7,17 +7,88 @@ then. Nobody writes to a keychain: a token that runs out is replaced by `fresh`,
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
+import json
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NoReturn, TypeAlias, Union
+from urllib.parse import quote
 
 from penstock.kernel.values import Json
-from penstock.keychain.errors import UnknownEntry
-from penstock.keychain.markers import fill_in
+from penstock.keychain.errors import SecretAltered, UnknownEntry
 from penstock.keychain.redaction import Redaction
-from penstock.keychain.secret import Secret, marker_of, reveal
+from penstock.keychain.secret import NONCE, Secret, base64_cores, marker, marker_of, reveal
 from penstock.ports.ambient import Clock, SystemClock
+
+# ---- Markers inside texts become plain text again, in the encoding the template asked for.
+# An encoder that went over the marker left its trace on it (`␂` is the control character 2):
+# as it is <pnsk␂…:…> the secret as it is for a URL %3Cpnsk%02…%3A…%3E percent-encoded for JSON <pnsk\u0002…:…> escaped for
+# HTML &lt;pnsk␂…:…&gt; escaped in base64 a run that decodes to a text with a marker in it: decoded, filled in, encoded again
+# Law: a marker that was changed in any other way is refused, never passed on to a tool as if it were the secret.
+
+_MARKER = re.compile(
+    rf"(?P<open><|%3C|\\u003c|&lt;)pnsk(?P<control>\x02|%02|\\u0002){NONCE}(?::|%3A)(?P<number>\d{{20}})(?:>|%3E|\\u003e|&gt;)"
+)
+_BASE64_CORES = base64_cores(NONCE.encode())
+_BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
+
+
+def _for_html(text: str) -> str:
+    import html  # Rarely needed.
+
+    return html.escape(text)
+
+
+def _for_json(text: str) -> str:
+    inner = json.dumps(text, ensure_ascii=False)[1:-1]
+    return re.sub("[<>&']", lambda found: f"\\u{ord(found[0]):04x}", inner)
+
+
+_ENCODE: Mapping[tuple[str, str], Callable[[str], str]] = {
+    ("<", "\x02"): lambda text: text,
+    ("%3C", "%02"): lambda text: quote(text, safe=""),
+    ("<", "\\u0002"): _for_json,
+    ("\\u003c", "\\u0002"): _for_json,
+    ("&lt;", "\x02"): _for_html,
+}
+
+
+def fill_in(text: str, known: Mapping[str, Secret]) -> str:
+    """`text` with every marker replaced. `known` is by marker. A text without markers is returned as it is."""
+    if NONCE in text:
+        text = _MARKER.sub(lambda found: _plain(found, known), text)
+        if NONCE in text:
+            raise SecretAltered()
+    if any(core in text for core in _BASE64_CORES):
+        text = _BASE64_RUN.sub(lambda found: _refill(found[0], known), text)
+    return text
+
+
+def _plain(found: re.Match[str], known: Mapping[str, Secret]) -> str:
+    secret = known.get(marker(found["number"]))
+    encode = _ENCODE.get((found["open"], found["control"]))
+    # Left as it is, the check for the nonce refuses it: encoded in two ways, or a secret of another run.
+    return found[0] if secret is None or encode is None else encode(reveal(secret))
+
+
+def _refill(run: str, known: Mapping[str, Secret]) -> str:
+    if not any(core in run for core in _BASE64_CORES):
+        return run
+    is_url_safe = "-" in run or "_" in run
+    try:
+        standard = run.rstrip("=").translate(str.maketrans("-_", "+/"))
+        inside = base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError) as error:
+        raise SecretAltered() from error
+    filled = fill_in(inside, known).encode()
+    again = base64.urlsafe_b64encode(filled) if is_url_safe else base64.b64encode(filled)
+    # The padding is kept or left out as the template had it; the length, and so its need, has changed.
+    is_padded = run.endswith("=") or len(run) % 4 == 0
+    return again.decode() if is_padded else again.decode().rstrip("=")
+
 
 Content: TypeAlias = Union[bool, int, float, str, Secret, "list[Content]", "dict[str, Content]", None]
 """What an entry holds: a value as JSON has it, with secrets in place of the texts that are secret."""
@@ -135,9 +206,9 @@ class Keychain:
         # Texts rendered before the renewal are sent after it: their markers stand for the new value from now on.
         current = dict(_secrets(entry.content))
         for path, secret in old:
-            replaced = [marker for marker, held in self._by_marker.items() if held is secret]
-            for marker in replaced if path in current else ():
-                self._by_marker[marker] = current[path]
+            replaced = [known for known, held in self._by_marker.items() if held is secret]
+            for known in replaced if path in current else ():
+                self._by_marker[known] = current[path]
         self._shown[name] = _frozen(entry.content)
 
     def _know(self, content: Content) -> None:

@@ -120,7 +120,7 @@ class LocalStore:
         return _open(self._key(header), header, nonce, sealed, self.path)
 
     def _write(self, records: JsonMap) -> None:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # Slow to import: only stored secrets need it.
 
         header, key = self._new_key()
         nonce = secrets.token_bytes(12)
@@ -257,7 +257,7 @@ def _parse(data: bytes, path: Path) -> tuple[JsonMap, bytes, bytes]:
 
 
 def _open(key: bytes, header: JsonMap, nonce: bytes, sealed: bytes, path: Path) -> JsonMap:
-    from cryptography.exceptions import InvalidTag
+    from cryptography.exceptions import InvalidTag  # Slow to import: only stored secrets need it.
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     try:

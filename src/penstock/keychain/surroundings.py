@@ -24,7 +24,7 @@ class Surroundings:
     environ: Mapping[str, str]
     clock: Clock
     redaction: Redaction
-    """Whoever gets hold of a secret that is not itself an entry, such as a token to ask with, adds it here."""
+    """Registers a secret that is not itself an entry, such as an access token."""
     allowed: Addresses = OPEN
     """Where an issuer that a document names may be."""
     asks: bool = True

@@ -10,18 +10,31 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import cache
+from os.path import dirname, normpath, relpath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
+from msgspec import DecodeError
+
 from penstock.kernel.errors import Damaged, PenstockError, Refused, Unavailable
+from penstock.ports.results import decode, encode
 
 if TYPE_CHECKING:
     import ssl
 
     import httpx2
+
+    from penstock.dialects.job import CompiledJob
+    from penstock.dialects.playbook import Compiled
+    from penstock.dialects.problems import Problem
+    from penstock.kernel.net import Net
+    from penstock.library import Library
+
 
 SERVER, TOKEN = "PENSTOCK_SERVER", "PENSTOCK_TOKEN"
 CONNECT_S, READ_S = 5.0, 60.0
@@ -50,7 +63,7 @@ def error_of(status: int, body: Any, url: str) -> PenstockError:
 
 
 def problems_of(found: Any) -> list[Any]:
-    from penstock.dialects.problems import Place, Problem, Severity
+    from penstock.dialects.problems import Place, Problem, Severity  # Only an answer with problems needs it.
 
     return [
         Problem(
@@ -60,18 +73,18 @@ def problems_of(found: Any) -> list[Any]:
             Place(
                 str(one.get("file")), int(one["line"]), int(one["column"]), int(one.get("end_column") or one["column"])
             ),
-            str(one.get("label") or ""),
-            str(one.get("hint") or ""),
-            str(one.get("rewrite") or ""),
-            str(one.get("path") or ""),
-            str(one.get("calls") or ""),
+            label=str(one.get("label") or ""),
+            hint=str(one.get("hint") or ""),
+            rewrite=str(one.get("rewrite") or ""),
+            path=str(one.get("path") or ""),
+            calls=str(one.get("calls") or ""),
         )
         for one in found
     ]
 
 
 def _invalid(error: Mapping[str, Any]) -> PenstockError:
-    from penstock.server.documents import DocumentInvalid
+    from penstock.server.documents import DocumentInvalid  # Loads the compilers.
 
     problems = problems_of(error.get("problems") or ())
     return DocumentInvalid(problems[0].place.file if problems else "", problems, "")
@@ -160,8 +173,6 @@ class Client:
         is_safe: bool = False,
     ) -> bytes:
         """`is_safe`: asking again changes nothing."""
-        from penstock.ports.results import encode
-
         sent: dict[str, Any] = {"headers": {**self.headers, **(headers or {})}, "params": _given(params)}
         if body is not None:
             sent["content"] = encode(body)
@@ -189,7 +200,7 @@ class Client:
             yield (PAUSES_S[-1], True) if pause is None else (pause, False)
 
     def _once(self, method: str, path: str, sent: Mapping[str, Any], *, is_safe: bool) -> bytes:
-        import httpx2
+        import httpx2  # Only a remote command needs it: it takes 0.1 s to import.
 
         try:
             with self._opened() as client:
@@ -210,7 +221,7 @@ class Client:
     @contextmanager
     def streamed(self, path: str, **params: Any) -> Iterator[Iterator[bytes]]:
         """The pieces of an answer as they come."""
-        import httpx2
+        import httpx2  # Only a remote command needs it: it takes 0.1 s to import.
 
         with ExitStack() as stack:
             response = self._begun(stack, path, params)
@@ -223,7 +234,7 @@ class Client:
 
     def _begun(self, stack: ExitStack, path: str, params: Mapping[str, Any]) -> httpx2.Response:
         """The beginning of an answer, of the first server that gives one."""
-        import httpx2
+        import httpx2  # Only a remote command needs it: it takes 0.1 s to import.
 
         for left in reversed(range(len(self.urls))):
             try:
@@ -257,7 +268,7 @@ class Client:
                 raise Unavailable(f"the answer of `{self.url}` was cut off", "try again")
 
     def _opened(self) -> httpx2.Client:
-        import httpx2
+        import httpx2  # Only a remote command needs it: it takes 0.1 s to import.
 
         timeout = httpx2.Timeout(READ_S, connect=CONNECT_S)
         return httpx2.Client(base_url=self.url, timeout=timeout, verify=tls_for(self.url))
@@ -268,14 +279,14 @@ class Client:
 
 def tls_for(url: str) -> ssl.SSLContext:
     """To read all authorities that the machine trusts takes longer than to ask: it is done once, and where they are needed."""
-    import ssl
+    import ssl  # Loaded with the first request.
 
     return _usual_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 @cache
 def _usual_context() -> ssl.SSLContext:
-    import httpx2
+    import httpx2  # As above.
 
     return httpx2.create_ssl_context()
 
@@ -301,10 +312,6 @@ class _Again(Exception):
 
 def decoded(data: bytes) -> Any:
     """None for what is no JSON: other programs answer, too."""
-    from msgspec import DecodeError
-
-    from penstock.ports.results import decode
-
     try:
         return decode(data)
     except DecodeError:
@@ -327,3 +334,93 @@ def _given(params: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _said(error: Exception) -> str:
     return (str(error) or type(error).__name__).lower()
+
+
+# ---- A document on its way to a server: with everything it takes in or calls that lies in files here.
+
+MOST = 200
+"""Documents that come along."""
+
+
+class Sent:
+    """`body` is what the API takes for a document; `net` is None when it cannot be compiled here: the server will say."""
+
+    def __init__(self, library: Library, given: str) -> None:
+        self.given = given
+        self.file = ""
+        self.text = ""
+        self.net: Net | None = None
+        self.compiled: Any = None
+        self.taken_in: dict[str, str] = {}
+        """The joblets that a job takes in: file -> text."""
+        path = Path(given)
+        if not path.exists() and (not path.suffix or (len(path.parts) > 1 and not path.parent.exists())):
+            self.body: dict[str, Any] = {"path": given}
+            return
+        self.compiled = library.compiled(path, looks=False)
+        if not self.compiled.text:  # It cannot be read, or there is nothing in it: nobody else can do better.
+            from penstock.server.documents import DocumentInvalid  # Loads the compilers.
+
+            raise DocumentInvalid(self.compiled.file, self.compiled.problems, "")
+        self.net = self.compiled.net
+        self.file, self.text = str(path.resolve()), self.compiled.text
+        self.taken_in = {**_as_called(self.compiled, path, Path(self.file).parent), **_sources(self.compiled)}
+        sources = dict(self.taken_in)
+        _gather(library, self.compiled, Path(self.file).parent, sources)
+        self.body = {"file": self.file, "text": self.text, "sources": sources}
+
+    @property
+    def is_here(self) -> bool:
+        """It is a file of this machine, and no name in the catalog."""
+        return bool(self.file)
+
+
+def _sources(compiled: Any) -> dict[str, str]:
+    return {str(file): text for file, text in getattr(compiled, "sources", {}).items()}
+
+
+def _as_called(compiled: Any, given: Path, folder: Path) -> dict[str, str]:
+    """The joblets of a job under the names it finds them by. Where a folder is a link these are not the names of the files, and
+    the server, which cannot follow links of this machine, looks for these."""
+    texts: dict[str, str] = getattr(compiled, "texts", {})
+    called = {file: text for file, text in texts.items() if file != compiled.file}
+    return {normpath(folder / relpath(file, given.parent)): text for file, text in called.items()}
+
+
+def _gather(library: Library, compiled: Compiled | CompiledJob, folder: Path, sources: dict[str, str]) -> None:
+    """What a document calls by a path that is written out, and what that calls in turn. What is not here is in the catalog,
+    or on the server's own disk, or missing: the server will say."""
+    given = dirname(compiled.file)
+    for call in compiled.calls:
+        # Folders are named as the document was, and the server knows it by its whole path.
+        base = folder if call.folder is None else folder / relpath(call.folder, given)
+        for name in (call.path, f"{call.path}.yaml", f"{call.path}.yml"):
+            file = Path(normpath((base / name).expanduser()))
+            if str(file) in sources or not file.is_file():
+                continue
+            if len(sources) >= MOST:
+                raise Refused(f"the document calls more than {MOST} others", "keep them in the catalog instead")
+            try:
+                found = library.compiled(file, looks=False)
+            except PenstockError:
+                break
+            sources[str(file)] = found.text
+            sources.update({**_as_called(found, file, file.parent), **_sources(found)})
+            _gather(library, found, file.parent, sources)
+            break
+
+
+def as_seen_here(error: Refused, sent: Sent) -> Refused:
+    """The problems of a document, with the name and the text that it has here."""
+    from penstock.server.documents import DocumentInvalid  # Loads the compilers.
+
+    if not isinstance(error, DocumentInvalid) or not sent.is_here:
+        return error
+    return DocumentInvalid(sent.given, seen_here(error.problems, sent), sent.text)
+
+
+def seen_here(problems: Iterable[Problem], sent: Sent) -> list[Problem]:
+    return [
+        replace(one, place=replace(one.place, file=sent.given)) if one.place.file == sent.file else one
+        for one in problems
+    ]

@@ -122,7 +122,7 @@ class RemoteEngine:
 
     @property
     def components(self) -> Any:
-        from penstock.components.registry import ComponentRegistry
+        from penstock.components.registry import ComponentRegistry  # Only jobs need it.
 
         return ComponentRegistry(with_lineage=False)
 
@@ -132,6 +132,7 @@ class RemoteEngine:
 
     async def replay(self, execution_id: str) -> Difference | None:
         """The events and results come from the server, and the decisions are made again here."""
+        # Only `replay` needs the engine.
         from penstock.replaying import replay
         from penstock.tools.base import Settings
 
@@ -149,14 +150,14 @@ def header_of(data: Any) -> Header:
         data["kind"],
         data["name"],
         data["file"],
-        "",
-        data["status"],
-        seconds_of(data["started_at"]),
-        None if ended is None else seconds_of(ended),
-        data["events"],
-        data["label"],
-        data["trace_id"],
-        data.get("failed_iterations"),
+        digest="",
+        status=data["status"],
+        started_at=seconds_of(data["started_at"]),
+        ended_at=None if ended is None else seconds_of(ended),
+        last_seq=data["events"],
+        label=data["label"],
+        trace_id=data["trace_id"],
+        failed_iterations=data.get("failed_iterations"),
     )
 
 
@@ -167,12 +168,12 @@ def entry_of(data: Any) -> Entry:
         seconds_of(data["ts"]),
         data["event_type"],
         data["scope"],
-        data["task_run_id"],
-        encode(data["clock"]).decode(),
-        data["cause"] and data["cause"].removeprefix(f"{data['execution_id']}/"),
-        data["source"],
-        data["worker_id"],
-        encode(data["payload"]),
+        task=data["task_run_id"],
+        clock=encode(data["clock"]).decode(),
+        cause=data["cause"] and data["cause"].removeprefix(f"{data['execution_id']}/"),
+        source=data["source"],
+        worker=data["worker_id"],
+        payload=encode(data["payload"]),
     )
 
 

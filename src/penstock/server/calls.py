@@ -22,7 +22,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.net import Net
 from penstock.kernel.values import Json, JsonMap, merge_deeply
 from penstock.keychain.errors import KeychainError, KeychainProblem
-from penstock.keychain.rendering import rendered_entries
+from penstock.keychain.resolution import rendered_entries
 from penstock.ports.folders import address_of, is_address
 from penstock.ports.leases import Keys
 from penstock.server.documents import DocumentInvalid, Documents, Pinned

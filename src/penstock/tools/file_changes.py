@@ -17,8 +17,7 @@ from pathlib import Path
 
 from penstock.ports.folders import require_writable
 from penstock.ports.undoing import unless_done
-from penstock.tools.base import ToolFailure
-from penstock.tools.paths import require_regular
+from penstock.tools.base import ToolFailure, require_regular
 
 CHUNK = 1024 * 1024
 

@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from penstock.kernel.values import JsonMap
-from penstock.tools.base import ToolFailure
+from penstock.tools.base import ToolFailure, open_regular
 from penstock.tools.network import causes, connect_words, dns_failure, tls_reason
-from penstock.tools.paths import open_regular
 
 Security = Literal["none", "starttls", "tls"]
 PORTS: dict[Security, int] = {"none": 25, "starttls": 587, "tls": 465}

@@ -10,14 +10,12 @@ from msgspec import UNSET, Meta
 
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE, WEB
-from penstock.tools.base import Call, Success, Tool, ToolFailure
-from penstock.tools.http import HttpParams, HttpTool, TimeLimits, within
-from penstock.tools.http_request import Identity, Scalar
+from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
+from penstock.tools.http.tool import HttpParams, HttpTool, Identity, Scalar, TimeLimits, within
 from penstock.tools.network import Resolver, addresses_of, require_allowed, resolve_host
-from penstock.tools.paths import local_path
 
 if TYPE_CHECKING:
-    from penstock.tools.http_exchange import Exchange
+    from penstock.tools.http.exchange import Exchange
     from penstock.tools.mail import Server
 
 Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535)]
@@ -128,7 +126,7 @@ class NotifyTool(Tool[NotifyParams]):
         return Success({"via": "webhook", "status": result.get("status"), "data": result.get("data")}, sent.helpers)
 
     async def _mail(self, params: NotifyParams, call: Call, limits: TimeLimits) -> Success:
-        from penstock.tools.mail import Letter, Session
+        from penstock.tools.mail import Letter, Session  # Slow to import: only mail needs it.
 
         letter = Letter(
             sender=params.from_ or "",
@@ -155,7 +153,7 @@ class NotifyTool(Tool[NotifyParams]):
         return Success({"via": "smtp", **result})
 
     async def _server(self, params: NotifyParams, call: Call, limits: TimeLimits) -> Server:
-        from penstock.tools.mail import PORTS, Server
+        from penstock.tools.mail import PORTS, Server  # Slow to import: only mail needs it.
 
         host, port = params.host or "", params.port or PORTS[params.security]
         login = _login(params, call)
@@ -178,7 +176,7 @@ class NotifyTool(Tool[NotifyParams]):
 
 class Webhook(HttpTool):
     def exchange_for(self, params: HttpParams, known: Identity, call: Call) -> Exchange:
-        from penstock.tools.http_exchange import Exchange
+        from penstock.tools.http.exchange import Exchange  # Slow to import: only a request needs it.
 
         return Exchange(
             params.follow_redirects, frozenset(known.headers), holds_secret=call.holds_secret, origin_only=True

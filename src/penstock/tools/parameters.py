@@ -52,7 +52,7 @@ def convert(kind: str, model: type[msgspec.Struct], values: Mapping[str, Any]) -
 
 def similar(name: str, known: Iterable[str]) -> str:
     """A question to add to a sentence about an unknown name, or nothing."""
-    import difflib
+    import difflib  # Only a mistake needs it.
 
     close = difflib.get_close_matches(name, list(known), 1)
     return f"; did you mean `{close[0]}`?" if close else ""

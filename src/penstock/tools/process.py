@@ -82,7 +82,7 @@ class Child:
         return code
 
     def _reap(self) -> int:
-        import subprocess
+        import subprocess  # Slow to import: only a process needs it.
 
         try:
             return self._process.wait(timeout=5)
@@ -189,7 +189,7 @@ def start(
 ) -> Child:
     """Start a process. `hold_stdin` keeps its input open after the last byte; `reply` gives it a third pipe to write to,
     whose number stands in its environment as `PENSTOCK_REPLY_FD`. Raises ToolFailure when it cannot be started."""
-    import subprocess
+    import subprocess  # Slow to import: only a process needs it.
 
     ends = os.pipe() if reply is not None else None
     if ends is not None:

@@ -43,7 +43,7 @@ class CollectionPages:
             raise ToolFailure(error.kind, keys.hide(error.message), retryable=error.retryable) from error
 
     def _open(self) -> Pages:
-        from penstock.tools.pages import open_pages  # The kinds are loaded by those who have one to read.
+        from penstock.tools.pages.base import open_pages  # The kinds are loaded by those who have one to read.
 
         collection = self._setting.keychain.reveal(materialised(self._collection))
         return open_pages(collection, self._call(), once=self._once)

@@ -379,7 +379,7 @@ def _too_many_runs(limit: int) -> Failure:
 
 async def _overheard(tool: Tool[Any], params: Any, call: Call) -> object:
     """A tool of somebody else's may print: that belongs into the run's log, without secrets, and not among our output."""
-    from penstock.tools.capture import overheard
+    from penstock.tools.output import overheard
 
     with overheard(call.say, call.settings.max_output_bytes):
         return await tool.run(params, call)

@@ -7,7 +7,7 @@ import pytest
 from penstock.dialects.playbook import compile_text
 from penstock.dialects.playbook.words import SCOPES
 from penstock.ports.collections import PAGED
-from penstock.tools.pages import describe_pages
+from penstock.tools.pages.base import describe_pages
 from penstock.tools.registry import Registry
 from tests.dialects.playbook.support import codes, node_of, problems, steps
 from tests.dialects.playbook.test_pictures import complaints

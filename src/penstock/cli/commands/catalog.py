@@ -50,7 +50,7 @@ def _put(door: Client, options: Namespace) -> int:
 def _put_document(door: Client, options: Namespace) -> int:
     from penstock.cli.project_folder import unresolved
     from penstock.library import Library, sources_of
-    from penstock.remote.sending import Sent, as_seen_here
+    from penstock.remote.client import Sent, as_seen_here
 
     sent = Sent(Library(), options.file)
     if not sent.is_here:

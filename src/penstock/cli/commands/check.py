@@ -33,7 +33,7 @@ class _Asked:
 
     def examined(self, path: Path) -> Examined:
         from penstock.library import Examined, Library
-        from penstock.remote.sending import Sent, seen_here
+        from penstock.remote.client import Sent, seen_here
 
         sent = Sent(Library(), str(path))
         found = self._client.ask("POST", "/api/validate", body={"document": sent.body, **self._asked}, is_safe=True)

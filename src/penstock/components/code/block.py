@@ -20,8 +20,7 @@ from typing import Any
 from penstock.components.base import ComponentFailure
 from penstock.tools.base import Source
 from penstock.tools.parameters import similar
-from penstock.tools.python_code import Code, _compiled, _describe, _Stop
-from penstock.tools.python_values import NotFriendly, to_json_friendly
+from penstock.tools.python.code import Code, NotFriendly, _compiled, _describe, _Stop, to_json_friendly
 
 _numbers = itertools.count(1)
 _PARSING = threading.Lock()

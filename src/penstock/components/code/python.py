@@ -12,8 +12,8 @@ from penstock.components.base import Action, Call, Mistake, PlanCall, Port, Port
 from penstock.components.code.frames import FrameName
 from penstock.ports.meanings import PYTHON
 from penstock.ports.rows import Schema
-from penstock.tools.module_path import prefer
 from penstock.tools.parameters import Positive
+from penstock.tools.python.isolation import prefer
 
 Mode = Literal["once", "row", "batch", "frame"]
 

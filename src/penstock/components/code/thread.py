@@ -67,7 +67,7 @@ class CodeThread:
         self._lines.write(f"{text}\n")
 
     def _perform(self, work: Callable[[], Any]) -> Any:
-        from penstock.tools.capture import captured
+        from penstock.tools.output import captured
 
         try:
             with captured(self._lines):

@@ -18,9 +18,9 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.components import Port
 from penstock.ports.meanings import READS_FILE
 from penstock.ports.rows import Column, Schema
+from penstock.tools.base import open_regular
 from penstock.tools.file_changes import chunks_of
 from penstock.tools.files import FilesParams, perform
-from penstock.tools.paths import open_regular
 
 PROPERTIES: Schema = (*COLUMNS, Column("mode", "VARCHAR"))
 

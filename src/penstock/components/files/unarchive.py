@@ -32,7 +32,7 @@ from penstock.components.flow.calls import file_failures, place_of
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import READS_FILE
 from penstock.tools import file_changes
-from penstock.tools.paths import open_regular
+from penstock.tools.base import open_regular
 
 MAX_MEMBERS = 1_000_000
 _DRIVE = re.compile(r"[A-Za-z]:")

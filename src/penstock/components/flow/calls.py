@@ -17,8 +17,7 @@ from penstock.ports.blobs import ResultRef
 from penstock.ports.components import Mistake
 from penstock.ports.rows import Schema
 from penstock.tools.base import Call as ToolCall
-from penstock.tools.base import ToolFailure
-from penstock.tools.paths import local_path, os_failure
+from penstock.tools.base import ToolFailure, local_path, os_failure
 
 _OF_FILES = {"not_found": "missing_file", "exists": "file_exists", "is_directory": "file", "disk_full": "disk"}
 

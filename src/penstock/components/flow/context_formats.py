@@ -61,8 +61,8 @@ def read(path: Path, form: Format, encoding: str, columns: tuple[str, str], deli
 
 
 def _text(path: Path, encoding: str) -> str:
-    from penstock.tools.file_formats import text_from
-    from penstock.tools.paths import open_regular
+    from penstock.tools.base import open_regular
+    from penstock.tools.files import text_from
 
     with open_regular(path) as file:
         data = file.read(MAX_BYTES + 1)

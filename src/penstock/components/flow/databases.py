@@ -177,8 +177,7 @@ def tool_of(
 
 
 def _asked(question: Question, driver: Driver) -> dict[str, Any]:
-    from penstock.tools.sql.lexer import Dialect
-    from penstock.tools.sql.names import quote_table
+    from penstock.tools.sql.text import Dialect, quote_table
 
     query = question.query
     if query is None:

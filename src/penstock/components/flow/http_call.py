@@ -10,7 +10,7 @@ from penstock.components.base import Action, Call
 from penstock.components.flow.calls import failure_from, tool_call
 from penstock.kernel.values import Json, JsonMap
 from penstock.tools.base import ToolFailure
-from penstock.tools.http import HttpParams
+from penstock.tools.http.tool import HttpParams
 from penstock.tools.parameters import Positive
 
 
@@ -55,7 +55,7 @@ connections:
 """
 
     async def run(self, params: HttpCallParams, call: Call) -> Json:
-        from penstock.tools.http import HttpTool
+        from penstock.tools.http.tool import HttpTool
 
         limits: JsonMap = {"connect": 10, "read": 60, "write": 60, "total": params.timeout}
         spec: JsonMap = {"timeout": limits, "retry": {"attempts": params.attempts}}

@@ -22,13 +22,13 @@ BATCH = 1_000
 
 
 def _readers(schema: Schema) -> list[Callable[[Any], Json]]:
-    from penstock.tools.sql.values import parsed, to_json
+    from penstock.tools.sql.results import parsed, to_json
 
     return [parsed if column.type == "JSON" else to_json for column in schema]
 
 
 def mappings(schema: Schema, batches: Iterable[list[tuple[Any, ...]]]) -> Iterates[JsonMap]:
-    """Rows as JSON can say them; see `penstock.tools.sql.values` for what becomes of dates and decimals."""
+    """Rows as JSON can say them; see `penstock.tools.sql.results` for what becomes of dates and decimals."""
     names, readers = [column.name for column in schema], _readers(schema)
     for batch in batches:
         for row in batch:

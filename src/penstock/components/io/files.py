@@ -17,7 +17,7 @@ from penstock.components.base import ComponentFailure
 from penstock.components.flow.calls import file_failures, tool_failures
 from penstock.ports.folders import require_writable
 from penstock.tools import base as tools
-from penstock.tools.paths import local_path, require_regular
+from penstock.tools.base import local_path, require_regular
 
 Stamp = tuple[str, int, int]
 """A file as it was at one moment: path, time of change, size."""

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import ComponentFailure
-from penstock.tools.http_answers import next_link, origin_of, value_at
+from penstock.tools.http.response import next_link, origin_of, value_at
 
 AtLeastOne = Annotated[int, Meta(ge=1)]
 MaxPages = Annotated[int, Meta(ge=1, description="More pages than this are a failure.")]

@@ -19,8 +19,8 @@ from penstock.data.untyped import NOTHING, UNKNOWN_COLUMNS
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, WEB
 from penstock.ports.rows import Column, Relation, Schema
-from penstock.tools.http_answers import value_at
-from penstock.tools.http_request import Fields, Scalar
+from penstock.tools.http.response import value_at
+from penstock.tools.http.tool import Fields, Scalar
 
 _BATCH = 5_000
 
@@ -144,7 +144,7 @@ async def _fetch_all(params: HttpRowsParams, call: Call, spool: IO[bytes]) -> tu
 
 
 async def _fetch(params: HttpRowsParams, page: Page, call: Call) -> Any:
-    from penstock.tools.http import HttpParams, HttpTool
+    from penstock.tools.http.tool import HttpParams, HttpTool
 
     body = {**params.json, **page.json} if page.json else params.json
     request = HttpParams(

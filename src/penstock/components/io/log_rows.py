@@ -12,7 +12,7 @@ from msgspec import Meta
 from penstock.components.base import Action, Call, PlanCall, Port
 from penstock.kernel.values import Json
 from penstock.ports.rows import Schema
-from penstock.tools.sql.values import to_json
+from penstock.tools.sql.results import to_json
 
 _NUMERIC = ("INT", "DECIMAL", "DOUBLE", "FLOAT", "REAL")
 

@@ -14,9 +14,8 @@ from penstock.components.flow.calls import tool_failures
 from penstock.components.flow.databases import Auth, Bindings, Connection
 from penstock.components.incremental import IncrementalParam, bound_of
 from penstock.ports.rows import Relation, Schema
-from penstock.tools.sql.lexer import Dialect
-from penstock.tools.sql.names import quote_all, quote_table
-from penstock.tools.transfer_params import DatabaseFileSource
+from penstock.tools.sql.text import Dialect, quote_all, quote_table
+from penstock.tools.transfer.params import DatabaseFileSource
 
 
 class ReadSqlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -105,8 +104,8 @@ connections:
 
     async def run(self, params: ReadSqlParams, call: Call) -> None:
         from penstock.components.io import sql_place, sql_sources
-        from penstock.tools.sql.blocking import Stop, interruptible
-        from penstock.tools.transfer_sources import statement_of
+        from penstock.tools.sql.connection import Stop, interruptible
+        from penstock.tools.transfer.sources import statement_of
 
         for mistake in self.check(params, {}, PlanCall(call.folder, call.connected)):
             raise ComponentFailure("parameters", mistake.message)

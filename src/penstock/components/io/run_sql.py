@@ -20,7 +20,7 @@ from penstock.tools.base import ToolFailure
 
 if TYPE_CHECKING:
     from penstock.components.io.sql_place import Where
-    from penstock.tools.sql.blocking import Stop
+    from penstock.tools.sql.connection import Stop
 
 COUNTS: Schema = (
     Column("statement", "INTEGER"),
@@ -180,8 +180,8 @@ _ALONE = re.compile(
 def _stands_alone(params: RunSqlParams) -> Mistake | None:
     """A statement among those that are known which cannot be part of the transaction that is asked for."""
     from penstock.components.flow.databases import SCHEMES
-    from penstock.tools.sql.effects import COMMITS_BY_ITSELF
-    from penstock.tools.sql.lexer import Dialect, split
+    from penstock.tools.sql.plan import COMMITS_BY_ITSELF
+    from penstock.tools.sql.text import Dialect, split
 
     driver = SCHEMES.get((params.connection or "").partition("://")[0].partition("+")[0].lower())
     texts = [params.sql] if isinstance(params.sql, str) else params.sql or []
@@ -208,7 +208,7 @@ def _excerpt(text: str) -> str:
 async def _run_shared(params: RunSqlParams, texts: list[str], place: Where, call: Call) -> _Told:
     """In the transaction of the sub-job."""
     from penstock.components.io import sql_place, sql_transaction
-    from penstock.tools.sql.blocking import interruptible
+    from penstock.tools.sql.connection import interruptible
     from penstock.tools.sql.plan import Planner
 
     with tool_failures():
@@ -238,7 +238,7 @@ async def _run_shared(params: RunSqlParams, texts: list[str], place: Where, call
 
 async def _texts(params: RunSqlParams, call: Call, place: Where) -> list[str]:
     """Each statement by itself, with its comments gone."""
-    from penstock.tools.sql.lexer import split
+    from penstock.tools.sql.text import split
 
     given = params.sql
     if params.file is not None:
@@ -301,7 +301,7 @@ def _told(texts: list[str], result: JsonMap, place: Where) -> _Told:
 
 
 def _verb(text: str, place: Where) -> str:
-    from penstock.tools.sql.lexer import split
+    from penstock.tools.sql.text import split
 
     return split(text, place.dialect)[0].verb.upper()
 

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.tools.base import ToolFailure
 from penstock.tools.sql import duckdb as duckdb_tool
-from penstock.tools.sql.lexer import Dialect
-from penstock.tools.sql.names import quote, quote_all, quote_table
+from penstock.tools.sql.text import Dialect, quote, quote_all, quote_table
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from penstock.components.io.sql_targets import Change
-    from penstock.tools.sql.binding import Bound
-    from penstock.tools.sql.blocking import Stop
+    from penstock.tools.sql.connection import Stop
+    from penstock.tools.sql.text import Bound
 
 _ROWS = "penstock_rows"
 _NUMBER = "penstock_number"

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from penstock.components.io.sql_targets import Change, Target
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.base import ToolFailure
-from penstock.tools.sql.failures import code_of, prefixed
+from penstock.tools.sql.results import code_of, prefixed
 
 if TYPE_CHECKING:
     from penstock.components.base import Call
-    from penstock.tools.sql.binding import Bound
-    from penstock.tools.sql.blocking import Stop
+    from penstock.tools.sql.connection import Stop
+    from penstock.tools.sql.text import Bound
 
 NUMBER = "penstock_number"
 ERRORS: Schema = (Column("error_code", "VARCHAR"), Column("error_message", "VARCHAR"))

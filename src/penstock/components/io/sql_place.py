@@ -13,13 +13,13 @@ from penstock.components.flow.databases import Driver, Question, driver_of
 from penstock.kernel.values import JsonMap
 from penstock.tools.base import Call as ToolCall
 from penstock.tools.sql.connection import Address, address
-from penstock.tools.sql.lexer import Dialect
+from penstock.tools.sql.text import Dialect
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from penstock.tools.sql.blocking import Stop
-    from penstock.tools.sql.mysql_connection import Login
+    from penstock.tools.sql.connection import Stop
+    from penstock.tools.sql.mysql import Login
     from penstock.tools.sql.sqlite import SharedSqlite
 
 DIALECTS: dict[Driver, Dialect] = {
@@ -52,7 +52,7 @@ class Where:
         return conninfo(self.address(), self.call)
 
     def login(self) -> Login:
-        from penstock.tools.sql.mysql_connection import login_of
+        from penstock.tools.sql.mysql import login_of
 
         return login_of(self.address(), self.call)
 

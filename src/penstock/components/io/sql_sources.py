@@ -12,10 +12,10 @@ from penstock.components.io.sql_place import Files, Where
 from penstock.components.io.sql_types import EXACT, from_mysql, from_postgres, from_sqlite
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.base import ToolFailure
-from penstock.tools.sql.binding import Bound
-from penstock.tools.sql.blocking import Stop
+from penstock.tools.sql.connection import Stop
 from penstock.tools.sql.reading import Opened, open_mysql, open_postgres, open_sqlite
-from penstock.tools.sql.values import as_json_text, distinct
+from penstock.tools.sql.results import as_json_text, distinct
+from penstock.tools.sql.text import Bound
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -14,13 +14,12 @@ from penstock.components.io.sql_types import to_database
 from penstock.components.io.words import WriteMode
 from penstock.ports.rows import Schema
 from penstock.tools.base import ToolFailure
-from penstock.tools.sql.lexer import Dialect
-from penstock.tools.sql.mysql_connection import connect
-from penstock.tools.sql.names import on_conflict, quote, quote_all, quote_table, table_options
+from penstock.tools.sql.mysql import connect
 from penstock.tools.sql.postgres_connection import arguments
-from penstock.tools.transfer_params import TableTarget
-from penstock.tools.transfer_rows import Kind, Shape
-from penstock.tools.transfer_targets import MysqlWriter, PostgresWriter, SqliteWriter, for_mysql, for_sqlite
+from penstock.tools.sql.text import Dialect, on_conflict, quote, quote_all, quote_table, table_options
+from penstock.tools.transfer.params import TableTarget
+from penstock.tools.transfer.sources import Kind, Shape
+from penstock.tools.transfer.targets import MysqlWriter, PostgresWriter, SqliteWriter, for_mysql, for_sqlite
 
 if TYPE_CHECKING:
     import sqlite3
@@ -29,11 +28,10 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection as MysqlConnection
 
     from penstock.components.io.sql_place import Files, Where
-    from penstock.tools.sql.binding import Bound
-    from penstock.tools.sql.blocking import Stop
-    from penstock.tools.sql.connection import Address
-    from penstock.tools.sql.mysql_connection import Login
+    from penstock.tools.sql.connection import Address, Stop
+    from penstock.tools.sql.mysql import Login
     from penstock.tools.sql.sqlite import SharedSqlite
+    from penstock.tools.sql.text import Bound
 
 SAVEPOINT = "penstock_batch"
 _NO_TABLE = 1146

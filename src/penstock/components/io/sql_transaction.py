@@ -24,14 +24,14 @@ from penstock.components.io.sql_loading import Pauses
 from penstock.components.io.sql_place import Files, Where, interrupting
 from penstock.kernel.values import JsonMap
 from penstock.tools.base import Resources, ToolFailure
-from penstock.tools.sql.blocking import Claiming, Stop, claimed, in_a_thread, told
-from penstock.tools.sql.effects import COMMITS_BY_ITSELF, TABLE, Effect
-from penstock.tools.sql.failures import Place
-from penstock.tools.sql.lexer import Dialect
+from penstock.tools.sql.connection import Claiming, Stop, claimed, in_a_thread, told
+from penstock.tools.sql.plan import COMMITS_BY_ITSELF, TABLE, Effect
+from penstock.tools.sql.results import Place
+from penstock.tools.sql.text import Dialect
 
 if TYPE_CHECKING:
-    from penstock.tools.sql.binding import Bound
     from penstock.tools.sql.results import Table
+    from penstock.tools.sql.text import Bound
 
 _COMMIT = Place(0, 1, "COMMIT")
 MAX_ROWS = 100_000
@@ -51,13 +51,13 @@ def _opened(place: Where, files: Files, stop: Stop) -> Opened:
     match place.driver:
         case "postgres":
             from penstock.tools.sql import postgres_connection
-            from penstock.tools.sql.postgres_session import PostgresSession
+            from penstock.tools.sql.postgres_connection import PostgresSession
 
             server = postgres_connection.connect_blocking(place.conninfo(), place.address())
             cancel = in_a_thread(lambda: postgres_connection.cancel(server))
             return Opened(PostgresSession(server, MAX_ROWS), server, cancel, server.close)
         case "mysql":
-            from penstock.tools.sql import mysql_connection
+            from penstock.tools.sql import mysql as mysql_connection
             from penstock.tools.sql.mysql import MysqlParams, MysqlSession
 
             login = place.login()

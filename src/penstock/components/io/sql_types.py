@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from penstock.data.untyped import NOTHING
-from penstock.tools.sql.lexer import Dialect
+from penstock.tools.sql.text import Dialect
 
 EXACT = "numeric"
 """A number with as many digits as it needs: its type is inferred from all values."""

@@ -18,7 +18,7 @@ from penstock.components.io import files, placing, words
 from penstock.components.io.read_excel import openpyxl
 from penstock.data.untyped import is_open
 from penstock.ports.rows import Relation, Schema
-from penstock.tools.sql.values import as_json_text, to_json
+from penstock.tools.sql.results import as_json_text, to_json
 
 MAX_ROWS = 1_048_576
 MAX_TEXT = 32_767

@@ -11,7 +11,7 @@ from msgspec import Meta
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
 from penstock.components.io import columns, files, placing, words
 from penstock.ports.rows import Column, Relation, Schema
-from penstock.tools.sql.values import as_json_text, to_json
+from penstock.tools.sql.results import as_json_text, to_json
 
 _WRITTEN: Schema = (Column("path", "VARCHAR"), Column("bytes", "BIGINT"))
 

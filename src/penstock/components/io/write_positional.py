@@ -13,7 +13,7 @@ from msgspec import Meta
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
 from penstock.components.io import columns, files, placing, words
 from penstock.ports.rows import Schema
-from penstock.tools.sql.values import as_json_text, to_json
+from penstock.tools.sql.results import as_json_text, to_json
 
 
 class WrittenColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

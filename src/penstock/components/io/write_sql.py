@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from penstock.components.io.sql_duckdb import DuckdbTable
     from penstock.components.io.sql_place import Files, Where
     from penstock.components.io.sql_targets import Change
-    from penstock.tools.sql.binding import Bound
-    from penstock.tools.sql.blocking import Stop
+    from penstock.tools.sql.connection import Stop
+    from penstock.tools.sql.text import Bound
 
 _NEEDS_KEYS = ("update", "upsert", "delete")
 _EMPTYING = ("truncate_insert", "replace")
@@ -188,7 +188,7 @@ connections:
 
     async def run(self, params: WriteSqlParams, call: Call) -> Any:
         from penstock.components.io import sql_place
-        from penstock.tools.sql.blocking import interruptible
+        from penstock.tools.sql.connection import interruptible
 
         rows = call.input()
         for mistake in [*mistakes_of(params, rows.schema), *_unshareable(params, call.connected)]:
@@ -223,7 +223,7 @@ class Written(msgspec.Struct):
 
 async def _write_shared(params: WriteSqlParams, rows: Relation, place: Where, files: Files, call: Call) -> Written:
     from penstock.components.io import sql_place, sql_transaction
-    from penstock.tools.sql.blocking import interruptible
+    from penstock.tools.sql.connection import interruptible
 
     async with sql_transaction.joined(call, place, files) as shared:
 

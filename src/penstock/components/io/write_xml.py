@@ -15,7 +15,7 @@ from msgspec import Meta
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
 from penstock.components.io import columns, files, placing, words
 from penstock.ports.rows import Relation, Schema
-from penstock.tools.sql.values import as_json_text, to_json
+from penstock.tools.sql.results import as_json_text, to_json
 
 _NAME = re.compile(r"[^\W\d][\w.-]*(:[^\W\d][\w.-]*)?")
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")

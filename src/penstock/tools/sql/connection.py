@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol, TypeVar
 
 from msgspec import Meta
 
+from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, url
 from penstock.tools.addresses import OPEN, Addresses
 from penstock.tools.base import Call, ToolFailure
+from penstock.tools.sql.plan import TRIES, Command, Effect, Happened, NoTable, Ran, Step, Upsert, check_rows
+from penstock.tools.sql.results import MADE_MEANWHILE, Place, Table, code_of, whole
+from penstock.tools.sql.text import Bound
+
+T = TypeVar("T")
+
 
 _ALIASES = {
     "dsn": "url",
@@ -128,3 +140,268 @@ def pool_size(call: Call) -> int:
     pool = call.spec.get("pool")
     value = pool.get("max_size") if isinstance(pool, dict) else None
     return max(1, value) if isinstance(value, int) and not isinstance(value, bool) else 10
+
+
+# ---- Blocking drivers in threads, with a way to stop them: a cancelled or overdue task interrupts its statement.
+# Law: when `interruptible` ends, the thread no longer touches the connection, or it was given up after GRACE seconds.
+
+GRACE = 10.0
+_MOMENT_S = 0.05
+_EFFECT = Place(0, 1, "the name of the effect")
+
+
+class Stopped(Exception):
+    """The task was told to stop while nothing could be interrupted; raised inside the thread, never seen outside."""
+
+
+class Stop:
+    """How the event loop tells a thread to stop: a flag the thread looks at, and the interrupt of what is running now."""
+
+    def __init__(self) -> None:
+        self._flag = threading.Event()
+        self._lock = threading.Lock()
+        self._interrupts: list[Callable[[], None]] = []
+
+    def on_stop(self, interrupt: Callable[[], None]) -> Callable[[], None]:
+        """`interrupt` is called on the event loop, perhaps several times: it must not block.
+
+        Gives the function that takes it back: after that the connection can be closed, or lent to another task.
+        """
+        with self._lock:
+            self._interrupts.append(interrupt)
+
+        def forget() -> None:
+            with self._lock:
+                if interrupt in self._interrupts:
+                    self._interrupts.remove(interrupt)
+
+        return forget
+
+    def check(self) -> None:
+        if self._flag.is_set():
+            raise Stopped
+
+    def wait(self, seconds: float) -> None:
+        """Sleep, and raise Stopped as soon as the task is told to stop."""
+        if self._flag.wait(seconds):
+            raise Stopped
+
+    @property
+    def is_set(self) -> bool:
+        return self._flag.is_set()
+
+    def now(self) -> None:
+        self._flag.set()
+        with self._lock:
+            for interrupt in self._interrupts:
+                interrupt()
+
+
+def in_a_thread(work: Callable[[], object]) -> Callable[[], None]:
+    """An interrupt that blocks, made into one that does not: it is carried out in a thread, one at a time."""
+    threads: list[threading.Thread] = []
+
+    def interrupt() -> None:
+        if not threads or not threads[-1].is_alive():
+            threads[:] = [threading.Thread(target=work, daemon=True)]
+            threads[0].start()
+
+    return interrupt
+
+
+async def _wind_up(running: asyncio.Future[Any], stop: Stop) -> None:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + GRACE
+    # An interrupt that comes between two statements is lost, so it is repeated until the thread is done.
+    while not running.done() and loop.time() < deadline:
+        stop.now()
+        await asyncio.wait({running}, timeout=0.05)
+    # How it took that is of no interest, but asyncio complains of errors that nobody looked at.
+    running.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    running.cancel()
+
+
+def _ended_well(running: asyncio.Future[Any]) -> bool:
+    """Work that was over before it could be stopped counts: it has been committed."""
+    return running.done() and not running.cancelled() and running.exception() is None
+
+
+async def interruptible(call: Call, work: Callable[[Stop], T]) -> T:
+    """Run `work` in a thread. On cancellation and on time-out it is stopped before this returns."""
+    stop = Stop()
+    limit = call.timeout()
+
+    def whole() -> T:
+        stop.check()
+        return work(stop)
+
+    running = asyncio.ensure_future(call.threads.run(whole))
+    try:
+        done, _ = await asyncio.wait({running}, timeout=limit)
+    except asyncio.CancelledError:
+        await _wind_up(running, stop)
+        raise
+    if not done:
+        await _wind_up(running, stop)
+    if done or _ended_well(running):
+        result: T = running.result()
+        return result
+    raise ToolFailure("timeout", f"the task took longer than its time limit of {limit:g} s", retryable=True)
+
+
+class Claiming(Protocol):
+    """One connection of a blocking driver, and a transaction on it."""
+
+    errors: tuple[type[Exception], ...]
+    """What the driver raises; `failure` makes outcomes of them."""
+    max_rows: int
+
+    def begin(self, *, writing: bool) -> None: ...
+
+    def commit(self) -> None: ...
+
+    def rollback(self) -> None: ...
+
+    def execute(self, statement: Bound) -> Table: ...
+
+    def failure(self, error: Exception, place: Place) -> ToolFailure: ...
+
+
+class Session(Claiming, Protocol):
+    """The same for the time of one task."""
+
+    def upsert(self, step: Upsert) -> Table: ...
+
+
+@contextmanager
+def told(session: Claiming, place: Place) -> Iterator[None]:
+    """The driver's errors become outcomes that name the place."""
+    try:
+        yield
+    except session.errors as error:
+        raise session.failure(error, place) from None
+
+
+def run_steps(session: Session, steps: list[Step], stop: Stop, *, transaction: bool) -> list[Table]:
+    """All steps, in one transaction unless each statement is to commit by itself."""
+    total = len(steps)
+    committed = not transaction
+    try:
+        if transaction:
+            with told(session, Place(0, total, "BEGIN")):
+                session.begin(writing=any(_writes(step) for step in steps))
+        tables = [_run_step(session, step, stop, Place(index, total)) for index, step in enumerate(steps)]
+        stop.check()
+        if transaction:
+            with told(session, Place(total - 1, total, "COMMIT")):
+                session.commit()
+        committed = True
+    finally:
+        if not committed:
+            session.rollback()
+    return tables
+
+
+def run_task(session: Session, steps: list[Step], stop: Stop, effect: Effect | None, *, transaction: bool) -> Ran:
+    """The steps of a task, once if that is asked for."""
+    if effect is not None:
+        return run_once(session, steps, stop, effect)
+    return Ran(whole(run_steps(session, steps, stop, transaction=transaction)))
+
+
+def run_once(session: Session, steps: list[Step], stop: Stop, effect: Effect) -> Ran:
+    """All steps, in the transaction that keeps the name of their effect."""
+    found = claimed(session, effect)
+    if found is not None:
+        return Ran(found, {"repeated": True})
+    total, committed = len(steps), False
+    try:
+        result = whole([_run_step(session, step, stop, Place(index, total)) for index, step in enumerate(steps)])
+        with told(session, _EFFECT):
+            session.execute(effect.keep(result))
+        stop.check()
+        with told(session, Place(total - 1, total, "COMMIT")):
+            session.commit()
+        committed = True
+    finally:
+        if not committed:
+            session.rollback()
+    return Ran(result, {"repeated": False})
+
+
+def claimed(session: Claiming, effect: Effect) -> JsonMap | None:
+    """None: the name is new, and a transaction has begun that keeps it. Else the result that was kept with it."""
+    for _ in range(TRIES):
+        try:
+            if _is_new(session, effect):
+                return None
+        except NoTable:
+            _make_table(session, effect)
+            continue
+        except Happened:
+            pass
+        with told(session, _EFFECT):
+            found = effect.found(session.execute(effect.look()))
+            session.rollback()  # A driver may have begun a transaction to look.
+        if found is not None:
+            return found
+    raise effect.unsettled()
+
+
+def _make_table(session: Claiming, effect: Effect) -> None:
+    try:
+        with told(session, _EFFECT):
+            session.begin(writing=True)
+            session.execute(effect.create())
+            session.commit()
+    except ToolFailure as failure:
+        session.rollback()
+        # Of two that make it at once the second is told so: DuckDB calls it a conflict, PostgreSQL a name that is there already.
+        if failure.kind != "serialization" and code_of(failure) not in MADE_MEANWHILE:
+            raise
+        time.sleep(_MOMENT_S)  # DuckDB says so before the first has committed.
+
+
+def _is_new(session: Claiming, effect: Effect) -> bool:
+    is_new = False
+    try:
+        with _about_effect(session):
+            session.begin(writing=True)
+            is_new = session.execute(effect.claim()).row_count == 1
+    finally:
+        if not is_new:
+            session.rollback()
+    return is_new
+
+
+@contextmanager
+def _about_effect(session: Claiming) -> Iterator[None]:
+    try:
+        with told(session, _EFFECT):
+            yield
+    except ToolFailure as failure:
+        if failure.kind == "not_found":
+            raise NoTable from failure
+        if failure.kind == "constraint":
+            # DuckDB does not wait for another transaction that is about to write the same name.
+            raise Happened from failure
+        raise
+
+
+def _writes(step: Step) -> bool:
+    return not isinstance(step, Command) or any(statement.writes for statement in step.statements)
+
+
+def _run_step(session: Session, step: Step, stop: Stop, place: Place) -> Table:
+    if isinstance(step, Upsert):
+        stop.check()
+        with told(session, place.at(step.excerpt)):
+            return session.upsert(step)
+    assert isinstance(step, Command)
+    table = Table()
+    for statement in step.statements:
+        stop.check()
+        with told(session, place.at(statement.excerpt)):
+            table = session.execute(statement)
+    check_rows(step, table, place)
+    return table

@@ -16,19 +16,22 @@ from msgspec import Meta
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.folders import searched
 from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, SCHEMES
-from penstock.tools.base import Call, Success, Tool, ToolFailure
+from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
 from penstock.tools.network import address_refused
-from penstock.tools.paths import local_path
-from penstock.tools.sql.binding import Bound
-from penstock.tools.sql.blocking import Stop, interruptible, run_task
-from penstock.tools.sql.connection import entry_of
-from penstock.tools.sql.effects import Ran, effect_of
-from penstock.tools.sql.failures import Place, failure
-from penstock.tools.sql.lexer import Dialect
-from penstock.tools.sql.names import insert_into, on_conflict, quote
-from penstock.tools.sql.plan import Planner, SqlParams, Upsert, make_plan, off_the_loop, texts_of, verbs_of
-from penstock.tools.sql.results import Table, too_large
-from penstock.tools.sql.values import as_json_text, distinct, parsed, to_json
+from penstock.tools.sql.connection import Stop, entry_of, interruptible, run_task
+from penstock.tools.sql.plan import (
+    Planner,
+    Ran,
+    SqlParams,
+    Upsert,
+    effect_of,
+    make_plan,
+    off_the_loop,
+    texts_of,
+    verbs_of,
+)
+from penstock.tools.sql.results import Place, Table, as_json_text, distinct, failure, parsed, to_json, too_large
+from penstock.tools.sql.text import Bound, Dialect, insert_into, on_conflict, quote
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -38,7 +41,7 @@ LOCK_WAIT_S = 30.0
 """A file belongs to one process at a time: another worker, or another run, may be about to close it."""
 LOCK_POLL_S = 0.05
 LOCK_SAY_S = 5.0
-"""How often whoever waits is told of it."""
+"""How often a waiting task reports it."""
 MAKING_S = 600.0
 """So long a transaction waits for another one that makes the same table."""
 _BATCH = 1000
@@ -91,9 +94,9 @@ def connect(
     say: Callable[[str], None] | None = None,
     stop: Stop | None = None,
 ) -> DuckDBPyConnection:
-    """A file that another process has locked is tried again for a while, unless `stop` ends that; `say` is told of it at once.
+    """A file that another process has locked is tried again for a while, unless `stop` ends that; `say` reports it at once.
     `is_offline`: DuckDB opens sockets of its own, which nobody can judge, so it opens none."""
-    import duckdb
+    import duckdb  # Slow to import: only a query needs it.
 
     # Without this, a table that is not there is looked for among the variables of this very program.
     config: dict[str, Any] = {"python_enable_replacements": "false", **(OFFLINE if is_offline else {})}
@@ -175,7 +178,7 @@ def failure_of(error: Exception, place: Place | None) -> ToolFailure:
 def while_made(work: Callable[[], None], undo: Callable[[], None], stop: Stop) -> None:
     """Do `work`, which may make a table that another transaction is making: DuckDB ends whichever comes second, which begins
     again, after `undo`, once the first is over. All transactions of a file are of this process, and none takes for ever."""
-    import duckdb
+    import duckdb  # Slow to import: only a query needs it.
 
     patient_until = time.monotonic() + MAKING_S
     while True:
@@ -232,7 +235,7 @@ def last_of_each_key(step: Upsert) -> list[list[Any]]:
 
 class DuckdbSession:
     def __init__(self, connection: DuckDBPyConnection, max_rows: int) -> None:
-        import duckdb
+        import duckdb  # Slow to import: only a query needs it.
 
         self.connection = connection
         self.max_rows = max_rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import logging
 import os
@@ -11,22 +12,129 @@ import select
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import astuple, dataclass
+from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from penstock.kernel.values import Json
+from penstock.kernel.values import Json, JsonMap
 from penstock.tools.addresses import Addresses
 from penstock.tools.base import Call, ToolFailure
-from penstock.tools.network import address_refused, allowed_addresses
-from penstock.tools.sql.binding import Bound
+from penstock.tools.network import address_refused, allowed_addresses, connect_words
 from penstock.tools.sql.connection import Address, connect_timeout, pool_size
-from penstock.tools.sql.postgres_errors import NOT_UNDERSTOOD, connect_failure
-from penstock.tools.sql.values import from_bytes, from_decimal, from_float
+from penstock.tools.sql.results import (
+    Place,
+    Table,
+    distinct,
+    failure,
+    from_bytes,
+    from_decimal,
+    from_float,
+    scrubbed,
+    to_json,
+    too_large,
+)
+from penstock.tools.sql.text import Bound
 
 if TYPE_CHECKING:
+    import psycopg
     from psycopg import AsyncConnection, Connection
     from psycopg.abc import AdaptContext
+
+
+# ---- PostgreSQL's errors by SQLSTATE: which kind a rule can test for, and whether trying again may help.
+
+OK: dict[str, JsonMap] = {"pg": {"code": "00000", "sqlstate": "00000"}}
+
+# The longest beginning that fits decides.
+_KINDS = {
+    "08": "connect",
+    "23": "constraint",
+    "28": "permission",
+    "3D000": "not_found",
+    "3F000": "not_found",
+    "40001": "serialization",
+    "40P01": "serialization",
+    "42501": "permission",
+    "42601": "syntax",
+    "42703": "not_found",
+    "42704": "not_found",
+    "42883": "not_found",
+    "42P01": "not_found",
+    "53300": "connect",
+    "55P03": "timeout",
+    "57014": "timeout",
+    "57P0": "connect",
+}
+_RETRYABLE = ("08", "40001", "40P01", "53300", "55P03", "57014", "57P01", "57P02", "57P03")
+
+# libpq gives no SQLSTATE for a connection that never came to be; the server's words are all there is.
+_CONNECT_WORDS = (
+    (re.compile(r"password authentication failed|no password supplied|fe_sendauth"), "28P01"),
+    (re.compile(r"no pg_hba\.conf entry|authentication failed|role .* does not exist"), "28000"),
+    (re.compile(r"database .* does not exist"), "3D000"),
+    (re.compile(r"too many (connections|clients)|remaining connection slots"), "53300"),
+    (re.compile(r"starting up|shutting down|in recovery mode|not yet accepting"), "57P03"),
+)
+
+
+def kind_of(sqlstate: str) -> str:
+    return next((_KINDS[sqlstate[:size]] for size in (5, 4, 2) if sqlstate[:size] in _KINDS), "database")
+
+
+def is_retryable(sqlstate: str) -> bool:
+    return sqlstate.startswith(_RETRYABLE)
+
+
+def failure_of(error: psycopg.Error, place: Place | None, *, connection_lost: bool = False) -> ToolFailure:
+    diagnosis = error.diag
+    state = error.sqlstate or ("08006" if connection_lost else "")
+    facts = {
+        "code": state or None,
+        "sqlstate": state or None,
+        "severity": diagnosis.severity,
+        "detail": diagnosis.message_detail,
+        "hint": diagnosis.message_hint,
+        "schema": diagnosis.schema_name,
+        "table": diagnosis.table_name,
+        "column": diagnosis.column_name,
+        "constraint": diagnosis.constraint_name,
+    }
+    helper: JsonMap = {
+        name: value for name, value in facts.items() if value is not None or name in ("code", "sqlstate")
+    }
+    message = diagnosis.message_primary or str(error)
+    for more in (diagnosis.message_detail, diagnosis.message_hint and f"hint: {diagnosis.message_hint}"):
+        message += f"; {more}" if more else ""
+    if "COPY cannot be used" in message:
+        message = "COPY to or from the client does not work as a command; hint: use the parameter `copy`"
+    if state == "25001":
+        message += "; hint: set `autocommit: true`, the task is a transaction otherwise"
+    kind = kind_of(state) if state else "parameters"  # without a SQLSTATE it never got as far as the server
+    return failure(kind, message, place, {"pg": helper}, retryable=is_retryable(state))
+
+
+# Of a connection text that it cannot read, libpq quotes the part it stumbled over: perhaps a piece of the password.
+_UNREADABLE = re.compile(r"invalid (integer|port|percent|URI|connection|sslmode)|connection option|missing \"=\"")
+_REFUSED = re.compile(r'server at "(?P<host>[^"]+)"(?: \([^)]*\))?, port (?P<port>\d+) failed: Connection refused')
+NOT_UNDERSTOOD = (
+    "the connection to PostgreSQL is not described in a way it understands; "
+    "hint: in a URL, write `@`, `:`, `/` and `%` of a user name or password as `%40`, `%3A`, `%2F`, `%25`"
+)
+
+
+def connect_failure(error: psycopg.Error, secrets: list[str | None]) -> ToolFailure:
+    if _UNREADABLE.search(str(error)):
+        return ToolFailure("parameters", NOT_UNDERSTOOD)
+    words = scrubbed(" ".join(str(error).split()), secrets)
+    state = error.sqlstate or next((state for pattern, state in _CONNECT_WORDS if pattern.search(words)), "08001")
+    helpers: dict[str, JsonMap] = {"pg": {"code": state, "sqlstate": state}}
+    # libpq says it of each address that it tried, with a question of its own behind each.
+    if (refused := _REFUSED.search(words)) is not None:
+        words = connect_words(ConnectionRefusedError(errno.ECONNREFUSED, ""), refused["host"], refused["port"])
+    message = f"no connection to PostgreSQL: {words}"
+    return ToolFailure(kind_of(state), message, retryable=is_retryable(state), helpers=helpers)
+
 
 _DATE_TIME = re.compile(r"(\d{4,}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)([+-]\d\d(?::\d\d)*)?")
 # Kept in the words of the database: Python's own types for them lose something or refuse some values.
@@ -46,7 +154,7 @@ def _keep_quiet() -> None:
 
 def conninfo(address: Address, call: Call) -> str:
     """What libpq reads. Its own complaints quote the text they are about, so they are not passed on."""
-    import psycopg
+    import psycopg  # Slow to import: only a connection needs it.
     from psycopg.conninfo import make_conninfo
 
     _keep_quiet()
@@ -79,7 +187,7 @@ def reaching(conninfo: str, allowed: Addresses) -> str:
     the names, so that it resolves nothing itself, and TLS still verifies the names."""
     if allowed.is_open:
         return conninfo
-    from psycopg.conninfo import make_conninfo
+    from psycopg.conninfo import make_conninfo  # Slow to import: only a connection needs it.
 
     said = _keywords(conninfo)
     # What is left out, libpq would fill in from these.
@@ -111,7 +219,7 @@ def reaching(conninfo: str, allowed: Addresses) -> str:
 
 
 def _keywords(url: str) -> dict[str, Any]:
-    from psycopg.conninfo import conninfo_to_dict
+    from psycopg.conninfo import conninfo_to_dict  # Slow to import: only a connection needs it.
 
     return dict(conninfo_to_dict(url))
 
@@ -132,9 +240,7 @@ def iso(text: str) -> str:
 @cache
 def json_adapters() -> Any:
     """Adapters under which rows come out as JSON can say them, and mappings go in as jsonb."""
-    from decimal import Decimal
-
-    from psycopg import adapters
+    from psycopg import adapters  # Slow to import: only a connection needs it.
     from psycopg.adapt import AdaptersMap, Buffer, Loader
     from psycopg.types.json import JsonbDumper
     from psycopg.types.string import ByteaLoader, TextLoader
@@ -170,7 +276,7 @@ def json_adapters() -> Any:
 
 def argument(value: Any, *, as_json: bool = False) -> Any:
     """A parameter as psycopg takes it: a list of like things is an array, any other list or mapping is jsonb."""
-    from psycopg.types.json import Jsonb
+    from psycopg.types.json import Jsonb  # Slow to import: only a connection needs it.
 
     if as_json and value is not None and not isinstance(value, str):
         return Jsonb(value)
@@ -240,7 +346,7 @@ class Pool:
         return await self._connect()
 
     async def _connect(self) -> AsyncConnection[Any]:
-        import psycopg
+        import psycopg  # Slow to import: only a connection needs it.
 
         context: AdaptContext = _Context(json_adapters())
         reached = await asyncio.to_thread(reaching, self._conninfo, self._address.allowed)
@@ -260,7 +366,7 @@ class Pool:
 @cache
 def plain_adapters() -> Any:
     """Adapters under which rows can be handed on to another database: Python's types, and text where those fail."""
-    from psycopg import adapters
+    from psycopg import adapters  # Slow to import: only a connection needs it.
     from psycopg.adapt import AdaptersMap, Buffer
     from psycopg.errors import DataError
     from psycopg.types.datetime import DateLoader, TimestampLoader, TimestamptzLoader
@@ -285,7 +391,7 @@ def plain_adapters() -> Any:
 
 def connect_blocking(conninfo: str, address: Address) -> Connection[Any]:
     """A connection for the threads of a transfer, outside the pool: it holds two of them at once, and for long."""
-    import psycopg
+    import psycopg  # Slow to import: only a connection needs it.
 
     context: AdaptContext = _Context(plain_adapters())
     try:
@@ -296,7 +402,7 @@ def connect_blocking(conninfo: str, address: Address) -> Connection[Any]:
 
 def cancel(connection: Connection[Any]) -> None:
     """Stop what it is running; when nothing is, or the server cannot be asked, that is as good."""
-    import psycopg
+    import psycopg  # Slow to import: only a connection needs it.
 
     with suppress(psycopg.Error):
         connection.cancel()
@@ -313,7 +419,7 @@ class _Context:
 
 async def _is_fresh(lease: Lease) -> bool:
     """Is the connection as good as new? Settings and temporary tables of one task must not show up in another."""
-    import psycopg
+    import psycopg  # Slow to import: only a connection needs it.
     from psycopg.pq import TransactionStatus
 
     connection = lease.connection
@@ -347,3 +453,51 @@ async def pool_for(address: Address, call: Call) -> Pool:
 
     pool: Pool = await call.resources.get(key, make)
     return pool
+
+
+# ---- A blocking connection to PostgreSQL for statements of a transaction that lasts longer than one task.
+
+_BATCH = 1000
+
+
+class PostgresSession:
+    def __init__(self, connection: Connection[Any], max_rows: int) -> None:
+        import psycopg  # Slow to import: only a connection needs it.
+
+        self.connection = connection
+        self.max_rows = max_rows
+        self.errors: tuple[type[Exception], ...] = (psycopg.Error,)
+
+    def begin(self, *, writing: bool) -> None:
+        """The driver begins a transaction with the first statement."""
+
+    def commit(self) -> None:
+        from psycopg.pq import TransactionStatus  # Slow to import: only a connection needs it.
+
+        if self.connection.info.transaction_status == TransactionStatus.INERROR:
+            # The server would answer COMMIT with a rollback, and the driver would call that a success.
+            raise ToolFailure("database", "the transaction could not be committed, and nothing was changed")
+        self.connection.commit()
+
+    def rollback(self) -> None:
+        with suppress(*self.errors):
+            self.connection.rollback()
+
+    def execute(self, statement: Bound) -> Table:
+        with self.connection.cursor() as cursor:
+            cursor.execute(statement.text.encode(), arguments(statement))
+            if cursor.description is None:
+                return Table(row_count=max(cursor.rowcount, 0))
+            if cursor.rowcount > self.max_rows:
+                raise too_large(self.max_rows)
+            columns = distinct([column.name for column in cursor.description])
+            rows: list[Json] = []
+            while batch := cursor.fetchmany(_BATCH):
+                rows.extend(dict(zip(columns, map(to_json, row), strict=True)) for row in batch)
+            return Table(columns, rows, len(rows), gives_rows=True)
+
+    def failure(self, error: Exception, place: Place) -> ToolFailure:
+        import psycopg  # Slow to import: only a connection needs it.
+
+        assert isinstance(error, psycopg.Error)
+        return failure_of(error, place, connection_lost=self.connection.closed)

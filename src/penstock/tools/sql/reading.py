@@ -1,6 +1,6 @@
 """A statement's rows through a cursor of the database's own, which holds no more than a batch; closed however the reading ends.
 
-Whoever reads knows what the rows are for; here is only what it takes to get at them: the connection, a way to stop it from
+The caller knows what the rows are for; this module has only what it takes to get at them: the connection, a way to stop it from
 outside, and what an error of this driver means.
 """
 
@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock.tools.base import ToolFailure
-from penstock.tools.sql.binding import Bound
-from penstock.tools.sql.blocking import Stop, in_a_thread
-from penstock.tools.sql.connection import Address
-from penstock.tools.sql.failures import prefixed
+from penstock.tools.sql.connection import Address, Stop, in_a_thread
+from penstock.tools.sql.results import prefixed
+from penstock.tools.sql.text import Bound
 
 if TYPE_CHECKING:
-    from penstock.tools.sql.mysql_connection import Login
+    from penstock.tools.sql.mysql import Login
     from penstock.tools.sql.sqlite import SharedSqlite
 
 
@@ -47,15 +46,15 @@ class Opened:
 
 @contextmanager
 def open_postgres(conninfo: str, address: Address, statement: Bound, stop: Stop) -> Iterator[Opened]:
-    import psycopg
+    import psycopg  # Slow to import: only a connection needs it.
 
-    from penstock.tools.sql import postgres_connection, postgres_errors
+    from penstock.tools.sql import postgres_connection
 
     connection = postgres_connection.connect_blocking(conninfo, address)
     forget = stop.on_stop(in_a_thread(lambda: postgres_connection.cancel(connection)))
 
     def failure(error: psycopg.Error) -> ToolFailure:
-        return postgres_errors.failure_of(error, None, connection_lost=connection.closed)
+        return postgres_connection.failure_of(error, None, connection_lost=connection.closed)
 
     cursor = psycopg.RawServerCursor(connection, "penstock_rows")
     try:
@@ -74,11 +73,10 @@ def open_postgres(conninfo: str, address: Address, statement: Bound, stop: Stop)
 
 @contextmanager
 def open_mysql(login: Login, statement: Bound, stop: Stop) -> Iterator[Opened]:
-    import pymysql
+    import pymysql  # Slow to import: only a connection needs it.
     from pymysql.cursors import SSCursor
 
-    from penstock.tools.sql.mysql import bindable
-    from penstock.tools.sql.mysql_connection import connect, failure_of, kill_query, thread_of
+    from penstock.tools.sql.mysql import bindable, connect, failure_of, kill_query, thread_of
 
     connection = connect(login)
     number = thread_of(connection)
@@ -113,7 +111,7 @@ def open_sqlite(
     shared: SharedSqlite, statement: Bound, stop: Stop, look: Callable[[Any], None] = lambda connection: None
 ) -> Iterator[Opened]:
     """`look` is given the connection before the statement runs on it."""
-    from penstock.tools.sql import sqlite
+    from penstock.tools.sql import sqlite  # Only the engine in use is loaded.
 
     connection = shared.take()
     forget = stop.on_stop(connection.interrupt)

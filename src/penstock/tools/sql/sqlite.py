@@ -7,24 +7,18 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext, suppress
 from typing import Annotated, Any, ClassVar
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Meta
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, SCHEMES
-from penstock.tools.base import Call, Success, Tool, ToolFailure
-from penstock.tools.paths import local_path
-from penstock.tools.sql.binding import Bound
-from penstock.tools.sql.blocking import Stop, interruptible, run_task
-from penstock.tools.sql.connection import entry_of
-from penstock.tools.sql.effects import Ran, effect_of
-from penstock.tools.sql.failures import Place, failure
-from penstock.tools.sql.lexer import Dialect
-from penstock.tools.sql.names import insert_into, on_conflict
-from penstock.tools.sql.plan import Planner, SqlParams, Upsert, make_plan, off_the_loop, verbs_of
-from penstock.tools.sql.results import Table, too_large
-from penstock.tools.sql.values import as_json_text, distinct, to_json
+from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
+from penstock.tools.sql.connection import Stop, entry_of, interruptible, run_task
+from penstock.tools.sql.plan import Planner, Ran, SqlParams, Upsert, effect_of, make_plan, off_the_loop, verbs_of
+from penstock.tools.sql.results import Place, Table, as_json_text, distinct, failure, to_json, too_large
+from penstock.tools.sql.text import Bound, Dialect, insert_into, on_conflict
 
 BUSY_S = 5.0
 """So long SQLite itself waits for a lock."""
@@ -74,8 +68,6 @@ def connect(
     target, uri = path, False
     if path != MEMORY:
         mode = "ro" if read_only else "rwc" if create else "rw"
-        from urllib.parse import quote
-
         target, uri = f"file:{quote(path)}?mode={mode}", True
     try:
         connection = sqlite3.connect(

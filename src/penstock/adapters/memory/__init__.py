@@ -1,0 +1,1 @@
+"""Stores in memory, for tests, previews and runs that keep nothing."""

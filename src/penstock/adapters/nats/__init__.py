@@ -1,0 +1,1 @@
+"""Dispatch and results over NATS JetStream, for workers that have no connection to the database."""

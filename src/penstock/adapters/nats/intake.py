@@ -1,0 +1,662 @@
+"""Dispatch over NATS: the worker's side. It knows NATS and nothing else of the fleet.
+
+Law: a worker asks, and a server grants. It asks when it has room and once more when it is called by a ticket; without a call it
+asks now and then, so that a ticket that was lost costs time and never work. What was granted to a call that nobody waits for any
+more is given up; if that fails too, it runs out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, TypeVar
+from uuid import UUID, uuid4
+
+from msgspec import MsgspecError
+from msgspec.msgpack import decode
+from msgspec.structs import replace
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from penstock.adapters.dispatch import check_card, check_id, check_kind, next_token
+from penstock.adapters.nats.connection import NATS_ERRORS, Link, check_cancelled, end, send
+from penstock.adapters.nats.queue import TicketConsumer
+from penstock.adapters.nats.wire import (
+    KINDS,
+    PREFIX,
+    STEP,
+    VERSION,
+    Answer,
+    AskingPressure,
+    AskingTime,
+    Beating,
+    Claiming,
+    Enlisting,
+    GivingUp,
+    Granted,
+    Letter,
+    Listening,
+    Names,
+    Parts,
+    Problem,
+    Request,
+    Retiring,
+    Saying,
+    SayingAll,
+    Ticket,
+    Unreadable,
+    frames,
+    packed,
+    read_answer,
+)
+from penstock.kernel.errors import PenstockError, Refused, Unavailable
+from penstock.ports.dispatch import Held, NoteKind, Pulse, Told, WorkerCard
+
+T = TypeVar("T")
+
+
+# ---- Calls over NATS: a worker's letters to the servers, and their answers.
+# Law: a letter is sent until it is answered or the patience is at an end, each time with the same token and the same address
+# for the answer; so an answer to any of the tries will do. A server that answers is asked again for as long as it does, and
+# when one does not, the first that returns a greeting is asked: a server that is frozen costs a worker one wait, and not
+# every second one.
+
+
+PATIENCE_SECONDS = 60.0
+# How long a try waits for its answer: the first one, and the longest.
+FIRST_TRY, LONGEST_TRY = 2.0, 10.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
+# So long a server is kept to. Servers that have come since get their share of the workers by and by.
+SERVER_SECONDS = 60.0
+# After the first server has returned a greeting, the others have so long.
+GREETING_SECONDS = 0.01
+# So many calls are remembered after their end, for answers that come late.
+LATE_CALLS = 256
+
+
+class Nobody(Exception):
+    """No server listens."""
+
+
+class Cut(Exception):
+    """The connection was lost while an answer was waited for."""
+
+
+@dataclass(slots=True)
+class Call:
+    number: int
+    answer: asyncio.Future[bytes]
+    late: Callable[[bytes | None, bytes], None] | None = None
+    first: bytes | None = None
+    """The answer that counts."""
+    parts: Parts = field(default_factory=Parts)
+
+
+class Calls:
+    def __init__(self, names: Names, patience_s: float = PATIENCE_SECONDS) -> None:
+        self._names = names
+        self._patience_s = patience_s
+        self._inbox = f"_INBOX.{uuid4().hex}"
+        self._numbers = count(1)
+        self._calls: dict[int, Call] = {}
+        self._ended: OrderedDict[int, Call] = OrderedDict()
+        self._greetings: dict[int, asyncio.Queue[bytes]] = {}
+        self._server: str | None = None
+        self._avoided: dict[str, float] = {}
+        self._kept_until = 0.0
+        self._is_wary = False
+        """The last one that was asked did not answer in time."""
+        self.is_alone = False
+        """The last that was heard is that no server listens."""
+
+    async def greet(self, client: Client) -> None:
+        await client.subscribe(f"{self._inbox}.*", cb=self._heard)
+
+    def lost(self) -> None:
+        """The connection has gone: what waits for an answer is sent again."""
+        for call in self._calls.values():
+            _fail(call.answer, Cut())
+        for greetings in self._greetings.values():
+            greetings.put_nowait(b"")
+
+    async def ask(
+        self, link: Link, request: Request, kind: type[T], late: Callable[[T | None, T], None] | None = None
+    ) -> T:
+        """What a server answers. `late(first, other)` is given what others answer after that; there is no `first` when the
+        patience was at an end before."""
+
+        def came_late(first: bytes | None, other: bytes) -> None:
+            if late is not None:
+                late(None if first is None else _read(first, kind), _read(other, kind))
+
+        call = Call(next(self._numbers), asyncio.get_running_loop().create_future())
+        call.late = came_late if late is not None else None
+        self._calls[call.number] = call
+        try:
+            return await self._patiently(link, request, call, kind)
+        finally:
+            del self._calls[call.number]
+            if not call.answer.cancel():
+                call.answer.exception()
+            if call.late is not None:
+                self._ended[call.number] = call
+                if len(self._ended) > LATE_CALLS:
+                    self._ended.popitem(last=False)
+
+    async def _patiently(self, link: Link, request: Request, call: Call, kind: type[T]) -> T:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._patience_s
+        pause, wait_s, is_repeated = FIRST_PAUSE, FIRST_TRY, False
+        while True:
+            client = await link.client(deadline)
+            try:
+                left = deadline - loop.time()
+                data = await self._once(client, Letter(VERSION, is_repeated, request), call, min(wait_s, left))
+                answer = read_answer(data)
+            except (Nobody, Cut, Unreadable, *NATS_ERRORS) as error:
+                self._is_wary = isinstance(error, TimeoutError)
+                if self._is_wary:
+                    self._avoid()
+                self._server = None
+                # What nobody listened to was carried out by nobody.
+                is_repeated = is_repeated or not isinstance(error, Nobody)
+                if loop.time() + pause > deadline:
+                    raise _unanswered(link, error) from error
+                if not isinstance(error, TimeoutError):
+                    await asyncio.sleep(pause)
+                    pause = min(pause * 2, LONGEST_PAUSE)
+                wait_s = min(wait_s * 2, LONGEST_TRY)
+            else:
+                self._is_wary = False
+                self._keep_to(answer.server)
+                return _opened(answer, kind)
+
+    async def _once(self, client: Client, letter: Letter, call: Call, wait_s: float) -> bytes:
+        self._begin(call)
+        messages = list(frames(packed(letter), client.max_payload))
+        if self._address() == self._names.rpc and (len(messages) > 1 or self._is_wary):
+            await self._meet(client, wait_s)
+        address, reply = self._address(), f"{self._inbox}.{call.number}"
+        for message in messages:
+            await send(client, address, message, reply)
+        async with asyncio.timeout(wait_s):
+            return await asyncio.shield(call.answer)
+
+    def _begin(self, call: Call) -> None:
+        """An answer that has come since the last try is as good as one to come."""
+        if call.answer.done() and (call.answer.cancelled() or call.answer.exception() is not None):
+            call.answer = asyncio.get_running_loop().create_future()
+
+    async def _meet(self, client: Client, wait_s: float) -> None:
+        """Find a server that is awake: for a letter in parts, which go to one server, and when one did not answer."""
+        number, greetings = next(self._numbers), asyncio.Queue[bytes]()
+        self._greetings[number] = greetings
+        try:
+            await send(client, self._names.hello, reply=f"{self._inbox}.{number}")
+            async with asyncio.timeout(wait_s):
+                servers = [_greeter(await greetings.get())]
+            await asyncio.sleep(GREETING_SECONDS)
+            while not greetings.empty():
+                servers.append(_greeter(greetings.get_nowait()))
+        finally:
+            del self._greetings[number]
+        now = asyncio.get_running_loop().time()
+        self._keep_to(random.choice([one for one in servers if self._avoided.get(one, 0.0) < now] or servers))
+
+    def _avoid(self) -> None:
+        """The server that was kept to has not answered: it may be awake, and cut off from its store."""
+        now = asyncio.get_running_loop().time()
+        self._avoided = {one: until for one, until in self._avoided.items() if until > now}
+        if self._server is not None:
+            self._avoided[self._server] = now + SERVER_SECONDS
+
+    def _address(self) -> str:
+        if self._server is None or asyncio.get_running_loop().time() > self._kept_until:
+            return self._names.rpc
+        return self._server
+
+    def _keep_to(self, server: str) -> None:
+        self.is_alone = False
+        if self._address() != server:
+            self._server = server
+            self._kept_until = asyncio.get_running_loop().time() + SERVER_SECONDS
+
+    async def _heard(self, message: Msg) -> None:
+        number = int(message.subject.rpartition(".")[2])
+        if number in self._greetings:
+            self._greetings[number].put_nowait(message.data)
+            return
+        call = self._calls.get(number)
+        if not message.data:
+            # NATS itself answers so when nobody listens to a subject.
+            if call is not None:
+                self.is_alone = True
+                _fail(call.answer, Nobody())
+            return
+        known = call or self._ended.get(number)
+        if known is None:
+            return
+        try:
+            whole = known.parts.add(message.data)
+            if whole is None:
+                return
+            if call is not None and call.first is None:
+                call.first = whole
+                self._begin(call)
+                call.answer.set_result(whole)
+            elif known.late is not None:
+                known.late(known.first, whole)
+        except (Unreadable, Refused, Unavailable):
+            return  # The next try, or nobody, is told what is wrong.
+
+
+def _greeter(greeting: bytes) -> str:
+    whole = Parts().add(greeting) if greeting else None
+    if whole is None:
+        raise Nobody
+    return read_answer(whole).server
+
+
+def _fail(answer: asyncio.Future[bytes], error: Exception) -> None:
+    if not answer.done():
+        answer.set_exception(error)
+
+
+def _read(data: bytes, kind: type[T]) -> T:
+    return _opened(read_answer(data), kind)
+
+
+def _opened(answer: Answer, kind: type[T]) -> T:
+    problem = answer.problem
+    if problem is not None:
+        raise (Refused if problem.is_refused else Unavailable)(problem.message, problem.hint)
+    try:
+        return decode(answer.value, type=kind)
+    except MsgspecError as error:
+        raise Unavailable(f"a server answered what this worker does not understand: {error}") from error
+
+
+def _unanswered(link: Link, error: Exception) -> Unavailable:
+    if isinstance(error, Nobody):
+        return Unavailable(
+            f"no server of the fleet listens on NATS at `{link.place}`",
+            "start one with `penstock serve --dispatch`, on the same NATS",
+        )
+    if isinstance(error, TimeoutError):
+        return Unavailable(
+            f"no server of the fleet answers on NATS at `{link.place}`",
+            "see whether the servers and their database run",
+        )
+    return link.unavailable(None if isinstance(error, Cut) else error)
+
+
+# ---- What holders say, on its way to a server: all that waits goes in one letter.
+# Law: what a lease says is sent in the order it was said, and the next thing when the last is answered for. It is carried to
+# its end even if its sender does not wait any more.
+
+MOST_CALLS = 256
+MOST_BYTES = 8_000_000
+
+Send = Callable[[SayingAll], Awaitable[list[bool | Problem]]]
+
+
+@dataclass(slots=True)
+class QueuedReport:
+    saying: Saying
+    answer: asyncio.Future[bool]
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.saying.bodies))
+
+
+class ReportQueue:
+    def __init__(self, send: Send) -> None:
+        self._send_all = send
+        self._queue: deque[QueuedReport] = deque()
+        self._sending: asyncio.Task[None] | None = None
+
+    async def say(self, saying: Saying) -> bool:
+        said = QueuedReport(saying, asyncio.get_running_loop().create_future())
+        self._queue.append(said)
+        if not self.tasks:
+            self._sending = asyncio.ensure_future(self._send())
+        return await said.answer
+
+    @property
+    def tasks(self) -> set[asyncio.Future[None]]:
+        """What is under way."""
+        return set() if self._sending is None or self._sending.done() else {self._sending}
+
+    async def close(self) -> None:
+        if self._sending is not None:
+            await end({self._sending})
+        for said in self._queue:
+            _answer(said, Unavailable("the connection was closed before this was sent"))
+
+    async def _send(self) -> None:
+        while self._queue:
+            batch = self._next()
+            if not batch:
+                continue
+            try:
+                answers = await self._send_all(SayingAll([said.saying for said in batch]))
+            except PenstockError as error:
+                for said in batch:
+                    _answer(said, error)
+                continue
+            except asyncio.CancelledError:
+                for said in batch:
+                    _answer(said, Unavailable("the connection was closed before this was answered"))
+                raise
+            for said, answer in zip(batch, answers, strict=True):
+                _answer(said, answer)
+
+    def _next(self) -> list[QueuedReport]:
+        """The longest beginning of the queue in which no lease speaks twice."""
+        batch: list[QueuedReport] = []
+        keys: set[str] = set()
+        size = 0
+        while self._queue and len(batch) < MOST_CALLS and size < MOST_BYTES and self._queue[0].saying.key not in keys:
+            said = self._queue.popleft()
+            if not said.answer.done():  # else it was cancelled before it was sent
+                batch.append(said)
+                keys.add(said.saying.key)
+                size += said.size
+        return batch
+
+
+def _answer(said: QueuedReport, answer: bool | Problem | PenstockError) -> None:
+    if said.answer.done():
+        return
+    if isinstance(answer, Problem):
+        answer = (Refused if answer.is_refused else Unavailable)(answer.message, answer.hint)
+    if isinstance(answer, PenstockError):
+        said.answer.set_exception(answer)
+    else:
+        said.answer.set_result(answer)
+
+
+# How often a worker asks without being called: while all is well, and while tickets cannot be had.
+SELDOM_SECONDS = 2.0
+OFTEN_SECONDS = 0.25
+TOLD_SECONDS = 5.0
+# Tickets of work that others have taken meanwhile are cleared away so many at a time.
+MOST_TICKETS = 256
+# Of so many leases the last word is remembered that was not answered; most of them will have been lost.
+MOST_DOUBTFUL = 1000
+# While a server takes its time, tickets are kept from being delivered again.
+KEEP_SECONDS = 1.5
+CLOSING_SECONDS, CLOSING_PAUSE = 5.0, 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Bid:
+    """What one `take` asks for."""
+
+    worker: str
+    pool: str
+    room: int
+    ranges: int
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return KINDS if self.ranges > 0 else (STEP,)
+
+
+class NatsIntake:
+    def __init__(self, url: str, prefix: str = PREFIX, *, patience_s: float = PATIENCE_SECONDS) -> None:
+        self._names = Names(prefix)
+        self._calls = Calls(self._names, patience_s)
+        self._link = Link(url, "a worker of the fleet", self._greet, lost=self._lost)
+        self._consumer = TicketConsumer(self._names, self._link)
+        self._reports = ReportQueue(self._send_said)
+        self._cards: dict[str, WorkerCard] = {}
+        self._events: dict[str, asyncio.Event] = {}
+        """Worker -> there may be something to be told."""
+        self._doubtful: dict[tuple[str, str, int], Saying] = {}
+        """What holders said when there was no answer."""
+        self._closing = asyncio.Event()
+        self._asides: set[asyncio.Future[Any]] = set()
+
+    # ---- who works
+
+    async def enlist(self, card: WorkerCard) -> None:
+        check_card(card)
+        await self._ask(Enlisting(card), type(None))
+        self._cards[card.id] = card
+
+    async def retire(self, worker: str) -> None:
+        await self._ask(Retiring(worker), type(None))
+        self._cards.pop(worker, None)
+
+    async def beat(self, worker: str, pulses: Mapping[str, Pulse], *, draining: bool = False) -> frozenset[str]:
+        return await self._ask(Beating(worker, dict(pulses), draining), frozenset[str])
+
+    async def is_pressed(self, worker: str) -> bool:
+        return await self._ask(AskingPressure(worker), bool)
+
+    async def now(self) -> float:
+        return await self._ask(AskingTime(), float)
+
+    # ---- taking
+
+    async def take(self, worker: str, room: int, ranges: int, wait_s: float) -> list[Held]:
+        check_id("a worker's `id`", worker)
+        self._link.check_open()
+        if room <= 0:
+            return []
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + wait_s
+        card = self._cards.get(worker)
+        bid = Bid(worker, card.pool if card is not None else "", room, max(ranges, 0))
+        tickets: list[Msg] = []
+        while True:
+            check_cancelled()
+            granted = await self._claim(bid, tickets)
+            left = deadline - loop.time()
+            if granted.leases or left <= 0:
+                return granted.leases
+            if tickets and not granted.has_more:
+                # There may be more tickets for what others have taken: one look will do for all of them.
+                tickets = await self._sorted(bid, await self._consumer.more(bid.pool, bid.kinds, MOST_TICKETS))
+                if tickets:
+                    continue
+            tickets = await self._called(bid, min(left, OFTEN_SECONDS if self._consumer.is_deaf else SELDOM_SECONDS))
+            if self._closing.is_set():
+                await self._consumer.hand_on(tickets)
+                return []
+
+    async def _called(self, bid: Bid, wait_s: float) -> list[Msg]:
+        """Tickets, as soon as there is one; nothing after so long, or when this end is closed."""
+        if not bid.pool:
+            await self._pause(wait_s)
+            return []
+        if self._link.current is None:  # No message announces its return: waiters poll often.
+            await self._pause(min(wait_s, OFTEN_SECONDS))
+            return []
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + wait_s
+        while (left := deadline - loop.time()) > 0 and not self._closing.is_set():
+            pulled = await self._until_closed(self._consumer.wait(bid.pool, bid.kinds, left))
+            tickets = await self._sorted(bid, pulled or [])
+            if tickets:
+                return tickets
+            if self._consumer.is_deaf:
+                await self._pause(min(deadline - loop.time(), OFTEN_SECONDS))
+                return []
+        return []
+
+    async def _sorted(self, bid: Bid, pulled: list[tuple[Msg, Ticket]]) -> list[Msg]:
+        """Tickets for what this worker can do; the others are for others."""
+        card = self._cards.get(bid.worker)
+        can = card.can if card is not None else frozenset[str]()
+        await self._consumer.put_off(message for message, ticket in pulled if not ticket.needs <= can)
+        return [message for message, ticket in pulled if ticket.needs <= can]
+
+    async def _claim(self, bid: Bid, tickets: list[Msg]) -> Granted:
+        """Ask for work, and answer for the tickets in hand."""
+        token = next_token()
+        asked = Claiming(bid.worker, bid.pool, bid.room, bid.ranges, token, len(tickets), self._consumer.is_deaf)
+
+        def late(first: Granted | None, other: Granted) -> None:
+            """Two servers have carried out what was asked once."""
+            known = set() if first is None else {(held.key, held.attempt) for held in first.leases}
+            extra = [held for held in other.leases if (held.key, held.attempt) not in known]
+            self._aside(self._give_up(bid, token, extra))
+
+        claiming = self._aside(self._ask(asked, Granted, late))
+        try:
+            granted = await self._while_kept(claiming, tickets)
+        except asyncio.CancelledError:
+            self._aside(self._hand_back(bid, token, claiming, tickets))
+            raise
+        except Refused:
+            if self._closing.is_set():
+                return Granted([], False)
+            raise
+        # Of a call that failed the tickets are left as they are: somebody else gets them, who perhaps reaches a server.
+        await self._answer_for(tickets, granted, bid)
+        return granted
+
+    async def _while_kept(self, claiming: asyncio.Future[Granted], tickets: list[Msg]) -> Granted:
+        while True:
+            done, _ = await asyncio.wait({claiming}, timeout=KEEP_SECONDS if tickets else None)
+            if done:
+                return claiming.result()
+            if not self._calls.is_alone:
+                await self._consumer.keep(tickets)
+
+    async def _answer_for(self, tickets: list[Msg], granted: Granted, bid: Bid) -> None:
+        """As many tickets are done with as there are leases; or all, when nothing is left that they could stand for."""
+        count = len(granted.leases)
+        if count >= bid.room:
+            await self._consumer.done(tickets[:count])
+            await self._consumer.hand_on(tickets[count:])
+        elif granted.has_more:
+            await self._consumer.done(tickets[:count])
+            await self._consumer.try_later(tickets[count:])
+        else:
+            await self._consumer.done(tickets)
+
+    async def _hand_back(self, bid: Bid, token: UUID, claiming: asyncio.Future[Granted], tickets: list[Msg]) -> None:
+        await self._consumer.hand_on(tickets)
+        await self._give_up(bid, token, (await claiming).leases)
+
+    async def _give_up(self, bid: Bid, token: UUID, leases: Sequence[Held]) -> None:
+        if leases:
+            await self._ask(GivingUp(bid.worker, bid.pool, token, [held.key for held in leases]), type(None))
+
+    # ---- speaking and being spoken to
+
+    async def say(self, worker: str, key: str, attempt: int, kind: NoteKind, bodies: Sequence[bytes]) -> bool:
+        check_kind(kind)
+        self._link.check_open()
+        lease = (worker, key, attempt)
+        saying = Saying(worker, key, attempt, kind, list(bodies), next_token())
+        last = self._doubtful.pop(lease, None)
+        if last is not None and (last.kind, last.bodies) == (saying.kind, saying.bodies):
+            # Nobody knows whether it was kept; so this is the same call, and not the same words a second time.
+            saying = last
+        try:
+            return await self._reports.say(saying)
+        except Unavailable:
+            self._doubtful[lease] = replace(saying, is_repeated=True)
+            if len(self._doubtful) > MOST_DOUBTFUL:
+                del self._doubtful[next(iter(self._doubtful))]
+            raise
+
+    async def _send_said(self, said: SayingAll) -> list[bool | Problem]:
+        return await self._ask(said, list[bool | Problem])
+
+    async def told(self, worker: str, wait_s: float, seen: Collection[int] = ()) -> list[Told]:
+        self._link.check_open()
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + wait_s
+        event = await self._event(worker)
+        while True:
+            check_cancelled()
+            event.clear()
+            found = await self._ask(Listening(worker, list(seen)), list[Told])
+            left = deadline - loop.time()
+            if found or left <= 0 or self._closing.is_set():
+                return found
+            await self._until_closed(event.wait(), min(left, TOLD_SECONDS))
+            if self._closing.is_set():
+                return []
+
+    async def _event(self, worker: str) -> asyncio.Event:
+        event = self._events.get(worker)
+        if event is None:
+            event = self._events[worker] = asyncio.Event()
+            if (client := self._link.current) is not None:
+                await self._listen(client, worker, event)
+        return event
+
+    async def _listen(self, client: Client, worker: str, event: asyncio.Event) -> None:
+        async def notify(_: Msg) -> None:
+            event.set()
+
+        await client.subscribe(self._names.told(worker), cb=notify)
+        check_cancelled()
+
+    # ---- the link
+
+    async def close(self) -> None:
+        self._closing.set()
+        deadline = asyncio.get_running_loop().time() + CLOSING_SECONDS
+        while (tasks := self._asides | self._reports.tasks) and self._has_hope(deadline):
+            await asyncio.wait(tasks, timeout=CLOSING_PAUSE)
+        await self._reports.close()
+        await end(list(self._asides))
+        await self._link.close()
+
+    def _has_hope(self, deadline: float) -> bool:
+        """That what is under way comes to its end."""
+        is_time_left = asyncio.get_running_loop().time() < deadline
+        return is_time_left and self._link.current is not None and not self._calls.is_alone
+
+    async def _greet(self, client: Client) -> None:
+        await self._calls.greet(client)
+        await self._consumer.greet(client)
+        for worker, event in self._events.items():
+            await self._listen(client, worker, event)
+            event.set()
+
+    def _lost(self) -> None:
+        self._calls.lost()
+        self._consumer.lost()
+
+    async def _ask(self, request: Request, kind: type[T], late: Callable[[T | None, T], None] | None = None) -> T:
+        return await self._calls.ask(self._link, request, kind, late)
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(seconds, 0.0)):
+                await self._closing.wait()
+
+    async def _until_closed(self, work: Coroutine[Any, Any, T], wait_s: float | None = None) -> T | None:
+        """What `work` gives; None when it took longer, or this end was closed before."""
+        task, closing = asyncio.ensure_future(work), asyncio.ensure_future(self._closing.wait())
+        try:
+            await asyncio.wait({task, closing}, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+            return task.result() if task.done() else None
+        finally:
+            await end({task, closing})
+
+    def _aside(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Something that is carried to its end even if nobody waits for it any more."""
+        task = asyncio.ensure_future(work)
+        self._asides.add(task)
+        task.add_done_callback(self._let_go)
+        return task
+
+    def _let_go(self, task: asyncio.Future[Any]) -> None:
+        self._asides.discard(task)
+        if not task.cancelled():
+            task.exception()  # Nobody is there to be told. What was granted runs out in its time.

@@ -1,0 +1,1 @@
+"""The `transfer` tool: rows from one database, file or HTTP resource into another, in chunks."""
