@@ -232,13 +232,14 @@ class Flow:
         if scope.component(name) is not None:
             return
         region = self.plan.region(name)
-        if not scope.admits(region) or not routing.is_decidable(self, scope, name):
+        fired = routing.settlements(self, scope, name) if scope.admits(region) else None
+        if fired is None:
             return
         if not self.decides(scope, region):
             if any(self.plan.region(link.source) is not region for link in self.plan.inbound[name]):
                 self.left.add(scope.region_scope(region))
             return
-        skip = routing.why_skipped(self, scope, name)
+        skip = routing.why_skipped(self, scope, name, fired)
         if self.witness is not None:
             skip = self._as_witnessed(scope.scope(name), skip, self.witness)
         if skip is not None:

@@ -60,38 +60,41 @@ def joins(scope: Scope, link: Link) -> bool | None:
     return ERROR not in ends and any(end != SKIPPED for end in ends)
 
 
-def is_decidable(flow: Flow, scope: Scope, name: str) -> bool:
-    """Have all links of a node settled, and all that bring rows into the body that it opens?"""
+def settlements(flow: Flow, scope: Scope, name: str) -> dict[int, bool] | None:
+    """Which links of a node have fired. None: not all have settled, or not all that bring rows into the body that it opens."""
+    found: dict[int, bool] = {}
     for link in scope.plan.inbound[name]:
-        if settled(flow, scope, link) is None:
-            return False
+        fired = settled(flow, scope, link)
+        if fired is None:
+            return None
+        found[link.index] = fired
     for link in scope.plan.awaited.get(name, ()):
         source = scope.component(link.source)
         if source is None or source.status not in SETTLED:
-            return False
-    return True
+            return None
+    return found
 
 
-def why_skipped(flow: Flow, scope: Scope, name: str) -> Skip | None:
-    """All links of `name` have settled: None if it is to run."""
+def why_skipped(flow: Flow, scope: Scope, name: str, fired: dict[int, bool]) -> Skip | None:
+    """All links of `name` have settled, and these have fired: None if it is to run."""
     part = scope.plan.part(name)
     if flow.state.cancelling:
         return Skip(reasons.CANCELLED, stops=True)
     if not may_start(flow, name):
         return Skip(f"{reasons.ENDING}{flow.deaths[0].why}", stops=True)
-    unfed = _unfed(flow, scope, name, part)
+    unfed = _unfed(scope, name, part, fired)
     if unfed is not None:
         return reasons.unfed(scope, unfed, around(flow, scope, unfed))
     control = scope.control(name)
-    if part.startable or not control or any(settled(flow, scope, link) for link in _counting(scope, control)):
+    if part.startable or not control or any(fired[link.index] for link in _counting(control, fired)):
         return None
     return reasons.not_led_to(scope, control)
 
 
-def _counting(scope: Scope, control: list[Link]) -> list[Link]:
+def _counting(control: list[Link], fired: dict[int, bool]) -> list[Link]:
     """A join whose branches did not all come through is skipped, unless an error link leads there (rulebook 2.1.4)."""
     joined = [link for link in control if link.on is On.SYNCHRONISE]
-    if not joined or joins(scope, joined[0]):
+    if not joined or fired[joined[0].index]:
         return control
     return [link for link in control if link.on in OF_ERROR]
 
@@ -108,11 +111,11 @@ def may_start(flow: Flow, name: str) -> bool:
     return allowed is None
 
 
-def _unfed(flow: Flow, scope: Scope, name: str, part: Part) -> Link | None:
+def _unfed(scope: Scope, name: str, part: Part, fired: dict[int, bool]) -> Link | None:
     """All that is expected must be there (rulebook 10.3), also on a port that takes several links: some of the rows are not
     the rows."""
     required = (link for link in scope.data(name) if link.to_port in part.required)
-    return next((link for link in required if not settled(flow, scope, link)), None)
+    return next((link for link in required if not fired[link.index]), None)
 
 
 # ---- what flows in
@@ -361,12 +364,12 @@ __all__ = [
     "first_error",
     "global_name",
     "has_fired",
-    "is_decidable",
     "joins",
     "may_start",
     "region_fires",
     "rows_in",
     "sees",
     "settled",
+    "settlements",
     "why_skipped",
 ]
