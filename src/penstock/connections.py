@@ -2,7 +2,7 @@
 
 Law: whoever holds a connection without asking for anything loses it. A client gets a few seconds for the headers of a request,
 counted from its first byte (or from the opening of the connection), however slowly they trickle in; bodies and readers are
-bounded by the guard (`api.guard`, `api.streamed`). What comes above the limit of connections is closed at once: those inside go
+bounded by the guard (`api.app`, `api.streams`). What comes above the limit of connections is closed at once: those inside go
 on.
 """
 

@@ -8,7 +8,7 @@ import os
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from math import isfinite
 from typing import TYPE_CHECKING, Any, cast
 
@@ -295,9 +295,12 @@ def token_of(row: Sequence[Any]) -> Token:
 
 
 def schedule_of(row: Sequence[Any]) -> Schedule:
-    name, cron, path, zone, version, payload, context, missed, is_on, *firing, overlap, deadline_s = row
-    said = Schedule(name, cron, path, zone, version, _mapping(payload), context, Missed(missed), bool(is_on), *firing)
-    return replace(said, overlap=Overlap(overlap), deadline_s=deadline_s)
+    """The columns are the fields, in their order."""
+    said = dict(zip((one.name for one in fields(Schedule)), row, strict=True))
+    said["payload"] = _mapping(said["payload"])
+    said["missed"], said["overlap"] = Missed(said["missed"]), Overlap(said["overlap"])
+    said["is_on"] = bool(said["is_on"])
+    return Schedule(**said)
 
 
 def slot_of(row: Sequence[Any]) -> Slot:

@@ -40,7 +40,6 @@ from penstock.server.played import context_group
 from penstock.server.schedules import keep_schedule, next_slot
 from penstock.server.slots import LAST_MOMENT, moment
 from penstock.server.slots import iso as slot_iso
-from penstock.server.slots import iso as slot_time
 
 routes = router("triggers", "/api")
 hook_routes = router("triggers")
@@ -355,7 +354,7 @@ def _status(backend: Backend, slot: Slot) -> str:
 
 def slot_json(backend: Backend, slot: Slot) -> JsonMap:
     return {
-        "slot": slot_time(slot.at),
+        "slot": slot_iso(slot.at),
         "state": slot.state.value,
         "status": _status(backend, slot),
         "run": slot.run,
@@ -417,8 +416,8 @@ async def backfill(request: Request, name: Name, asked: models.BackfillIn) -> Re
         return {
             "schedule": name,
             "backfill": wanted.id,
-            "since": slot_time(since),
-            "until": slot_time(until),
+            "since": slot_iso(since),
+            "until": slot_iso(until),
             "dry_run": asked.dry_run,
             "queued": sum(one.why is None for one in planned),
             "slots": [_planned_json(one) for one in planned],
@@ -434,7 +433,7 @@ async def backfill(request: Request, name: Name, asked: models.BackfillIn) -> Re
 
 def _planned_json(one: Planned) -> JsonMap:
     run = None if one.slot is None else one.slot.run
-    return {"slot": slot_time(one.at), "status": one.status, "run": run, "is_queued": one.why is None, "why": one.why}
+    return {"slot": slot_iso(one.at), "status": one.status, "run": run, "is_queued": one.why is None, "why": one.why}
 
 
 @backfill_routes.delete(

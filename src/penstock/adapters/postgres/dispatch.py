@@ -12,7 +12,6 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -519,9 +518,17 @@ def _lease_seen(
     limit_names: list[str],
     limit_counts: list[int],
 ) -> LeaseSeen:
-    terms = frozenset(map(given, needs)), tuple(zip(map(given, limit_names), limit_counts, strict=True))
-    seen = LeaseSeen(given(key), given(execution_id), given(pool), attempt, None, age_s, None, *terms)
-    return seen if holder is None else replace(seen, worker=given(holder), left_s=left_s)
+    return LeaseSeen(
+        given(key),
+        given(execution_id),
+        given(pool),
+        attempt,
+        worker=None if holder is None else given(holder),
+        age_s=age_s,
+        left_s=None if holder is None else left_s,
+        needs=frozenset(map(given, needs)),
+        limits=tuple(zip(map(given, limit_names), limit_counts, strict=True)),
+    )
 
 
 def _offered(offers: Sequence[Offer]) -> dict[str, Any]:

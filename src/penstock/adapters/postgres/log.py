@@ -1,7 +1,7 @@
 """The event log in a PostgreSQL schema: any number of processes on any number of machines, each with one writer.
 
 Law: what `durable` has acknowledged is committed, and survives what PostgreSQL survives. An execution has one owner in the
-whole fleet, alive by the clock of the database or not at all (`postgres_holder`, `postgres_ownership`), under one epoch.
+whole fleet, alive by the clock of the database or not at all (`executions`), under one epoch.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from uuid import uuid4
 import psycopg
 
 from penstock.adapters.log_queue import kept_of, kept_values, unknown
-from penstock.adapters.postgres import executions as postgres_ownership
-from penstock.adapters.postgres import executions as postgres_retention
+from penstock.adapters.postgres import executions
 from penstock.adapters.postgres.database import PATIENCE_SECONDS, SQL, Connection, open_database, words_of
 from penstock.adapters.postgres.executions import Claim, Holder, Months, create
 from penstock.adapters.postgres.rows import as_given, given, given_values, kept, kept_or_none, stored_values
@@ -76,10 +75,10 @@ class PostgresLog:
             await self._database.apart(partial(self._release, execution_id))
 
     async def forget(self, execution_id: str) -> None:
-        await self._apart(partial(postgres_retention.forget, self._database, execution_id))
+        await self._apart(partial(executions.forget, self._database, execution_id))
 
     async def prune(self, before: float, limit: int = 1000) -> list[str]:
-        return await self._apart(partial(postgres_retention.prune, self._database, before, max(limit, 0)))
+        return await self._apart(partial(executions.prune, self._database, before, max(limit, 0)))
 
     def append(
         self,
@@ -189,7 +188,7 @@ class PostgresLog:
         held = None if held and held.lost else held
 
         def job(connection: Connection) -> Claim:
-            return postgres_ownership.claim(connection, execution_id, owner, holder, held)
+            return executions.claim(connection, execution_id, owner, holder, held)
 
         claim = self._database.run(job)
         self._writer.begin_epoch(claim.execution_id, claim.epoch)
@@ -201,7 +200,7 @@ class PostgresLog:
     def _release(self, execution_id: str) -> None:
         claim = self._claims.pop(execution_id, None)
         if claim and not self._writer.has_failed:
-            self._database.run(lambda connection: postgres_ownership.release(connection, [claim]))
+            self._database.run(lambda connection: executions.release(connection, [claim]))
 
     def _give_back(self, execution_id: str, work: Future[int]) -> None:
         if not work.cancelled() and work.exception() is None:
@@ -212,7 +211,7 @@ class PostgresLog:
         claims = list(self._claims.values())
 
         def job(connection: Connection) -> None:
-            postgres_ownership.release(connection, claims)
+            executions.release(connection, claims)
             self._holder.leave(connection)
 
         try:
