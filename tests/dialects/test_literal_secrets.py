@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.dialects.literal_secrets import literal_secrets, masked_literals, restored_text
+from penstock.dialects.secrets import literal_secrets, masked_literals, restored_text
 from tests.dialects.job.support import codes as job_codes
 from tests.dialects.playbook.support import problems as playbook_problems
 from tests.dialects.playbook.support import tasks

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.dialects.problems import CODES, CodeDoc, Findings, Place, Problem, Severity, closest, register
-from penstock.dialects.source import load_text
-from penstock.dialects.source_codes import LOADER_CODES
+from penstock.dialects.source.codes import LOADER_CODES
+from penstock.dialects.source.loader import load_text
 from penstock.kernel.errors import Bug
 
 HERE = Place("f.yaml", 2, 3, 4)

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.dialects.problems import Place, Problem, Severity
 from penstock.dialects.report import as_json, render, render_one, summary
-from penstock.dialects.source import load_text
+from penstock.dialects.source.loader import load_text
 
 
 def problem(line: int, column: int, end_column: int, message: str = "wrong", **more: str) -> Problem:

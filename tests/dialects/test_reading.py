@@ -9,7 +9,7 @@ import pytest
 
 from penstock import dialects
 from penstock.dialects.problems import Problem
-from penstock.dialects.source import load_text
+from penstock.dialects.source.loader import load_text
 from tests.dialects.job.support import problems as job_problems
 from tests.dialects.playbook.support import HEAD
 from tests.dialects.playbook.support import problems as playbook_problems
@@ -86,7 +86,7 @@ def test_neither_language_imports_the_other_but_for_its_codes() -> None:
     found = {
         (path.name, name)
         for here, there in (("job", "playbook"), ("playbook", "job"))
-        for path in (ROOM / here).glob("*.py")
+        for path in (ROOM / here).rglob("*.py")
         for name in _imports(path)
         if name.startswith(f"penstock.dialects.{there}")
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.dialects.sniff import kind_of, kind_of_file
+from penstock.dialects.kind import kind_of, kind_of_file
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from penstock.dialects.problems import CODES
-from penstock.dialects.source import DEFAULT_LIMITS, Loaded, SourceLimits, load_text, to_json
-from penstock.dialects.source_codes import LOADER_CODES
-from penstock.dialects.source_node import SourceNode
-from penstock.dialects.source_tree import FASTEST, PURE, build
+from penstock.dialects.source.codes import LOADER_CODES
+from penstock.dialects.source.loader import DEFAULT_LIMITS, Loaded, SourceLimits, load_text, to_json
+from penstock.dialects.source.node import SourceNode
+from penstock.dialects.source.tree import FASTEST, PURE, build
 from penstock.kernel.values import Json
 
 

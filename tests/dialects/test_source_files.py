@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.dialects.problems import Place, Problem
-from penstock.dialects.source import SourceLimits, load_file, to_json
+from penstock.dialects.source.loader import SourceLimits, load_file, to_json
 
 
 def only_problem(path: Path) -> Problem:

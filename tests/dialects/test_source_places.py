@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.dialects.problems import Place
-from penstock.dialects.source import Loaded, SourceNode, lines_of, load_text, place_in_text
+from penstock.dialects.source.loader import Loaded, SourceNode, lines_of, load_text, place_in_text
 
 
 def loaded(text: str) -> Loaded:

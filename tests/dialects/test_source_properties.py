@@ -12,8 +12,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from penstock.dialects.report import as_json, render
-from penstock.dialects.source import DEFAULT_LIMITS, SourceNode, lines_of, load_file, load_text, place_in_text, to_json
-from penstock.dialects.source_tree import FASTEST, PURE, build
+from penstock.dialects.source.loader import (
+    DEFAULT_LIMITS,
+    SourceNode,
+    lines_of,
+    load_file,
+    load_text,
+    place_in_text,
+    to_json,
+)
+from penstock.dialects.source.tree import FASTEST, PURE, build
 from penstock.kernel.values import Json
 from tests.depth import times
 

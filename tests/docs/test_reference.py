@@ -15,7 +15,7 @@ from penstock.docs.__main__ import main
 from penstock.docs.check import dead_links, differences, unknown_codes
 from penstock.docs.diagnostics_page import codes
 from penstock.docs.reference import reference, write
-from penstock.expr.words import TABLES
+from penstock.expr.words.table import TABLES
 from penstock.kernel.facts import CLASSES
 from penstock.keychain.kinds import KINDS
 from penstock.server.runs import EXIT_CODES

@@ -29,7 +29,7 @@ from penstock.expr.parse import parse_condition
 from penstock.expr.rules import read_expression
 from penstock.expr.scope import MISSING, Names
 from penstock.expr.template import render_lenient
-from penstock.expr.words import APPLIES_FILTER, APPLIES_TEST, FILTERS, FUNCTIONS, METHODS, PATTERN_WORDS, TESTS
+from penstock.expr.words.table import APPLIES_FILTER, APPLIES_TEST, FILTERS, FUNCTIONS, METHODS, PATTERN_WORDS, TESTS
 from tests.expr.support import ListView, Opaque, View
 
 _SECONDS_PER_STEP = 1e-6

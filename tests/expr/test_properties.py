@@ -14,7 +14,7 @@ from penstock.expr.check import inspect
 from penstock.expr.scope import MISSING, Scope
 from penstock.expr.template import ExpressionError, Names, is_template, render, render_lenient, roots, truth
 from penstock.expr.values import to_text
-from penstock.expr.words import TABLES
+from penstock.expr.words.table import TABLES
 from tests.expr.support import steady
 
 KEYS = st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True).filter(lambda key: not key.endswith("__"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.api.backend import Backend
 from penstock.api.errors import ApiError, from_refusal
 from penstock.api.models import AnyDocument, DocumentPath
-from penstock.dialects.sniff import kind_of
+from penstock.dialects.kind import kind_of
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.net import Net
 from penstock.ports.results import encode

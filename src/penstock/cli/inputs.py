@@ -70,7 +70,7 @@ def _set(values: dict[str, Any], setting: str) -> None:
 
 
 def _yaml(key: str, text: str) -> Any:
-    from penstock.dialects.source import load_text, to_json
+    from penstock.dialects.source.loader import load_text, to_json
 
     if not text.strip():
         return None

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from penstock.dialects.problems import Place
-from penstock.dialects.reading import is_template
-from penstock.dialects.source import SourceNode, to_json
+from penstock.dialects.reader import is_template
+from penstock.dialects.source.loader import SourceNode, to_json
 from penstock.kernel.values import JsonMap
 
 PLAYBOOK_CALLS: Mapping[str, tuple[str, ...]] = {"playbook": ("args",), "job": ("args",)}

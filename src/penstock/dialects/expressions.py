@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from penstock.dialects.problems import Findings, Place
-from penstock.dialects.reading import listed
+from penstock.dialects.reader import listed
 from penstock.expr import nodes
 from penstock.expr.check import Use
 from penstock.expr.errors import ExpressionError

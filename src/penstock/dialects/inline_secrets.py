@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from penstock.dialects.literal_secrets import MASK, blank, masked_literals
-from penstock.dialects.source import SourceNode, load_file, load_text, to_json
+from penstock.dialects.secrets import MASK, blank, masked_literals
+from penstock.dialects.source.loader import SourceNode, load_file, load_text, to_json
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import Json, JsonMap
 

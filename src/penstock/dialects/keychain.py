@@ -6,8 +6,8 @@ from typing import Any
 
 from penstock.dialects.keychain_words import KEYCHAIN_KINDS
 from penstock.dialects.problems import closest
-from penstock.dialects.reading import Reader, did_you_mean, listed
-from penstock.dialects.source import SourceNode
+from penstock.dialects.reader import Reader, did_you_mean, listed
+from penstock.dialects.source.loader import SourceNode
 
 
 def read_keychain(reading: Reader[Any], node: SourceNode | None) -> list[SourceNode]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.dialects.word import ANY, TEXT, Scope, Strictness, Word
+from penstock.dialects.words import ANY, TEXT, Scope, Strictness, Word
 from penstock.kernel.values import JsonMap
 
 _NAME: JsonMap = {"type": "string", "pattern": r"^[^\W\d][\w-]*$"}

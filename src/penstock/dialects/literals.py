@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from penstock.dialects.problems import Severity
-from penstock.dialects.reading import did_you_mean, is_template, listed
-from penstock.dialects.source import SourceNode
+from penstock.dialects.reader import did_you_mean, is_template, listed
+from penstock.dialects.source.loader import SourceNode
 from penstock.ports.meanings import CODE, DATABASE_URL, ENTRY, FILE, LOCAL, MEANING, SCHEMES, SCRIPT, URL, WHEN, Schema
 from penstock.tools.python_code import syntax_hint
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TypeVar
 
 from penstock.dialects.keychain_words import KEYCHAIN_KINDS
-from penstock.dialects.reading import Catalog
-from penstock.dialects.source import SourceNode
-from penstock.dialects.word import Scope, Strictness, Word, or_template
+from penstock.dialects.reader import Catalog
+from penstock.dialects.source.loader import SourceNode
+from penstock.dialects.words import Scope, Strictness, Word, or_template
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import Json, JsonMap
 

@@ -14,8 +14,8 @@ from penstock.expr.budget import Frame
 from penstock.expr.errors import ExpressionError, Misuse
 from penstock.expr.nodes import Expr, path_of
 from penstock.expr.scope import MISSING
-from penstock.expr.table import TABLES, Entry, call
 from penstock.expr.values import ARITHMETIC, COMPARISONS, item, negative, positive, sliced, to_text
+from penstock.expr.words.entry import TABLES, Entry, call
 
 Run: TypeAlias = Callable[[Frame], Any]
 PLAIN = frozenset({str, int, float, bool, type(None), dict, list, type(MISSING)})

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from penstock.expr import nodes
 from penstock.expr.errors import ExpressionError
+from penstock.expr.grammar import MAX_DEPTH, ExpressionParser
 from penstock.expr.lexer import Piece, Token, expression_tokens, is_template, pieces
 from penstock.expr.nodes import Body, Expr, Statement, Template
-from penstock.expr.parse_expression import MAX_DEPTH, ExpressionParser
 
 _REFUSED = {
     "macro": "give the text a place in `workload`, or make it in a task",

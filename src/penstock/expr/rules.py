@@ -12,8 +12,8 @@ from penstock.expr import nodes
 from penstock.expr.errors import Misuse
 from penstock.expr.nodes import Body, Expr, Template, path_of
 from penstock.expr.regex import pattern
-from penstock.expr.table import WordKind
-from penstock.expr.words import APPLIES_FILTER, APPLIES_TEST, METHODS, PATTERN_WORDS, TABLES
+from penstock.expr.words.entry import WordKind
+from penstock.expr.words.table import APPLIES_FILTER, APPLIES_TEST, METHODS, PATTERN_WORDS, TABLES
 
 CODES: dict[str, str] = {
     "E0101": "The text of a template or condition cannot be read as an expression.",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from penstock.dialects.job.level import INTO_BODY, ITEM, PROXY, Level, Wire
-from penstock.dialects.job.reading import Reading
+from penstock.dialects.job.reader import Reading
 from penstock.dialects.problems import Severity
 from penstock.kernel.net import On
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from penstock.dialects.job.bodies import find_bodies
-from penstock.dialects.job.check_names import Names, check_names
+from penstock.dialects.job.checks.names import Names, check_names
 from penstock.dialects.job.drafts import ComponentDraft, JobDraft
 from penstock.dialects.job.inactive import leave_out
 from penstock.dialects.job.joins import check_forks, check_joins
 from penstock.dialects.job.level import POST_JOB, PRE_JOB, Level, Member
 from penstock.dialects.job.order import find_order
-from penstock.dialects.job.reading import Reading, is_template
+from penstock.dialects.job.reader import Reading, is_template
 from penstock.dialects.job.subjobs import find_subjobs
 from penstock.dialects.job.wiring import check_arity, wire_up
 from penstock.dialects.problems import Place
-from penstock.dialects.source import to_json
+from penstock.dialects.source.loader import to_json
 from penstock.kernel.errors import PenstockError
 from penstock.ports.components import Port, Ports
 

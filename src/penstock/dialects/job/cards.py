@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.dialects.cards import Card, shortened
+from penstock.dialects.drawing.cards import Card, shortened
 from penstock.dialects.job.proxies import JOBLET
 from penstock.kernel.net import Gate, Link, Net, Node, On
 

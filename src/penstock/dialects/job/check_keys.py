@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from penstock.dialects.job.expand import Unit
 from penstock.dialects.job.level import SET_GLOBAL
-from penstock.dialects.job.reading import Reading
-from penstock.dialects.reading import template_keys_in
+from penstock.dialects.job.reader import Reading
+from penstock.dialects.reader import template_keys_in
 from penstock.expr.job_names import why_not_a_global
 from penstock.expr.lexer import is_template
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from penstock.dialects.job.drafts import Declared
-from penstock.dialects.job.reading import Reading, did_you_mean, listed
+from penstock.dialects.job.reader import Reading, did_you_mean, listed
 from penstock.dialects.problems import Place
-from penstock.dialects.source import SourceNode
+from penstock.dialects.source.loader import SourceNode
 from penstock.ports.rows import Column
 
 _ALIASES = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from penstock.dialects.job.columns import read_schemas
 from penstock.dialects.job.drafts import ComponentDraft, ParamDraft
-from penstock.dialects.job.reading import Reading
+from penstock.dialects.job.reader import Reading
 from penstock.dialects.problems import Place
-from penstock.dialects.source import SourceNode
+from penstock.dialects.source.loader import SourceNode
 
 
 def read_components(reading: Reading, node: SourceNode) -> dict[str, ComponentDraft]:

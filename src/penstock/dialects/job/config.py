@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from penstock.dialects.job.drafts import Config, Engine
-from penstock.dialects.job.reading import Reading
+from penstock.dialects.job.reader import Reading
 from penstock.dialects.job.words import ENGINES, FAIL_STRATEGIES, STARTS, SUBJOB_POLICIES
-from penstock.dialects.source import SourceNode
-from penstock.dialects.word import INPUT_RULES, OPEN
+from penstock.dialects.source.loader import SourceNode
+from penstock.dialects.words import INPUT_RULES, OPEN
 from penstock.kernel.net import Durability, Limits
 
 _FACTORS = {"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from penstock.dialects.problems import Place
-from penstock.dialects.source import SourceNode, place_in_text
+from penstock.dialects.source.loader import SourceNode, place_in_text
 from penstock.kernel.net import Durability, Limits, On
 from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Schema

@@ -11,13 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from penstock.dialects.job.build import item_input
-from penstock.dialects.job.check_names import sites
+from penstock.dialects.job.checks.names import sites
 from penstock.dialects.job.drafts import Excerpt
 from penstock.dialects.job.level import ITEM, PROXY, Level, Member, Subjob, Wire
-from penstock.dialects.job.reading import Reading, did_you_mean, listed
+from penstock.dialects.job.reader import Reading, did_you_mean, listed
 from penstock.dialects.job.substitution import Unfit, leading_param, substituted, substituted_condition, used_params
-from penstock.dialects.reading import texts_in
-from penstock.dialects.source import SourceNode
+from penstock.dialects.reader import texts_in
+from penstock.dialects.source.loader import SourceNode
 from penstock.kernel.net import On, Opening
 
 MOST_UNITS = 50_000

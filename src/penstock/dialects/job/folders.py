@@ -13,7 +13,7 @@ from typing import Any
 from penstock.dialects.job.expand import Expanded, Unit
 from penstock.dialects.job.joblets import Whole
 from penstock.dialects.job.render import Context
-from penstock.dialects.source import SourceNode
+from penstock.dialects.source.loader import SourceNode
 from penstock.ports.folders import Base, whole_folder
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from penstock.dialects.job.expand import Expanded, Unit
 from penstock.dialects.job.level import Wire
-from penstock.dialects.reading import texts_in
+from penstock.dialects.reader import texts_in
 from penstock.expr.errors import ExpressionError
 from penstock.expr.template import roots
 from penstock.kernel.net import On

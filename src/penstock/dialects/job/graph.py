@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from penstock.dialects.cards import dot_label, dot_text, mermaid_label, mermaid_text, wrapped
+from penstock.dialects.drawing.cards import dot_label, dot_text, mermaid_label, mermaid_text, wrapped
 from penstock.dialects.job.cards import arrows, card, is_failure, link_label
 from penstock.dialects.job.proxies import kind_of
 from penstock.dialects.job.svg import svg

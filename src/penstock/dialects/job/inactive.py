@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.dialects.job.level import ITEM, MERGING, PROXY, Level, Member, Wire
-from penstock.dialects.job.reading import Reading
+from penstock.dialects.job.reader import Reading
 from penstock.dialects.problems import Severity
 from penstock.kernel.net import On
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from penstock.dialects.job.build import build
-from penstock.dialects.job.check_names import Names
+from penstock.dialects.job.checks.names import Names
 from penstock.dialects.job.document import read_document
 from penstock.dialects.job.drafts import JobDraft
 from penstock.dialects.job.level import Level
-from penstock.dialects.job.reading import Reading, did_you_mean
+from penstock.dialects.job.reader import Reading, did_you_mean
 from penstock.dialects.problems import Place
-from penstock.dialects.source import Loaded, load_file, load_text
+from penstock.dialects.source.loader import Loaded, load_file, load_text
 from penstock.ports.folders import whole_folder
 
 Read = Callable[[Path], str | None]

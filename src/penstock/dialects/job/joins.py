@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.dialects.job.level import PROXY, Level, Wire
-from penstock.dialects.job.reading import Reading, listed
+from penstock.dialects.job.reader import Reading, listed
 from penstock.kernel.net import On
 
 

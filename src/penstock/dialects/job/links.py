@@ -13,10 +13,10 @@ from dataclasses import replace
 
 from penstock.dialects.job.drafts import End, Excerpt, LinkDraft
 from penstock.dialects.job.link_text import Head, Links, Statement, Word, control_links, data_links
-from penstock.dialects.job.reading import Reading, did_you_mean, listed
+from penstock.dialects.job.reader import Reading, did_you_mean, listed
 from penstock.dialects.job.words import CONTROL
 from penstock.dialects.problems import Place
-from penstock.dialects.source import SourceNode, place_in_text
+from penstock.dialects.source.loader import SourceNode, place_in_text
 from penstock.kernel.net import On
 
 _PLAIN = re.compile(r"[\w.*-]+\Z")

@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from penstock.dialects.job.level import INTO_BODY, ITEM, PROXY, Level, Wire
-from penstock.dialects.job.reading import Reading
+from penstock.dialects.job.reader import Reading
 from penstock.dialects.job.topology import ordered
 from penstock.kernel.net import On
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from penstock.dialects.source import SourceNode
+from penstock.dialects.source.loader import SourceNode
 from penstock.expr.budget import MAX_STEPS, Frame
 from penstock.expr.errors import ExpressionError
 from penstock.expr.lexer import is_template

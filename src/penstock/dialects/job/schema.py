@@ -13,7 +13,7 @@ from penstock.dialects.schema import (
     part,
     scope_schema,
 )
-from penstock.dialects.word import TEXT, ref
+from penstock.dialects.words import TEXT, ref
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.components import ComponentCatalog, ComponentDescription
 

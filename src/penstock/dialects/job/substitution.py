@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from penstock.dialects.job.drafts import Excerpt
-from penstock.dialects.source import SourceNode, to_json
+from penstock.dialects.source.loader import SourceNode, to_json
 from penstock.expr import nodes
 from penstock.expr.check import inspect
 from penstock.expr.errors import ExpressionError

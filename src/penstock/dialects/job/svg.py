@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from penstock.dialects.cards import wrapped
-from penstock.dialects.drawing import box, card_box, curve, line_label, page, tip
+from penstock.dialects.drawing.cards import wrapped
+from penstock.dialects.drawing.layout import Point, Spot, laid_out
+from penstock.dialects.drawing.svg import box, card_box, curve, line_label, page, tip
 from penstock.dialects.job.cards import Card, arrows, card, is_failure, link_label
-from penstock.dialects.layout import Point, Spot, laid_out
 from penstock.kernel.net import Link, Net, On
 
 _GAP_Y = 72.0

@@ -6,7 +6,7 @@ from it, so none of them can know a word the others do not.
 
 from __future__ import annotations
 
-from penstock.dialects.word import (
+from penstock.dialects.words import (
     BOOLEAN,
     DURABILITIES,
     INPUT_RULES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from penstock.dialects.cards import Card, shortened
+from penstock.dialects.drawing.cards import Card, shortened
 from penstock.kernel.net import Edge, Fan, Gate, LoopMode, Net, Node
 
 _MOST_TASKS = 5

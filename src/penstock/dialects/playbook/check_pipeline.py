@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.dialects.playbook.drafts import StepDraft, TaskDraft
 from penstock.dialects.playbook.guards import catches_errors, constant
-from penstock.dialects.playbook.reading import Reading, listed
+from penstock.dialects.playbook.reader import Reading, listed
 from penstock.dialects.playbook.sugar import FAILED, NOOP
 from penstock.kernel.net import Do
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.dialects.playbook.drafts import ParamDraft, TaskDraft
-from penstock.dialects.playbook.reading import Reading, did_you_mean, is_template, listed
+from penstock.dialects.playbook.reader import Reading, did_you_mean, is_template, listed
 from penstock.dialects.playbook.tasks import WORKBOOK
 from penstock.dialects.problems import closest
 from penstock.dialects.schema import NOUNS, types_of
-from penstock.dialects.source import SourceNode
+from penstock.dialects.source.loader import SourceNode
 from penstock.kernel.values import JsonMap
 from penstock.ports.plugins import ParamInfo, ToolDescription
 

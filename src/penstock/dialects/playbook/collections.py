@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from penstock.dialects.playbook.reading import Reading, is_template, listed
+from penstock.dialects.playbook.loop_words import CONNECTION
+from penstock.dialects.playbook.reader import Reading, is_template, listed
 from penstock.dialects.playbook.word import SQL_KINDS
-from penstock.dialects.playbook.words_loop import CONNECTION
 from penstock.dialects.problems import Place
 from penstock.dialects.schema import NOUNS, types_of
-from penstock.dialects.source import SourceNode
-from penstock.dialects.word import TEMPLATE, Word
+from penstock.dialects.source.loader import SourceNode
+from penstock.dialects.words import TEMPLATE, Word
 from penstock.kernel.values import JsonMap
 
 

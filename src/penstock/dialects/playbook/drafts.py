@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from penstock.dialects.problems import Place
-from penstock.dialects.source import SourceNode
+from penstock.dialects.source.loader import SourceNode
 from penstock.kernel.net import AdmitRule, Durability, Edge, FailureMode, Limits, LoopMode, Rule, Writes
 from penstock.kernel.values import Condition, Json, JsonMap, Template
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.dialects.playbook.drafts import ExecutorDraft, FanoutDraft, StepDraft, TaskDraft
-from penstock.dialects.playbook.reading import Reading, listed
+from penstock.dialects.playbook.reader import Reading, listed
 from penstock.dialects.playbook.word import LOOP_PLACES
 from penstock.dialects.problems import Place
-from penstock.dialects.source import SourceNode
+from penstock.dialects.source.loader import SourceNode
 from penstock.kernel.net import Emit, FailureMode, Fanout
 from penstock.kernel.reducers import OPERATIONS
 from penstock.kernel.values import Json, JsonMap

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.dialects.cards import dot_label, dot_text, mermaid_label, mermaid_text, wrapped
+from penstock.dialects.drawing.cards import dot_label, dot_text, mermaid_label, mermaid_text, wrapped
 from penstock.dialects.playbook.cards import arc_text, card, is_failure_arc, targets
 from penstock.dialects.playbook.svg import svg
 from penstock.kernel.net import Net

@@ -11,8 +11,8 @@ from penstock.dialects.playbook.drafts import LoopDraft, Site, Where
 from penstock.dialects.playbook.fanouts import read_fanout, read_reducers
 from penstock.dialects.playbook.overlay import without_engine_words, without_policy
 from penstock.dialects.playbook.policy import refuse_control
-from penstock.dialects.playbook.reading import Reading, did_you_mean, is_template, listed
-from penstock.dialects.source import SourceNode, to_json
+from penstock.dialects.playbook.reader import Reading, did_you_mean, is_template, listed
+from penstock.dialects.source.loader import SourceNode, to_json
 from penstock.kernel.net import FailureMode, LoopMode
 from penstock.kernel.values import JsonMap, Template
 

@@ -5,7 +5,7 @@ Tasks are in the canonical form with their effective spec, labels made by sugar 
 
 from __future__ import annotations
 
-from penstock.dialects.literal_secrets import masked_tree
+from penstock.dialects.secrets import masked_tree
 from penstock.kernel.net import (
     AdmitRule,
     Backoff,

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from penstock.dialects.playbook.drafts import Shared, Site, Where
-from penstock.dialects.playbook.reading import Reading, is_template
+from penstock.dialects.playbook.reader import Reading, is_template
 from penstock.dialects.playbook.rewrite import yaml_text
 from penstock.dialects.playbook.word import BACKOFFS, DIRECTIVES
 from penstock.dialects.playbook.writes import read_then_writes
 from penstock.dialects.problems import Place
-from penstock.dialects.source import SourceNode, to_json
-from penstock.dialects.source_scalars import NotJson, resolve
+from penstock.dialects.source.loader import SourceNode, to_json
+from penstock.dialects.source.scalars import NotJson, resolve
 from penstock.kernel.net import AdmitRule, Backoff, Do, Rule, Then
 from penstock.kernel.pipeline import DEFAULT_ATTEMPTS
 from penstock.kernel.values import Template

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from penstock.dialects.playbook.overlay import merged
 from penstock.dialects.playbook.rewrite import yaml_text
 from penstock.dialects.playbook.words import SCOPES
-from penstock.dialects.source import SourceNode, to_json
+from penstock.dialects.source.loader import SourceNode, to_json
 from penstock.kernel.values import Json, JsonMap
 
 

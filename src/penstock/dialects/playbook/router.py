@@ -6,12 +6,12 @@ from penstock.dialects.playbook.drafts import ArcPlaces, Site, StepDraft, Where
 from penstock.dialects.playbook.guards import reads_event
 from penstock.dialects.playbook.overlay import merged
 from penstock.dialects.playbook.policy import refuse_control
-from penstock.dialects.playbook.reading import Reading
+from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.refused import router_of
 from penstock.dialects.playbook.rewrite import yaml_text
 from penstock.dialects.playbook.word import ROUTERS
 from penstock.dialects.playbook.writes import read_arc_set
-from penstock.dialects.source import SourceNode, to_json
+from penstock.dialects.source.loader import SourceNode, to_json
 from penstock.kernel.net import Edge
 from penstock.kernel.values import JsonMap
 

@@ -15,7 +15,7 @@ from penstock.dialects.schema import (
     part,
     scope_schema,
 )
-from penstock.dialects.word import TEXT, list_of, ref
+from penstock.dialects.words import TEXT, list_of, ref
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.plugins import ParamInfo, ToolCatalog, ToolDescription
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.dialects.playbook.drafts import ExecutorDraft, Shared, Site, StepDraft, TaskDraft, Where
-from penstock.dialects.playbook.reading import Reading
+from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.rewrite import yaml_text
 from penstock.dialects.problems import Place
-from penstock.dialects.source import SourceNode, to_json
+from penstock.dialects.source.loader import SourceNode, to_json
 from penstock.kernel.reducers import OPERATIONS
 from penstock.kernel.values import Json, JsonMap, Template
 

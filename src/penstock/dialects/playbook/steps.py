@@ -6,11 +6,11 @@ from penstock.dialects.playbook.drafts import StepDraft
 from penstock.dialects.playbook.fanouts import LEAST_S, dotted, laid_over, read_concurrency, read_fanout
 from penstock.dialects.playbook.loops import read_loop
 from penstock.dialects.playbook.policy import read_admission, refuse_control
-from penstock.dialects.playbook.reading import Reading
+from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.router import read_next
 from penstock.dialects.playbook.tasks import read_tool
 from penstock.dialects.playbook.writes import read_step_set
-from penstock.dialects.source import SourceNode, to_json
+from penstock.dialects.source.loader import SourceNode, to_json
 from penstock.kernel.net import FailureMode
 from penstock.kernel.values import JsonMap
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.dialects.cards import Card, wrapped
-from penstock.dialects.drawing import box, card_box, curve, line_label, page, tip
-from penstock.dialects.layout import Point, Spot, laid_out
+from penstock.dialects.drawing.cards import Card, wrapped
+from penstock.dialects.drawing.layout import Point, Spot, laid_out
+from penstock.dialects.drawing.svg import box, card_box, curve, line_label, page, tip
 from penstock.dialects.playbook.cards import arc_text, card, is_failure_arc, targets
 from penstock.kernel.net import Edge, Net
 

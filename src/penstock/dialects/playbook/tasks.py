@@ -13,14 +13,14 @@ from __future__ import annotations
 from penstock.dialects.playbook.drafts import Branch, Choose, ParamDraft, Site, TaskDraft, Until, Where, While
 from penstock.dialects.playbook.overlay import without_policy
 from penstock.dialects.playbook.policy import clauses, read_task_policy
-from penstock.dialects.playbook.reading import Reading
+from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.refused import refusal
 from penstock.dialects.playbook.rewrite import yaml_text
 from penstock.dialects.playbook.word import SUGAR
 from penstock.dialects.playbook.words import SCOPES
 from penstock.dialects.playbook.writes import read_task_set
 from penstock.dialects.problems import Place
-from penstock.dialects.source import SourceNode, to_json
+from penstock.dialects.source.loader import SourceNode, to_json
 from penstock.kernel.values import JsonMap
 from penstock.ports.plugins import ToolDescription
 

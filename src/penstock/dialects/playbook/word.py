@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.dialects.word import BOOLEAN, MAPPING, choice, integer, list_of, ref
+from penstock.dialects.words import BOOLEAN, MAPPING, choice, integer, list_of, ref
 from penstock.kernel.reducers import OPERATIONS
 from penstock.kernel.values import JsonMap
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.dialects.playbook.word import API_VERSIONS, FAILURE_MODES, LOOP_PLACES, POOL, REDUCERS
-from penstock.dialects.word import (
+from penstock.dialects.words import (
     BOOLEAN,
     DURABILITIES,
     INPUT_RULES,

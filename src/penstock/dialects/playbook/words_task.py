@@ -13,7 +13,7 @@ from penstock.dialects.playbook.word import (
     WRITES,
     fallback,
 )
-from penstock.dialects.word import (
+from penstock.dialects.words import (
     MAPPING,
     TEXT,
     Scope,

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from penstock.dialects.playbook.drafts import TaskDraft
 from penstock.dialects.playbook.overlay import merged
-from penstock.dialects.playbook.reading import Reading, did_you_mean, listed
+from penstock.dialects.playbook.reader import Reading, did_you_mean, listed
 from penstock.dialects.playbook.tasks import WORKBOOK, read_tasks
 from penstock.dialects.problems import Place
-from penstock.dialects.source import SourceNode
+from penstock.dialects.source.loader import SourceNode
 from penstock.kernel.net import Writes
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from penstock.dialects.playbook.drafts import Shared, Site, Where
 from penstock.dialects.playbook.overlay import merged
-from penstock.dialects.playbook.reading import Reading, did_you_mean
+from penstock.dialects.playbook.reader import Reading, did_you_mean
 from penstock.dialects.playbook.shared import SharedWrites, read_shared
 from penstock.dialects.problems import Place
-from penstock.dialects.source import SourceNode, to_json
+from penstock.dialects.source.loader import SourceNode, to_json
 from penstock.kernel.kept import STATE
 from penstock.kernel.net import Writes
 from penstock.kernel.values import JsonMap, Template

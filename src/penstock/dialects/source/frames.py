@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from penstock.dialects.problems import Place
-from penstock.dialects.source_node import SourceNode
+from penstock.dialects.source.node import SourceNode
 
 
 @dataclass(slots=True)

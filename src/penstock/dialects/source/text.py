@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from penstock.dialects.problems import Place
-from penstock.dialects.source_node import SourceNode, lines_of
+from penstock.dialects.source.node import SourceNode, lines_of
 
 _ESCAPE_LENGTH = {"x": 4, "u": 6, "U": 10}
 

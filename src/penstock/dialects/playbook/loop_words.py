@@ -12,7 +12,7 @@ from penstock.dialects.playbook.word import (
     REDUCERS,
     SQL_KINDS,
 )
-from penstock.dialects.word import (
+from penstock.dialects.words import (
     ANY,
     BOOLEAN,
     MAPPING,

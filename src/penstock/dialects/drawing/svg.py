@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-from penstock.dialects.cards import Card
-from penstock.dialects.layout import Box, Layout, Point, Spot
+from penstock.dialects.drawing.cards import Card
+from penstock.dialects.drawing.layout import Box, Layout, Point, Spot
 
 _MARGIN = 28.0
 _LINE = 16.0

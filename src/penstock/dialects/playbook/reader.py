@@ -5,9 +5,9 @@ from __future__ import annotations
 from penstock.dialects.playbook.refused import SYNONYMS, refusal
 from penstock.dialects.playbook.words import SCOPES
 from penstock.dialects.problems import Findings, Place
-from penstock.dialects.reading import NAME_HINT, Language, Reader, did_you_mean, is_template, listed, template_keys_in
-from penstock.dialects.source import SourceNode
-from penstock.dialects.word import Strictness
+from penstock.dialects.reader import NAME_HINT, Language, Reader, did_you_mean, is_template, listed, template_keys_in
+from penstock.dialects.source.loader import SourceNode
+from penstock.dialects.words import Strictness
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import Condition
 from penstock.ports.plugins import ToolCatalog, ToolDescription

@@ -15,8 +15,8 @@ from typing import Generic, Protocol, TypeVar
 from unicodedata import normalize
 
 from penstock.dialects.problems import Findings, Place, closest
-from penstock.dialects.source import SourceNode
-from penstock.dialects.word import Scope, Strictness
+from penstock.dialects.source.loader import SourceNode
+from penstock.dialects.words import Scope, Strictness
 from penstock.expr.lexer import is_template as has_expression
 from penstock.kernel.errors import PenstockError
 

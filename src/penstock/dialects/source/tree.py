@@ -21,12 +21,12 @@ from yaml.events import (
 )
 
 from penstock.dialects.problems import Findings, Place, Problem, Severity, register
-from penstock.dialects.source_codes import LOADER_CODES
-from penstock.dialects.source_frames import Anchor, Frame, merge
-from penstock.dialects.source_limits import SourceLimits
-from penstock.dialects.source_node import SourceNode, path_part
-from penstock.dialects.source_places import Mark, Places
-from penstock.dialects.source_scalars import (
+from penstock.dialects.source.codes import LOADER_CODES
+from penstock.dialects.source.frames import Anchor, Frame, merge
+from penstock.dialects.source.limits import SourceLimits
+from penstock.dialects.source.node import SourceNode, path_part
+from penstock.dialects.source.positions import Mark, Places
+from penstock.dialects.source.scalars import (
     CORE,
     SCALAR_TAGS,
     NotJson,
@@ -37,8 +37,8 @@ from penstock.dialects.source_scalars import (
     tag_text,
     tagged,
 )
-from penstock.dialects.source_scene import LONGEST_LINE, quoted
-from penstock.dialects.source_syntax import UNQUOTED_TEMPLATE, explain
+from penstock.dialects.source.scene import LONGEST_LINE, quoted
+from penstock.dialects.source.syntax import UNQUOTED_TEMPLATE, explain
 from penstock.kernel.values import Json
 
 register(LOADER_CODES)

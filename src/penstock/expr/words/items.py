@@ -23,10 +23,10 @@ from penstock.expr.budget import (
     search_cost,
 )
 from penstock.expr.errors import Misuse
-from penstock.expr.number_words import sum_
 from penstock.expr.scope import MISSING
-from penstock.expr.text_words import text_of, whole_of
 from penstock.expr.values import Unordered, before, elements, equal, is_sequence, item, kind, position, shown
+from penstock.expr.words.numbers import sum_
+from penstock.expr.words.text import text_of, whole_of
 
 
 def default(value: Any, default_value: Any = "", boolean: Any = False) -> Any:

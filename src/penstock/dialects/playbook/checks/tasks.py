@@ -19,13 +19,13 @@ from penstock.dialects.literals import (
     undeclared_flaw,
     url_flaw,
 )
-from penstock.dialects.playbook.check_flow import Flow
+from penstock.dialects.playbook.checks.flow import Flow
 from penstock.dialects.playbook.drafts import PlaybookDraft, StepDraft, TaskDraft, Where
 from penstock.dialects.playbook.guards import constant
-from penstock.dialects.playbook.reading import Reading, is_template
+from penstock.dialects.playbook.reader import Reading, is_template
 from penstock.dialects.playbook.words import SCOPES
 from penstock.dialects.problems import Problem
-from penstock.dialects.source import SourceNode, place_in_text
+from penstock.dialects.source.loader import SourceNode, place_in_text
 from penstock.ports.meanings import SCRIPT
 
 # What an entry is, where the tool says so; elsewhere it is whatever is kept under its name.

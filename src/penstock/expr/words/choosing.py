@@ -7,10 +7,10 @@ from typing import Any
 
 from penstock.expr.budget import Frame
 from penstock.expr.errors import Misuse
-from penstock.expr.item_words import chosen_part, pluck
 from penstock.expr.scope import MISSING
-from penstock.expr.table import FILTERS, TESTS, Entry, call
 from penstock.expr.values import elements
+from penstock.expr.words.entry import FILTERS, TESTS, Entry, call
+from penstock.expr.words.items import chosen_part, pluck
 
 
 def _entry(table: dict[str, Entry], name: Any) -> Entry:

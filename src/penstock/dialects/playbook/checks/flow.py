@@ -17,7 +17,7 @@ from penstock.dialects.playbook.guards import (
     fires,
     paths_read,
 )
-from penstock.dialects.playbook.reading import Reading, did_you_mean, listed
+from penstock.dialects.playbook.reader import Reading, did_you_mean, listed
 from penstock.dialects.problems import Place
 from penstock.kernel.net import Edge
 

@@ -10,10 +10,10 @@ from penstock.dialects.expressions import blanks_beside, declared_secrets, is_pl
 from penstock.dialects.playbook.drafts import PlaybookDraft, Site, TaskDraft, Where
 from penstock.dialects.playbook.known_names import NAMESPACES, SEEN, Definitions, Known
 from penstock.dialects.playbook.lower import entry_of
-from penstock.dialects.playbook.reading import Reading, did_you_mean, is_template, listed
+from penstock.dialects.playbook.reader import Reading, did_you_mean, is_template, listed
 from penstock.dialects.problems import Place, closest
-from penstock.dialects.reading import texts_in
-from penstock.dialects.source import SourceNode, place_in_text
+from penstock.dialects.reader import texts_in
+from penstock.dialects.source.loader import SourceNode, place_in_text
 from penstock.expr.check import Use, inspect
 from penstock.expr.parse import parse_condition
 from penstock.expr.rules import read_expression

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from yaml.error import MarkedYAMLError
 
 from penstock.dialects.problems import Place, Problem, Severity
-from penstock.dialects.source_scene import Scene, Slip, quoted
+from penstock.dialects.source.scene import Scene, Slip, quoted
 
 
 def explain(error: MarkedYAMLError, lines: Sequence[str], file: str, path: str) -> Problem:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from penstock.dialects.problems import Place
-from penstock.dialects.source_node import lines_of
+from penstock.dialects.source.node import lines_of
 
 
 class Mark(Protocol):

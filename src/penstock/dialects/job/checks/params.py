@@ -13,10 +13,10 @@ from typing import Any
 
 from penstock.dialects.job.drafts import ComponentDraft
 from penstock.dialects.job.expand import Unit
-from penstock.dialects.job.reading import Reading, did_you_mean, is_template, listed
+from penstock.dialects.job.reader import Reading, did_you_mean, is_template, listed
 from penstock.dialects.problems import Place
 from penstock.dialects.schema import NOUNS, types_of
-from penstock.dialects.source import SourceNode
+from penstock.dialects.source.loader import SourceNode
 
 Schema = Mapping[str, Any]
 

@@ -10,8 +10,8 @@ import re
 from penstock.dialects.job.codes import NAMES
 from penstock.dialects.job.words import SCOPES, SYNONYMS
 from penstock.dialects.problems import Findings, Place, Problem, Severity, nearest
-from penstock.dialects.reading import NAME_HINT, Language, Reader, did_you_mean, is_template, listed
-from penstock.dialects.source import SourceNode
+from penstock.dialects.reader import NAME_HINT, Language, Reader, did_you_mean, is_template, listed
+from penstock.dialects.source.loader import SourceNode
 from penstock.kernel.errors import PenstockError
 from penstock.ports.components import ComponentCatalog, ComponentDescription
 

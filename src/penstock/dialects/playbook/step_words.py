@@ -13,7 +13,7 @@ from penstock.dialects.playbook.word import (
     WRITES,
     fallback,
 )
-from penstock.dialects.word import ANY, BOOLEAN, MAPPING, TEXT, Scope, Strictness, Word, choice, list_of, number, ref
+from penstock.dialects.words import ANY, BOOLEAN, MAPPING, TEXT, Scope, Strictness, Word, choice, list_of, number, ref
 
 STEP = {
     "step": Scope(

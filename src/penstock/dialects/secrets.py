@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from penstock.dialects.problems import Findings
-from penstock.dialects.source import SourceNode, load_text
+from penstock.dialects.source.loader import SourceNode, load_text
 from penstock.kernel.values import Json
 
 MASK = "***"

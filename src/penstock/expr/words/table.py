@@ -9,10 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from penstock.expr import choosing_words, date_words, item_words, number_words, regex, text_words
+from penstock.expr import regex
 from penstock.expr.scope import MISSING
-from penstock.expr.table import FILTERS, FUNCTIONS, METHODS, TABLES, TESTS, Entry, WordKind
 from penstock.expr.values import COMPARISONS, is_sequence, to_text
+from penstock.expr.words import choosing as choosing_words
+from penstock.expr.words import dates as date_words
+from penstock.expr.words import items as item_words
+from penstock.expr.words import numbers as number_words
+from penstock.expr.words import text as text_words
+from penstock.expr.words.entry import FILTERS, FUNCTIONS, METHODS, TABLES, TESTS, Entry, WordKind
 
 __all__ = [
     "APPLIES_FILTER",

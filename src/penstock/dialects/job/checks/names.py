@@ -18,10 +18,10 @@ from penstock.dialects.expressions import (
 from penstock.dialects.job.conditions import inspected
 from penstock.dialects.job.drafts import Excerpt
 from penstock.dialects.job.level import SET_GLOBAL, Level, Member
-from penstock.dialects.job.reading import Reading, did_you_mean, is_template
+from penstock.dialects.job.reader import Reading, did_you_mean, is_template
 from penstock.dialects.problems import Place, Severity, closest
-from penstock.dialects.reading import texts_in
-from penstock.dialects.source import SourceNode
+from penstock.dialects.reader import texts_in
+from penstock.dialects.source.loader import SourceNode
 from penstock.expr.check import Inspection, Use, inspect
 from penstock.kernel.kept import STATE
 from penstock.kernel.net import On

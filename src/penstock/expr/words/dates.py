@@ -11,9 +11,9 @@ from typing import Any
 
 from penstock.expr.budget import Frame
 from penstock.expr.errors import Misuse
-from penstock.expr.number_words import number_of
-from penstock.expr.text_words import text_of
 from penstock.expr.values import kind, shown
+from penstock.expr.words.numbers import number_of
+from penstock.expr.words.text import text_of
 
 _DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
 _KNOWN = frozenset("aAwdbBmyYHIpMSfzZjUWGuV%")

@@ -13,7 +13,7 @@ from pathlib import Path
 from penstock.dialects.calls import JOB_CALLS, DocumentCall, call_in
 from penstock.dialects.job.expand import Expanded, Unit
 from penstock.dialects.job.folders import target_of
-from penstock.dialects.job.reading import Reading, is_template
+from penstock.dialects.job.reader import Reading, is_template
 from penstock.dialects.literals import (
     Flaw,
     Literal,
@@ -26,7 +26,7 @@ from penstock.dialects.literals import (
     url_flaw,
 )
 from penstock.dialects.problems import Place, Severity
-from penstock.dialects.source import place_in_text
+from penstock.dialects.source.loader import place_in_text
 from penstock.kernel.net import On
 from penstock.kernel.values import JsonMap
 

@@ -1,0 +1,1 @@
+"""What is checked in a job once it is put together: parameters, literals, names in expressions, and lint."""
