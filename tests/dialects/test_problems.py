@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.dialects.problems import CODES, CodeDoc, Findings, Place, Problem, Severity, closest, register
-from penstock.dialects.source.codes import LOADER_CODES
+from penstock.dialects.diagnostics import families, pages
+from penstock.dialects.problems import Findings, Place, Problem, Severity, closest
 from penstock.dialects.source.loader import load_text
 from penstock.kernel.errors import Bug
 
@@ -67,19 +67,18 @@ def test_a_code_that_is_not_registered_cannot_be_reported() -> None:
     assert len(findings) == 0
 
 
-def test_a_code_has_one_meaning() -> None:
-    before = dict(CODES)
-    register({"Y0101": CODES["Y0101"]})
-    with pytest.raises(Bug, match="`Y0101` is registered twice"):
-        register({"Y0101": CodeDoc("another", "why", "fix")})
-    assert before == CODES
+def test_every_page_lies_in_the_file_of_its_family() -> None:
+    for family, (title, members) in families().items():
+        assert title
+        assert members
+        assert {code[:3] for code in members} == {family}
 
 
 def test_every_code_of_the_loader_says_what_why_and_how() -> None:
-    for doc in LOADER_CODES.values():
-        assert doc.title
-        assert doc.why.endswith(".")
-        assert doc.fix.endswith(".")
+    for page in (page for code, page in pages().items() if code.startswith("Y")):
+        assert page.title
+        assert page.why.endswith(".")
+        assert page.fix.endswith(".")
 
 
 NAMES = [

@@ -1,15 +1,16 @@
 """One type for every mistake an author can make in a document.
 
 A `Problem` has a code, a place, what is wrong, what would be right, and a hint. Problems are collected, never raised one by one.
-Every code is registered with its reason and its remedy before it can be reported, so that none can be missing from the docs.
+A code must have a page of diagnostics before it can be reported, so that none can be missing from the documentation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from penstock.dialects.diagnostics import has_page
 from penstock.kernel.errors import Bug
 
 
@@ -50,27 +51,6 @@ class Problem:
     """How the document came to be called, where it is not the one that was looked at: `main.yaml → load → child.yaml`."""
 
 
-@dataclass(frozen=True, slots=True)
-class CodeDoc:
-    """What the reference says about one code. `bad` and `good` are YAML texts, empty where a text cannot show it."""
-
-    title: str
-    why: str
-    fix: str
-    bad: str = ""
-    good: str = ""
-
-
-CODES: dict[str, CodeDoc] = {}
-
-
-def register(table: Mapping[str, CodeDoc]) -> None:
-    """Called once by each module that reports problems, with its own codes."""
-    for code, doc in table.items():
-        if CODES.setdefault(code, doc) != doc:
-            raise Bug(f"the problem code `{code}` is registered twice, with different texts")
-
-
 _WEIGHT = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
@@ -87,10 +67,10 @@ class Findings:
         self.extend(problems)
 
     def add(self, problem: Problem) -> None:
-        if problem.code not in CODES:
+        if not has_page(problem.code):
             raise Bug(
                 f"the problem code `{problem.code}` is not registered",
-                "add it to the table of the module that reports it",
+                "add it to the pages of its family",
             )
         self._problems.setdefault((problem.code, problem.message, problem.place), problem)
 

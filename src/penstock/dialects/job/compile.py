@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from penstock.dialects.calls import DocumentCall
-from penstock.dialects.job import codes
 from penstock.dialects.job.check_keys import check_keys
 from penstock.dialects.job.checks.lint import lint
 from penstock.dialects.job.checks.literals import Found, Literals
@@ -35,8 +34,6 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.components import ComponentCatalog
 from penstock.ports.folders import Base, whole_folder
 from penstock.ports.rows import Schema
-
-codes.register_all()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from penstock.dialects.calls import DocumentCall
-from penstock.dialects.playbook import codes
 from penstock.dialects.playbook.check_pipeline import check_pipeline
 from penstock.dialects.playbook.check_tools import check_tool
 from penstock.dialects.playbook.checks.flow import Flow, check_flow, check_targets
@@ -26,8 +25,6 @@ from penstock.dialects.source.loader import Loaded, load_file, load_text
 from penstock.dialects.source.map import SourceMap
 from penstock.kernel.net import Net
 from penstock.ports.plugins import ToolCatalog
-
-codes.register_all()
 
 
 @dataclass(frozen=True, slots=True)

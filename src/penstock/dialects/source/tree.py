@@ -20,8 +20,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from penstock.dialects.problems import Findings, Place, Problem, Severity, register
-from penstock.dialects.source.codes import LOADER_CODES
+from penstock.dialects.problems import Findings, Place, Problem, Severity
 from penstock.dialects.source.frames import Anchor, Frame, merge
 from penstock.dialects.source.limits import SourceLimits
 from penstock.dialects.source.node import SourceNode, path_part
@@ -40,8 +39,6 @@ from penstock.dialects.source.scalars import (
 from penstock.dialects.source.scene import LONGEST_LINE, quoted
 from penstock.dialects.source.syntax import UNQUOTED_TEMPLATE, explain
 from penstock.kernel.values import Json
-
-register(LOADER_CODES)
 
 PURE: type[Any] = yaml.SafeLoader
 FASTEST: type[Any] = getattr(yaml, "CSafeLoader", PURE)
