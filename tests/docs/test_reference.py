@@ -10,8 +10,8 @@ import pytest
 
 from penstock.cli.arguments import COMMANDS, parser_for
 from penstock.dialects import diagnostics
-from penstock.dialects.keychain_words import KEYCHAIN_KINDS
 from penstock.dialects.playbook.words import SCOPES
+from penstock.dialects.words import KEYCHAIN_KINDS
 from penstock.docs.__main__ import main
 from penstock.docs.check import dead_links, differences, unknown_codes
 from penstock.docs.reference import reference, write

@@ -7,8 +7,7 @@ import json
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 
-from penstock.dialects.inline_secrets import without_secrets
-from penstock.dialects.secrets import masked_tree
+from penstock.dialects.secrets import masked_tree, without_secrets
 from penstock.kernel.net import Net
 from penstock.kernel.values import Json
 

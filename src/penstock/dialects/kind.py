@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Literal
 
-from penstock.dialects.source.limits import DEFAULT_LIMITS
+from penstock.dialects.source.node import DEFAULT_LIMITS
 
 Kind = Literal["playbook", "job", "joblet"]
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from penstock.dialects.keychain_words import KEYCHAIN_KINDS
 from penstock.dialects.reader import Catalog
 from penstock.dialects.source.loader import SourceNode
-from penstock.dialects.words import Scope, Strictness, Word, or_template
+from penstock.dialects.words import KEYCHAIN_KINDS, Scope, Strictness, Word, or_template
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import Json, JsonMap
 

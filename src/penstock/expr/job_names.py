@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from penstock.expr.scope import MISSING
+from penstock.expr.values import MISSING
 from penstock.kernel.flow.views import View, Written
 from penstock.kernel.values import Json, JsonMap
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import Any
+from typing import Any, Final
 
 from penstock.expr.budget import (
     HEADER,
@@ -23,7 +23,24 @@ from penstock.expr.budget import (
     search_cost,
 )
 from penstock.expr.errors import Misuse
-from penstock.expr.scope import MISSING, Missing
+
+
+class Missing:
+    """What an expression calls undefined: false, equal to nothing but itself, and MISSING again when looked into."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+    def __reduce__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = Missing()
 
 _SCALARS = frozenset({str, int, float, bool, type(None), Missing})
 _NUMBERS = frozenset({int, float, bool})

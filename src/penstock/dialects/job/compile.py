@@ -27,7 +27,7 @@ from penstock.dialects.job.transactions import share_transactions
 from penstock.dialects.problems import Findings, Place, Problem
 from penstock.dialects.secrets import warn_literals
 from penstock.dialects.source.loader import Loaded, lines_of, load_file, load_text
-from penstock.dialects.source.map import SourceMap
+from penstock.dialects.source.positions import SourceMap
 from penstock.kernel.kept import STATE
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap

@@ -10,7 +10,7 @@ from penstock.dialects.job.drafts import End, JobDraft, ParamDraft
 from penstock.dialects.job.links import read_end, read_links
 from penstock.dialects.job.reader import Reading, did_you_mean, listed
 from penstock.dialects.job.words import API_VERSIONS, KINDS
-from penstock.dialects.keychain import read_keychain
+from penstock.dialects.reader import read_keychain
 from penstock.dialects.source.loader import SourceNode, to_json
 from penstock.kernel.values import JsonMap
 

@@ -10,16 +10,15 @@ from typing import Any
 import msgspec
 
 from penstock.dialects.digest import LATER
-from penstock.dialects.inline_secrets import without_secrets
 from penstock.dialects.job.checks.names import WHILE
 from penstock.dialects.job.drafts import JobDraft
 from penstock.dialects.job.expand import Expanded, Unit
 from penstock.dialects.job.fuse import fused
 from penstock.dialects.job.level import ITEM, POST_JOB, PRE_JOB, Wire
 from penstock.dialects.job.triggers import early_starts
-from penstock.dialects.secrets import masked_tree
+from penstock.dialects.secrets import masked_tree, without_secrets
 from penstock.dialects.source.loader import to_json
-from penstock.dialects.source.map import SourceMap
+from penstock.dialects.source.positions import SourceMap
 from penstock.kernel.net import Container, Gate, Iteration, Link, Net, Node, On, Part, Region, Task
 from penstock.kernel.values import Json, JsonMap
 

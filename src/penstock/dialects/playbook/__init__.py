@@ -6,6 +6,6 @@ read (drafts, every value with its place) -> expand (sugar, workbook) -> check (
 from __future__ import annotations
 
 from penstock.dialects.playbook.compile import Compiled, compile_file, compile_text
-from penstock.dialects.source.map import SourceMap
+from penstock.dialects.source.positions import SourceMap
 
 __all__ = ["Compiled", "SourceMap", "compile_file", "compile_text"]

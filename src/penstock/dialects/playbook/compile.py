@@ -22,7 +22,7 @@ from penstock.dialects.playbook.workbook import Workbook, inlined, report_uncall
 from penstock.dialects.problems import Findings, Problem
 from penstock.dialects.secrets import warn_literals
 from penstock.dialects.source.loader import Loaded, load_file, load_text
-from penstock.dialects.source.map import SourceMap
+from penstock.dialects.source.positions import SourceMap
 from penstock.kernel.net import Net
 from penstock.ports.plugins import ToolCatalog
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from penstock.dialects.keychain import read_keychain
 from penstock.dialects.playbook.drafts import ExecutorDraft, PlaybookDraft, Site, StepDraft, Where
 from penstock.dialects.playbook.fanouts import dotted, read_fanout
 from penstock.dialects.playbook.policy import refuse_control
@@ -12,6 +11,7 @@ from penstock.dialects.playbook.reader import Reading, did_you_mean, listed
 from penstock.dialects.playbook.steps import as_map, read_failure, read_steps
 from penstock.dialects.playbook.word import API_VERSIONS
 from penstock.dialects.playbook.workbook import Workbook, read_workbook
+from penstock.dialects.reader import read_keychain
 from penstock.dialects.source.loader import SourceNode
 from penstock.dialects.words import INPUT_RULES, OPEN
 from penstock.kernel.net import Durability, FailureMode, Limits

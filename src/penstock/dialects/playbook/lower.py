@@ -11,7 +11,7 @@ from penstock.dialects.playbook.overlay import effective, without_engine_words
 from penstock.dialects.playbook.shared import reducers_of
 from penstock.dialects.playbook.word import DEFAULT_MAX_IN_FLIGHT
 from penstock.dialects.problems import Place
-from penstock.dialects.source.map import SourceMap
+from penstock.dialects.source.positions import SourceMap
 from penstock.kernel.net import FailureMode, Fan, Gate, LoopMode, Net, Node, Task
 from penstock.ports.plugins import ToolDescription
 

@@ -14,10 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from penstock.dialects.problems import Findings, Place, Problem
-from penstock.dialects.source.limits import DEFAULT_LIMITS, SourceLimits
-from penstock.dialects.source.node import Paths, SourceNode, lines_of, to_json
-from penstock.dialects.source.positions import Places
-from penstock.dialects.source.text import place_in_text
+from penstock.dialects.source.node import DEFAULT_LIMITS, Paths, SourceLimits, SourceNode, lines_of, to_json
+from penstock.dialects.source.positions import Places, place_in_text
 from penstock.dialects.source.tree import build
 
 __all__ = [

@@ -6,6 +6,7 @@ node, yet counts as if it were written out: what a reader of the tree could be m
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import yaml
@@ -21,9 +22,7 @@ from yaml.events import (
 )
 
 from penstock.dialects.problems import Findings, Place, Problem, Severity
-from penstock.dialects.source.frames import Anchor, Frame, merge
-from penstock.dialects.source.limits import SourceLimits
-from penstock.dialects.source.node import SourceNode, path_part
+from penstock.dialects.source.node import SourceLimits, SourceNode, path_part
 from penstock.dialects.source.positions import Mark, Places
 from penstock.dialects.source.scalars import (
     CORE,
@@ -36,9 +35,54 @@ from penstock.dialects.source.scalars import (
     tag_text,
     tagged,
 )
-from penstock.dialects.source.scene import LONGEST_LINE, quoted
-from penstock.dialects.source.syntax import UNQUOTED_TEMPLATE, explain
+from penstock.dialects.source.syntax import LONGEST_LINE, UNQUOTED_TEMPLATE, explain, quoted
 from penstock.kernel.values import Json
+
+# ---- What is open while a tree is built: the mapping or list that events fall into, and the anchors they may repeat.
+
+
+@dataclass(slots=True)
+class Frame:
+    """A mapping or list that is still open."""
+
+    node: SourceNode
+    start: int
+    flow: bool
+    anchor: str | None
+    nodes_before: int
+    characters_before: int
+    height: int = 1
+    only_aliases: bool = True
+    expects_key: bool = True
+    key: str | None = None
+    keep: bool = True
+    merge_place: Place | None = None
+    merging: bool = False
+    merged: list[SourceNode] = field(default_factory=list)
+    template: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """An anchored value and what it counts for, written out."""
+
+    node: SourceNode
+    nodes: int
+    characters: int
+    height: int
+
+
+def merge(node: SourceNode, parts: list[SourceNode]) -> None:
+    """Keys of the mapping itself win over merged ones, and earlier parts over later ones."""
+    entries, keys = dict(node.entries), dict(node.keys)
+    node.entries, node.keys = {}, {}
+    for part in parts:
+        for key, value in part.entries.items():
+            node.entries.setdefault(key, value)
+            node.keys.setdefault(key, part.keys[key])
+    node.entries.update(entries)
+    node.keys.update(keys)
+
 
 PURE: type[Any] = yaml.SafeLoader
 FASTEST: type[Any] = getattr(yaml, "CSafeLoader", PURE)

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from penstock.expr.budget import HEADER, SLOT, Frame, cost_of
-from penstock.expr.scope import MISSING
+from penstock.expr.values import MISSING
 
 WordKind: TypeAlias = Literal["filter", "test", "function", "method"]
 
