@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.dialects.playbook.known_names import SEEN
+from penstock.dialects.playbook.checks.names import SEEN
 from penstock.docs.job_expressions import job_names
 from penstock.docs.markdown import code, page, table
 from penstock.expr.words.entry import Entry

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from penstock.dialects.playbook.graph import dot, mermaid, svg
 from penstock.dialects.playbook.plan import plan
-from penstock.dialects.playbook.rewrite import yaml_text
+from penstock.dialects.playbook.refused import yaml_text
 from penstock.dialects.problems import Severity
 from penstock.dialects.source.loader import load_text, to_json
 from penstock.kernel.values import Json

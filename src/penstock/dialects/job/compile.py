@@ -9,20 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from penstock.dialects.calls import DocumentCall
-from penstock.dialects.job.check_keys import check_keys
 from penstock.dialects.job.checks.lint import lint
 from penstock.dialects.job.checks.literals import Found, Literals
 from penstock.dialects.job.checks.names import Names
-from penstock.dialects.job.checks.params import check_params
+from penstock.dialects.job.checks.params import check_keys, check_params
+from penstock.dialects.job.context import Context, Folders, effective, find_bases, written_files
 from penstock.dialects.job.document import read_document
 from penstock.dialects.job.drafts import JobDraft
 from penstock.dialects.job.expand import Expanded, expand
-from penstock.dialects.job.folders import Folders, find_bases, written_files
 from penstock.dialects.job.infer import Columns, Origin, infer
 from penstock.dialects.job.joblets import Joblets, Read, Whole
 from penstock.dialects.job.lower import lowered, source_map
 from penstock.dialects.job.reader import Reading
-from penstock.dialects.job.render import Context, effective
 from penstock.dialects.job.transactions import share_transactions
 from penstock.dialects.problems import Findings, Place, Problem
 from penstock.dialects.secrets import warn_literals

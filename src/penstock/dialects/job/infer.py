@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from penstock.dialects.job.checks.names import WHILE
-from penstock.dialects.job.columns import can_become
+from penstock.dialects.job.component import can_become
+from penstock.dialects.job.context import Context, Folders, written_files
 from penstock.dialects.job.expand import Expanded, Unit
-from penstock.dialects.job.folders import Folders, written_files
 from penstock.dialects.job.level import Wire
 from penstock.dialects.job.reader import Reading, did_you_mean, is_template, listed
-from penstock.dialects.job.render import Context
 from penstock.dialects.problems import Place
 from penstock.dialects.source.loader import SourceNode, place_in_text
 from penstock.kernel.errors import PenstockError

@@ -15,8 +15,8 @@ from itertools import count
 from penstock.dialects.job.drafts import ComponentDraft
 from penstock.dialects.job.expand import Expanded, ExpandedSubjob, Unit
 from penstock.dialects.job.level import RUN_SQL, WRITE_SQL, Member, Wire
+from penstock.dialects.job.order import reached
 from penstock.dialects.job.reader import Reading
-from penstock.dialects.job.topology import reached
 from penstock.dialects.problems import Place, Severity
 from penstock.dialects.source.loader import SourceNode, to_json
 from penstock.kernel.net import On

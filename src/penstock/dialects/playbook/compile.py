@@ -6,19 +6,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from penstock.dialects.calls import DocumentCall
-from penstock.dialects.playbook.check_pipeline import check_pipeline
-from penstock.dialects.playbook.check_tools import check_tool
-from penstock.dialects.playbook.checks.flow import Flow, check_flow, check_targets
+from penstock.dialects.playbook.checks.flow import Flow, check_flow, check_pipeline, check_targets
 from penstock.dialects.playbook.checks.names import check_names
-from penstock.dialects.playbook.checks.tasks import Literals, check_uncalled
+from penstock.dialects.playbook.checks.tasks import Literals, check_tool, check_uncalled
 from penstock.dialects.playbook.document import read_document
 from penstock.dialects.playbook.drafts import PlaybookDraft
-from penstock.dialects.playbook.fanouts import check_fanout
+from penstock.dialects.playbook.loops import check_fanout
 from penstock.dialects.playbook.lower import Pipelines, entry_of, lowered, source_map
 from penstock.dialects.playbook.reader import Reading, did_you_mean
-from penstock.dialects.playbook.shared import check_shared
 from penstock.dialects.playbook.sugar import expand
 from penstock.dialects.playbook.workbook import Workbook, inlined, report_uncalled
+from penstock.dialects.playbook.writes import check_shared
 from penstock.dialects.problems import Findings, Problem
 from penstock.dialects.secrets import warn_literals
 from penstock.dialects.source.loader import Loaded, load_file, load_text

@@ -11,7 +11,7 @@ from enum import Enum
 from penstock.dialects.problems import Place
 from penstock.dialects.source.loader import SourceNode
 from penstock.kernel.net import AdmitRule, Durability, Edge, FailureMode, Limits, LoopMode, Rule, Writes
-from penstock.kernel.values import Condition, Json, JsonMap, Template
+from penstock.kernel.values import Condition, Json, JsonMap, Template, merge_deeply
 
 
 class Where(Enum):
@@ -181,3 +181,27 @@ class PlaybookDraft:
     """Entry -> where it is declared, or first used."""
     executor: ExecutorDraft = field(default_factory=ExecutorDraft)
     steps: list[StepDraft] = field(default_factory=list)
+
+
+# ---- Spec layering: kind defaults < executor < step < loop < task. Scalars and lists replace, mappings merge deeply. `policy`
+# takes no part: what a policy means depends on the scope it stands in, so each scope reads its own.
+
+
+def effective(*layers: JsonMap) -> JsonMap:
+    """The spec a task runs with, from the outermost layer to the innermost."""
+    result: JsonMap = {}
+    for layer in layers:
+        result = merge_deeply(result, without_policy(layer))
+    return result
+
+
+# Words of a spec that are the engine's and say nothing to a tool.
+_ENGINE_WORDS = ("strict", "loop_mode", "fanout", "reducers", "shared", "concurrency", "inputs")
+
+
+def without_engine_words(spec: JsonMap) -> JsonMap:
+    return {key: value for key, value in spec.items() if key not in _ENGINE_WORDS and not key.startswith("fanout.")}
+
+
+def without_policy(spec: JsonMap) -> JsonMap:
+    return {key: value for key, value in spec.items() if key != "policy"}

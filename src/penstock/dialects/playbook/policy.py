@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from penstock.dialects.playbook.drafts import Shared, Site, Where
 from penstock.dialects.playbook.reader import Reading, is_template
-from penstock.dialects.playbook.rewrite import yaml_text
-from penstock.dialects.playbook.word import BACKOFFS, DIRECTIVES
+from penstock.dialects.playbook.refused import yaml_text
+from penstock.dialects.playbook.words import BACKOFFS, DIRECTIVES
 from penstock.dialects.playbook.writes import read_then_writes
 from penstock.dialects.problems import Place
 from penstock.dialects.source.loader import SourceNode, to_json

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from penstock.dialects.playbook.tasks import WORKBOOK
-from penstock.dialects.playbook.word import SUGAR
-from penstock.dialects.playbook.words import SCOPES
+from penstock.dialects.playbook.words import SCOPES, SUGAR
 from penstock.dialects.schema import (
     DIALECT,
     by_key,

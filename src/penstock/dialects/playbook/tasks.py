@@ -10,14 +10,21 @@ An entry with `choose`, `while` or `until` is control, and holds further tasks.
 
 from __future__ import annotations
 
-from penstock.dialects.playbook.drafts import Branch, Choose, ParamDraft, Site, TaskDraft, Until, Where, While
-from penstock.dialects.playbook.overlay import without_policy
+from penstock.dialects.playbook.drafts import (
+    Branch,
+    Choose,
+    ParamDraft,
+    Site,
+    TaskDraft,
+    Until,
+    Where,
+    While,
+    without_policy,
+)
 from penstock.dialects.playbook.policy import clauses, read_task_policy
 from penstock.dialects.playbook.reader import Reading
-from penstock.dialects.playbook.refused import refusal
-from penstock.dialects.playbook.rewrite import yaml_text
-from penstock.dialects.playbook.word import SUGAR
-from penstock.dialects.playbook.words import SCOPES
+from penstock.dialects.playbook.refused import refusal, yaml_text
+from penstock.dialects.playbook.words import SCOPES, SUGAR
 from penstock.dialects.playbook.writes import read_task_set
 from penstock.dialects.problems import Place
 from penstock.dialects.source.loader import SourceNode, to_json

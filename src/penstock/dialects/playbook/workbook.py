@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from penstock.dialects.playbook.drafts import TaskDraft
-from penstock.dialects.playbook.overlay import merged
 from penstock.dialects.playbook.reader import Reading, did_you_mean, listed
 from penstock.dialects.playbook.tasks import WORKBOOK, read_tasks
 from penstock.dialects.problems import Place
 from penstock.dialects.source.loader import SourceNode
 from penstock.kernel.net import Writes
+from penstock.kernel.values import merge_deeply
 
 
 @dataclass(slots=True)
@@ -117,8 +117,8 @@ def inlined(reading: Reading, book: Workbook, call: TaskDraft) -> TaskDraft | No
         kind=task.kind,
         kind_place=task.kind_place,
         params={**task.params, **call.params},
-        values=merged(task.values, call.values),
-        spec=merged(task.spec, call.spec),
+        values=merge_deeply(task.values, call.values),
+        spec=merge_deeply(task.spec, call.spec),
         rules=call.rules if has_rules else task.rules,
         jumps=call.jumps if has_rules else task.jumps,
         on_ok=_over(task.on_ok, call.on_ok),

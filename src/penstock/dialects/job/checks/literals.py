@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from penstock.dialects.calls import JOB_CALLS, DocumentCall, call_in
+from penstock.dialects.job.context import target_of
 from penstock.dialects.job.expand import Expanded, Unit
-from penstock.dialects.job.folders import target_of
 from penstock.dialects.job.reader import Reading, is_template
 from penstock.dialects.literals import (
     Flaw,

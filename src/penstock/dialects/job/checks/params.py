@@ -13,10 +13,14 @@ from typing import Any
 
 from penstock.dialects.job.drafts import ComponentDraft
 from penstock.dialects.job.expand import Unit
+from penstock.dialects.job.level import SET_GLOBAL
 from penstock.dialects.job.reader import Reading, did_you_mean, is_template, listed
 from penstock.dialects.problems import Place
+from penstock.dialects.reader import template_keys_in
 from penstock.dialects.schema import NOUNS, types_of
 from penstock.dialects.source.loader import SourceNode
+from penstock.expr.job_names import why_not_a_global
+from penstock.expr.lexer import is_template as has_expression
 
 Schema = Mapping[str, Any]
 
@@ -215,3 +219,19 @@ def _said(options: list[Schema]) -> str:
         if "enum" in option:
             kinds[f"one of {listed(str(value) for value in option['enum'] if value is not None)}"] = None
     return " or ".join(kinds) or "something else"
+
+
+# ---- Keys of mappings in parameters: they are never rendered, and those of `set_global` are names.
+
+
+def check_keys(reading: Reading, unit: Unit) -> None:
+    for node in unit.params.values():
+        for key, place in template_keys_in(node):
+            message = f"a key is not rendered, so the template in `{key}` would stay as it is (in `{unit.name}`)"
+            hint = 'write the key out, or make the whole mapping of one template: `"{{ {…} }}"`'
+            reading.report("TEMPLATE_KEY", message, place, hint=hint)
+    values = unit.params.get("values") if unit.type == SET_GLOBAL else None
+    for name, place in values.keys.items() if values is not None else ():
+        reason = None if has_expression(name) else why_not_a_global(name)
+        if reason is not None:
+            reading.report("BAD_GLOBAL", reason, place)
