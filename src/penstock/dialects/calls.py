@@ -70,12 +70,12 @@ def call_in(
         caller,
         str(path.value),
         path.place,
-        given,
-        places,
-        folder,
-        _named(params.get("return_step")),
-        _named(params.get("context_group")),
-        may_be_absent,
+        given=given,
+        places=places,
+        folder=folder,
+        return_step=_named(params.get("return_step")),
+        group=_named(params.get("context_group")),
+        may_be_absent=may_be_absent,
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Literal
 
+from penstock.dialects.problems import closest
 from penstock.dialects.source.node import DEFAULT_LIMITS
 
 Kind = Literal["playbook", "job", "joblet"]
@@ -45,8 +46,6 @@ def _is_meant_as_job(keys: Collection[str]) -> bool:
         return False
     if not _OF_JOBS.isdisjoint(keys):
         return True
-    from penstock.dialects.problems import closest
-
     return any(closest(key, sorted(_OF_JOBS)) is not None for key in keys)
 
 
@@ -75,7 +74,7 @@ def kind_of_file(path: Path) -> Kind:
 
 def _top_level(text: str) -> Iterator[tuple[str, str | None]]:
     """The keys of the outermost mapping, each with its value if that is a plain scalar."""
-    import yaml
+    import yaml  # A server starts without it.
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     depth = 0

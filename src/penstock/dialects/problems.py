@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TypedDict, Unpack
 
 from penstock.dialects.diagnostics import has_page
 from penstock.kernel.errors import Bug
@@ -51,6 +52,15 @@ class Problem:
     """How the document came to be called, where it is not the one that was looked at: `main.yaml → load → child.yaml`."""
 
 
+class Details(TypedDict, total=False):
+    """What a problem may have besides its code, its message and its position."""
+
+    label: str
+    hint: str
+    rewrite: str
+    path: str
+
+
 _WEIGHT = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
@@ -78,44 +88,14 @@ class Findings:
         for problem in problems:
             self.add(problem)
 
-    def error(
-        self,
-        code: str,
-        message: str,
-        place: Place,
-        *,
-        label: str = "",
-        hint: str = "",
-        rewrite: str = "",
-        path: str = "",
-    ) -> None:
-        self.add(Problem(code, Severity.ERROR, message, place, label, hint, rewrite, path))
+    def error(self, code: str, message: str, place: Place, **more: Unpack[Details]) -> None:
+        self.add(Problem(code, Severity.ERROR, message, place, **more))
 
-    def warning(
-        self,
-        code: str,
-        message: str,
-        place: Place,
-        *,
-        label: str = "",
-        hint: str = "",
-        rewrite: str = "",
-        path: str = "",
-    ) -> None:
-        self.add(Problem(code, Severity.WARNING, message, place, label, hint, rewrite, path))
+    def warning(self, code: str, message: str, place: Place, **more: Unpack[Details]) -> None:
+        self.add(Problem(code, Severity.WARNING, message, place, **more))
 
-    def note(
-        self,
-        code: str,
-        message: str,
-        place: Place,
-        *,
-        label: str = "",
-        hint: str = "",
-        rewrite: str = "",
-        path: str = "",
-    ) -> None:
-        self.add(Problem(code, Severity.NOTE, message, place, label, hint, rewrite, path))
+    def note(self, code: str, message: str, place: Place, **more: Unpack[Details]) -> None:
+        self.add(Problem(code, Severity.NOTE, message, place, **more))
 
     def in_order(self) -> list[Problem]:
         return sorted(self._problems.values(), key=_order)
@@ -144,7 +124,7 @@ _LONGEST_NAME = 64
 
 def nearest(word: str, candidates: Iterable[str], most: int) -> list[str]:
     """The candidates that are least unlike `word`, the nearest first. Whatever they are like, there are so many of them."""
-    from difflib import SequenceMatcher
+    from difflib import SequenceMatcher  # Only mistakes need it.
 
     bare = _bare(word)[:_LONGEST_NAME]
 

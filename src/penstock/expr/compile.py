@@ -15,7 +15,7 @@ from penstock.expr.errors import ExpressionError, Misuse, UndefinedValue
 from penstock.expr.nodes import Expr, children, path_of
 from penstock.expr.rules import did_you_mean
 from penstock.expr.values import ARITHMETIC, COMPARISONS, MISSING, item, negative, positive, sliced, to_text
-from penstock.expr.words.entry import TABLES, Entry, call
+from penstock.expr.words.table import TABLES, Entry, call
 
 Run: TypeAlias = Callable[[Frame], Any]
 PLAIN = frozenset({str, int, float, bool, type(None), dict, list, type(MISSING)})

@@ -23,7 +23,7 @@ from penstock.expr.lexer import (
     read_integer,
     read_text,
 )
-from penstock.expr.nodes import Arguments, Body, Expr, Statement, Template, children
+from penstock.expr.nodes import Arguments, Body, Expr, Statement, Template, WordKind, children
 
 # ---- Reads the tokens of one expression into a tree, by precedence climbing.
 #
@@ -197,7 +197,7 @@ class ExpressionParser(TokenStream):
             self._unexpected("the name of a filter is expected here", "write `or`" if self._is("sign", "|") else "")
         self.index += 1
         arguments, end = self._arguments() if self._is("sign", "(") else (Arguments(), name.end)
-        return nodes.Word(of.start, end, "filter", of, name.value, name.start, name.end, arguments)
+        return self._word("filter", of, name, arguments, end)
 
     def _test(self, of: Expr) -> Expr:
         negated = self.takes("not")
@@ -216,7 +216,14 @@ class ExpressionParser(TokenStream):
         ):
             argument = self._postfix(self._primary())
             arguments, end = Arguments((argument,)), argument.end
-        return nodes.Word(of.start, end, "test", of, name.value, name.start, name.end, arguments, negated)
+        return self._word("test", of, name, arguments, end, negated=negated)
+
+    def _word(
+        self, kind: WordKind, of: Expr, name: Token, arguments: Arguments, end: int, *, negated: bool = False
+    ) -> Expr:
+        return nodes.Word(
+            of.start, end, kind, of, name.value, at=name.start, until=name.end, arguments=arguments, negated=negated
+        )
 
     # What follows a value
 
@@ -230,7 +237,9 @@ class ExpressionParser(TokenStream):
                 if not isinstance(found, nodes.Name):
                     self._fail("only functions and methods can be called", found.start, self.token.end)
                 arguments, end = self._arguments()
-                found = nodes.Word(found.start, end, "function", None, found.name, found.start, found.end, arguments)
+                found = nodes.Word(
+                    found.start, end, "function", None, found.name, at=found.start, until=found.end, arguments=arguments
+                )
             else:
                 return found
 
@@ -246,7 +255,7 @@ class ExpressionParser(TokenStream):
         self.index += 1
         if self._is("sign", "("):
             arguments, end = self._arguments()
-            return nodes.Word(of.start, end, "method", of, token.value, token.start, token.end, arguments)
+            return self._word("method", of, token, arguments, end)
         return nodes.Get(of.start, token.end, of, nodes.Const(token.start, token.end, token.value), True)
 
     def _subscript(self, of: Expr) -> Expr:

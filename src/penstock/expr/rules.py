@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from penstock.expr import nodes
 from penstock.expr.errors import Misuse
-from penstock.expr.nodes import Body, Expr, Template, path_of
+from penstock.expr.nodes import Body, Expr, Template, WordKind, path_of
 from penstock.expr.regex import pattern
-from penstock.expr.words.entry import WordKind
 from penstock.expr.words.table import APPLIES_FILTER, APPLIES_TEST, METHODS, PATTERN_WORDS, TABLES
 
 CODES: dict[str, str] = {
@@ -82,7 +81,7 @@ def read_expression(expr: Expr, guarded: bool, grammar: Grammar = EVERYTHING) ->
 
 
 def did_you_mean(name: str, known: list[str]) -> str:
-    from difflib import get_close_matches
+    from difflib import get_close_matches  # Only mistakes need it.
 
     close = get_close_matches(name, known, 1, 0.6)
     return f"did you mean `{close[0]}`?" if close else ""

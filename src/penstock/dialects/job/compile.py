@@ -169,7 +169,16 @@ def _put_together(
     seen = Context(effective(defaults, context))
     folders = Folders(Path(loaded.file).parent, found.bases)
     keychain = _keychain(draft, joblets)
-    named = _check_literals(reading, draft, expanded, seen, folders, texts, keychain, looks)
+    named = Literals(
+        reading,
+        expanded,
+        declared=frozenset(str(entry.get("name")) for entry in keychain),
+        folders={name: folders.of(name, seen.text) for name in expanded.units},
+        texts=texts,
+        written=written_files(expanded, seen, folders),
+        looks=looks,
+        is_joblet=draft.is_joblet,
+    ).check()
     found.literals = named
     secrets = {**_keychain_places(draft, joblets), **named.places}
     if not _is_whole(expanded):
@@ -181,22 +190,6 @@ def _put_together(
         found.net, found.places = lowered(draft, expanded, defaults, [*keychain, *named.entries])
         found.places.keychain.update(secrets)
     return found
-
-
-def _check_literals(
-    reading: Reading,
-    draft: JobDraft,
-    expanded: Expanded,
-    context: Context,
-    folders: Folders,
-    texts: Mapping[str, str],
-    keychain: list[JsonMap],
-    looks: bool,
-) -> Found:
-    declared = frozenset(str(entry.get("name")) for entry in keychain)
-    begins = {name: folders.of(name, context.text) for name in expanded.units}
-    written = written_files(expanded, context, folders)
-    return Literals(reading, expanded, declared, begins, texts, written, looks, draft.is_joblet).check()
 
 
 def _keychain_places(draft: JobDraft, joblets: Joblets) -> dict[str, Place]:

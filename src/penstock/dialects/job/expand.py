@@ -150,7 +150,17 @@ class _Expansion:
         opens = name if member.joblet is not None or member.is_iterator else None
         container = frame.full(home) if home else frame.container
         borrowed = tuple(self._borrowed(member, frame)) if frame.lenders else ()
-        return Unit(name, frame.local(member.name), container, frame.prefix, level, member, params, opens, borrowed)
+        return Unit(
+            name=name,
+            local=frame.local(member.name),
+            container=container,
+            prefix=frame.prefix,
+            level=level,
+            member=member,
+            params=params,
+            opens=opens,
+            borrowed=borrowed,
+        )
 
     def _borrowed(self, member: Member, frame: _Frame) -> Iterator[tuple[str, str]]:
         for param in member.draft.params.values():
@@ -206,7 +216,16 @@ class _Expansion:
         given = _defaults(inner) if is_body else self._given(unit, inner)
         prefix = (*frame.prefix, unit.name)
         lenders = {} if is_body else _lenders(unit, inner, frame)
-        return _Frame(unit.name, prefix, unit.name, given, lenders, frozenset(fed), frozenset(read), is_body)
+        return _Frame(
+            container=unit.name,
+            prefix=prefix,
+            caller=unit.name,
+            given=given,
+            lenders=lenders,
+            fed=frozenset(fed),
+            read=frozenset(read),
+            is_body=is_body,
+        )
 
     def _subjob(self, level: Level, subjob: Subjob, frame: _Frame, container: str) -> None:
         members = [frame.full(name) for name in subjob.members]

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-import msgspec
-
-from penstock.dialects.digest import LATER
+from penstock.dialects.digest import with_digest
 from penstock.dialects.job.checks.names import WHILE
 from penstock.dialects.job.drafts import JobDraft
 from penstock.dialects.job.expand import Expanded, ExpandedSubjob, Unit
 from penstock.dialects.job.level import ITEM, POST_JOB, PRE_JOB, Wire
 from penstock.dialects.job.order import reached
 from penstock.dialects.reader import texts_in
-from penstock.dialects.secrets import masked_tree, without_secrets
 from penstock.dialects.source.loader import to_json
 from penstock.dialects.source.positions import SourceMap
 from penstock.expr.errors import ExpressionError
@@ -42,29 +38,6 @@ def source_map(draft: JobDraft, expanded: Expanded) -> SourceMap:
         found.steps[name] = found.tasks[name, name] = unit.member.draft.place
         found.lines[name, name] = {param: node.text_line or node.place.line for param, node in unit.params.items()}
     return found
-
-
-def with_digest(net: Net) -> Net:
-    """Two documents that mean the same have the same digest; secrets have no part in it."""
-    told: dict[str, Any] = {one.name: getattr(net, one.name) for one in fields(net)}
-    told |= {"digest": "", "keychain": without_secrets(net.keychain)}
-    told["nodes"] = {name: _told(node) for name, node in net.nodes.items()}
-    kept = {name: value for name, value in told.items() if value or name not in LATER}
-    return replace(net, digest=hashlib.sha256(msgspec.json.encode(kept, order="sorted")).hexdigest())
-
-
-def _told(node: Node) -> Node | JsonMap:
-    """What counts of a node."""
-    if any(task.params for task in node.tasks):
-        tasks = [replace(task, params=masked_tree(task.params, "params")) for task in node.tasks]  # type: ignore[arg-type]
-        node = replace(node, tasks=tuple(tasks))
-    if node.iterates is None or node.iterates.fails:
-        return node
-    bare: JsonMap = msgspec.to_builtins(node)
-    iterates = bare["iterates"]
-    assert isinstance(iterates, dict)
-    del iterates["fails"]  # A field that nets did not always have.
-    return bare
 
 
 def _by_target(wires: Iterable[Wire]) -> dict[str, list[Wire]]:

@@ -6,9 +6,10 @@ Problems of structure begin with a NAME that people search for (`PORT_ARITY: …
 from __future__ import annotations
 
 import re
+from typing import Unpack
 
 from penstock.dialects.job.words import SCOPES, SYNONYMS
-from penstock.dialects.problems import Findings, Place, Problem, Severity, nearest
+from penstock.dialects.problems import Details, Findings, Place, Problem, Severity, nearest
 from penstock.dialects.reader import NAME_HINT, Language, Reader, did_you_mean, is_template, listed
 from penstock.dialects.source.loader import SourceNode
 from penstock.kernel.errors import PenstockError
@@ -104,18 +105,10 @@ class Reading(Reader[ComponentDescription]):
         self.catalog = catalog
 
     def report(
-        self,
-        name: str,
-        message: str,
-        place: Place,
-        *,
-        label: str = "",
-        hint: str = "",
-        rewrite: str = "",
-        severity: Severity = Severity.ERROR,
+        self, name: str, message: str, place: Place, *, severity: Severity = Severity.ERROR, **more: Unpack[Details]
     ) -> None:
         """A problem of structure, by its NAME."""
-        self.findings.add(Problem(NAMES[name], severity, f"{name}: {message}", place, label, hint, rewrite))
+        self.findings.add(Problem(NAMES[name], severity, f"{name}: {message}", place, **more))
 
     def name(self, node: SourceNode, what: str) -> str | None:
         """A name that links, too, can carry. Two underscores in front are what joblets put there."""

@@ -157,8 +157,10 @@ def _split(
 
 # ---- `set_shared`: values that all iterations of a loop make together, each through a reducer.
 #
-# {total: {sum: "{{ … }}"}} the reducer is the key {total: {op: sum, value: "{{ … }}"}} `reduce` is the same as `op` [{key:
-# total, op: sum, value: "{{ … }}"}] {total: "{{ … }}"} where `reducers: {total: sum}` says how
+#     {total: {sum: "{{ … }}"}}                      the reducer is the key
+#     {total: {op: sum, value: "{{ … }}"}}           `reduce` is the same as `op`
+#     [{key: total, op: sum, value: "{{ … }}"}]
+#     {total: "{{ … }}"}                             where `reducers: {total: sum}` says how
 
 
 _NAMES_IT = ("op", "reduce")

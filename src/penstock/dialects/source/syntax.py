@@ -90,7 +90,16 @@ def explain(error: MarkedYAMLError, lines: Sequence[str], file: str, path: str) 
     scene = Scene(error, lines)
     slip = next((slip for reader in _READERS if (slip := reader(scene)) is not None), None) or _unrecognised(scene)
     place = Place(file, slip.line + 1, slip.column + 1, slip.column + 1 + slip.width)
-    return Problem(slip.code, Severity.ERROR, slip.message, place, slip.label, slip.hint, slip.rewrite, path)
+    return Problem(
+        slip.code,
+        Severity.ERROR,
+        slip.message,
+        place,
+        label=slip.label,
+        hint=slip.hint,
+        rewrite=slip.rewrite,
+        path=path,
+    )
 
 
 UNQUOTED_TEMPLATE = (

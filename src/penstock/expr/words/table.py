@@ -9,22 +9,168 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from penstock.expr import regex
-from penstock.expr.values import COMPARISONS, MISSING, is_sequence, to_text
-from penstock.expr.words import items, scalars, text
-from penstock.expr.words.entry import FILTERS, FUNCTIONS, METHODS, TABLES, TESTS, Entry, WordKind
+from msgspec import Struct
 
-__all__ = [
-    "APPLIES_FILTER",
-    "APPLIES_TEST",
-    "FILTERS",
-    "FUNCTIONS",
-    "METHODS",
-    "PATTERN_WORDS",
-    "TABLES",
-    "TESTS",
-    "Entry",
-]
+from penstock.expr import regex
+from penstock.expr.budget import HEADER, SLOT, Frame, cost_of
+from penstock.expr.errors import Misuse
+from penstock.expr.nodes import WordKind
+from penstock.expr.values import COMPARISONS, MISSING, elements, is_sequence, to_text
+from penstock.expr.words import items, scalars, text
+
+# ---- What an entry in the table of words is, and how it is called: paid for first, refused when the value does not fit.
+
+
+class Entry(Struct, frozen=True):
+    """`run` takes the value first (functions: their first argument), and before it the frame when `framed`.
+
+    A call pays for looking at all elements and characters of its arguments once, and for a result of that size. A word that
+    does more, or makes more, is `framed` and pays for that itself, before it does it.
+
+    ours       Jinja has no such word
+    cheap      costs the same whatever the size of the value
+    slow       costs more than others before it looks at anything: dates, encodings
+    undefined  is asked about undefined values too; all other words give undefined for undefined
+    """
+
+    name: str
+    kind: WordKind
+    run: Callable[..., Any]
+    summary: str
+    ours: bool = False
+    cheap: bool = False
+    slow: bool = False
+    undefined: bool = False
+    framed: bool = False
+
+    def parameters(self) -> tuple[tuple[str, ...], int, bool, bool]:
+        """The names of the arguments, how many of them are required, and whether more may come by place or by name."""
+        code = self.run.__code__
+        skipped = (0 if self.kind == "function" else 1) + self.framed
+        names = code.co_varnames[skipped : code.co_argcount]
+        required = len(names) - len(self.run.__defaults__ or ())
+        return names, max(0, required), bool(code.co_flags & 0x04), bool(code.co_flags & 0x08)
+
+    def signature(self) -> str:
+        """How it is written, for the reference: `replace(old, new, count=none)`."""
+        names, required, more, named = self.parameters()
+        defaults = (self.run.__defaults__ or ())[-(len(names) - required) :] if len(names) > required else ()
+        parts = [*names[:required]]
+        for name, value in zip(names[required:], defaults, strict=True):
+            parts.append(f"{name}={_written(value)}")
+        parts += ["…"] if more or named else []
+        return f"{self.name}({', '.join(parts)})" if parts or self.kind in ("function", "method") else self.name
+
+    def complaint(self, positional: int, keywords: tuple[str, ...]) -> str:
+        """What is wrong with so many arguments, or nothing."""
+        names, required, more, named = self.parameters()
+        if positional > len(names) and not more:
+            most = f"at most {len(names)} argument{'s' if len(names) != 1 else ''}" if names else "no arguments"
+            return f"takes {most}, not {positional}"
+        for keyword in keywords:
+            if keyword in names[:positional]:
+                return f"is given `{keyword}` twice"
+            if keyword not in names and not named:
+                return f"has no argument `{keyword}`"
+        missing = [name for name in names[positional:required] if name not in keywords]
+        return f"needs the argument `{missing[0]}`" if missing else ""
+
+
+FILTERS: dict[str, Entry] = {}
+TESTS: dict[str, Entry] = {}
+FUNCTIONS: dict[str, Entry] = {}
+METHODS: dict[str, Entry] = {}
+TABLES: dict[WordKind, dict[str, Entry]] = {"filter": FILTERS, "test": TESTS, "function": FUNCTIONS, "method": METHODS}
+
+
+_CALL = 2
+_SLOW = 20
+
+
+def call(entry: Entry, frame: Frame, arguments: list[Any], named: dict[str, Any]) -> Any:
+    """Undefined goes in, undefined comes out; the work is paid for before it is done."""
+    everything = (*arguments, *named.values()) if named else arguments
+    if not entry.undefined:
+        for argument in everything:
+            if argument is MISSING:
+                return MISSING
+    if entry.cheap:
+        frame.spend(1)
+    else:
+        frame.spend((_SLOW if entry.slow else _CALL) + sum(map(cost_of, everything)))
+    if entry.framed:
+        return entry.run(frame, *arguments, **named)
+    result = entry.run(*arguments, **named)
+    if type(result) is str:
+        frame.hold(HEADER + (len(result) if result.isascii() else 4 * len(result)))
+    elif type(result) is list:
+        frame.hold(HEADER + SLOT * len(result))
+    return result
+
+
+def _written(value: object) -> str:
+    if value is MISSING:
+        return "…"
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return repr(value)
+
+
+# ---- Words that apply another word to every element: `map`, `select`, `reject` and their kin.
+
+
+def _entry(table: dict[str, Entry], name: Any) -> Entry:
+    # The plan-time check has already seen to it that the name is written out and known.
+    entry = table.get(name) if isinstance(name, str) else None
+    if entry is None:
+        raise Misuse(f"`{name}` is not a word that can be applied to elements")
+    return entry
+
+
+def map_(frame: Frame, value: Any, filter: Any = None, *arguments: Any, **named: Any) -> list[Any]:
+    found = elements(frame, value)
+    frame.items(len(found))
+    if filter is None:
+        if "attribute" not in named or not named.keys() <= {"attribute", "default"}:
+            raise Misuse("`map` takes the name of a filter, or `attribute=` (and `default=`)")
+        return items.pluck(frame, found, **named)
+    entry = _entry(FILTERS, filter)
+    for argument in (*arguments, *named.values()):
+        # The same list may end up in every element, so it is paid for every time.
+        frame.copies(argument, len(found))
+    results = (call(entry, frame, [element, *arguments], named) for element in found)
+    return [None if result is MISSING else result for result in results]
+
+
+def _chosen(frame: Frame, value: Any, attribute: Any, test: Any, arguments: tuple[Any, ...], wanted: bool) -> list[Any]:
+    found = elements(frame, value)
+    frame.items(len(found))
+    look = items.chosen_part(frame, attribute, len(found))
+    holds: Callable[[Any], bool] = bool
+    if test is not None:
+        entry = _entry(TESTS, test)
+
+        def holds(part: Any) -> bool:
+            return call(entry, frame, [part, *arguments], {}) is True
+
+    return [element for element in found if holds(look(element)) is wanted]
+
+
+def select(frame: Frame, value: Any, test: Any = None, *arguments: Any) -> list[Any]:
+    return _chosen(frame, value, None, test, arguments, True)
+
+
+def reject(frame: Frame, value: Any, test: Any = None, *arguments: Any) -> list[Any]:
+    return _chosen(frame, value, None, test, arguments, False)
+
+
+def selectattr(frame: Frame, value: Any, attribute: Any, test: Any = None, *arguments: Any) -> list[Any]:
+    return _chosen(frame, value, attribute, test, arguments, True)
+
+
+def rejectattr(frame: Frame, value: Any, attribute: Any, test: Any = None, *arguments: Any) -> list[Any]:
+    return _chosen(frame, value, attribute, test, arguments, False)
+
 
 # Where the name of another word stands among the arguments; it must be written out, so that it can be checked before the run.
 APPLIES_FILTER: Final = {"map": 0}
@@ -143,11 +289,11 @@ _filter("values", items.values, "The values of a mapping.", "ours")
 _filter("combine", items.combine, "One mapping of several; later ones win.", "ours")
 _filter("zip", items.zip_, "Lists of the first elements, the second ones, and so on.", "ours")
 _filter("pluck", items.pluck, "The same attribute of every element; `map(attribute=…)` does the same.", "ours")
-_filter("map", items.map_, "A filter applied to every element, or an attribute of every element.")
-_filter("select", items.select, "The elements that are true, or pass a test.")
-_filter("reject", items.reject, "The elements that are not true, or fail a test.")
-_filter("selectattr", items.selectattr, "The elements whose attribute is true, or passes a test.")
-_filter("rejectattr", items.rejectattr, "The elements whose attribute is not true, or fails a test.")
+_filter("map", map_, "A filter applied to every element, or an attribute of every element.")
+_filter("select", select, "The elements that are true, or pass a test.")
+_filter("reject", reject, "The elements that are not true, or fail a test.")
+_filter("selectattr", selectattr, "The elements whose attribute is true, or passes a test.")
+_filter("rejectattr", rejectattr, "The elements whose attribute is not true, or fails a test.")
 
 _test("defined", lambda value: value is not MISSING, "There is such a value.", "cheap undefined")
 _test("undefined", lambda value: value is MISSING, "There is no such value.", "cheap undefined")

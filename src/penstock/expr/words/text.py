@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import shlex
+import urllib.parse
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Mapping
 from typing import Any
 
 from penstock.expr.budget import HEADER, MAX_TEXT, MAX_WIDTH, SLOT, Frame, check_width, cost_of, search_cost
@@ -228,21 +233,17 @@ def format_(frame: Frame, value: Any, *arguments: Any, **named: Any) -> str:
 
 def quote(frame: Frame, value: Any) -> str:
     """One word of a shell command, whatever is in it; of a list one word for each element."""
-    from shlex import quote as quoted
-
     texts = (
         [text_of("quote", value)]
         if isinstance(value, (str, bool, int, float))
         else [_paid_text(frame, "quote", part) for part in elements(frame, value)]
     )
     frame.text(sum(len(text) * 5 + 3 for text in texts), *texts)  # A single quote becomes five characters.
-    return " ".join(map(quoted, texts))
+    return " ".join(map(shlex.quote, texts))
 
 
 def urlencode(frame: Frame, value: Any) -> str:
     """A text is quoted; a mapping or a list of pairs becomes a query string."""
-    from collections.abc import Mapping
-
     if isinstance(value, Mapping):
         pairs = [(key, inner) for key, inner in value.items() if inner is not None]
     elif isinstance(value, (str, int, float)):
@@ -255,12 +256,10 @@ def urlencode(frame: Frame, value: Any) -> str:
 
 
 def _quoted(frame: Frame, text: str, safe: str = "") -> str:
-    from urllib.parse import quote
-
     frame.spend(8 + (len(text) >> 1 if not text.isalnum() or not text.isascii() else len(text) >> 7))
     frame.text(len(text) * (3 if text.isascii() else 12))
     try:
-        return quote(text, safe=safe)
+        return urllib.parse.quote(text, safe=safe)
     except UnicodeEncodeError:
         raise Misuse("`urlencode` cannot write half of a surrogate pair") from None
 
@@ -273,8 +272,6 @@ def _pair(frame: Frame, element: Any) -> tuple[Any, Any]:
 
 
 def b64encode(frame: Frame, value: Any) -> str:
-    from binascii import b2a_base64
-
     data = _encoded(frame, "b64encode", value)
     frame.text(len(data) * 2)
     return b2a_base64(data, newline=False).decode("ascii")
@@ -289,23 +286,19 @@ def _encoded(frame: Frame, word: str, value: Any) -> bytes:
 
 
 def b64decode(value: Any) -> str:
-    from binascii import Error, a2b_base64
-
     text = text_of("b64decode", value).strip()
     try:
         # Both alphabets are read, and padding may be left out, as web tokens do.
         padded = text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4)
         return a2b_base64(padded, strict_mode=True).decode("utf-8")
-    except (Error, ValueError):
+    except ValueError:
         raise Misuse("`b64decode` was given something that is not base64 of UTF-8 text") from None
 
 
 def sha256(frame: Frame, value: Any) -> str:
-    from hashlib import sha256 as digest
-
     frame.spend(8 + (len(value) >> 4 if isinstance(value, (str, bytes)) else 0))
     data = _encoded(frame, "sha256", value)
-    return digest(data, usedforsecurity=False).hexdigest()
+    return hashlib.sha256(data, usedforsecurity=False).hexdigest()
 
 
 def startswith(value: Any, prefix: Any) -> bool:
