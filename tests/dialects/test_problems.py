@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from penstock.dialects.diagnostics import families, pages
-from penstock.dialects.problems import Findings, Place, Problem, Severity, closest
+from penstock.dialects.problems import Findings, Position, Problem, Severity, closest
 from penstock.dialects.source.loader import load_text
 from penstock.kernel.errors import Bug
 
-HERE = Place("f.yaml", 2, 3, 4)
+HERE = Position("f.yaml", 2, 3, 4)
 
 
 def test_findings_are_read_in_the_order_of_the_file() -> None:
     findings = Findings()
-    findings.note("Y0101", "late", Place("f.yaml", 9, 1, 2))
+    findings.note("Y0101", "late", Position("f.yaml", 9, 1, 2))
     findings.warning("Y0101", "second", HERE)
     findings.error("Y0102", "first", HERE)
-    findings.error("Y0101", "whole", Place.whole("f.yaml"))
-    findings.error("Y0101", "other", Place("e.yaml", 10, 1, 2))
+    findings.error("Y0101", "whole", Position.whole("f.yaml"))
+    findings.error("Y0101", "other", Position("e.yaml", 10, 1, 2))
     assert [problem.message for problem in findings] == ["other", "whole", "first", "second", "late"]
     assert len(findings) == 5
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.dialects.diagnostics import pages
-from penstock.dialects.source.loader import DEFAULT_LIMITS, Loaded, SourceLimits, load_text, to_json
-from penstock.dialects.source.node import SourceNode
+from penstock.dialects.source.loader import Loaded, load_text
+from penstock.dialects.source.node import DEFAULT_LIMITS, SourceLimits, SourceNode, to_json
 from penstock.dialects.source.tree import FASTEST, PURE, build
 from penstock.kernel.values import Json
 

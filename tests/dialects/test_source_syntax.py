@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.dialects.problems import Problem
-from penstock.dialects.source.loader import DEFAULT_LIMITS, load_text, to_json
+from penstock.dialects.source.loader import load_text
+from penstock.dialects.source.node import DEFAULT_LIMITS, to_json
 from penstock.dialects.source.tree import FASTEST, PURE, build
 
 

@@ -1,7 +1,7 @@
-"""What a document is, told from its top-level keys alone.
+"""The kind of a document, from its top-level keys alone.
 
-Law: cheap and never wrong about a document that is right. What cannot be read at all is called a playbook, whose reader says
-what is wrong with it. Nothing below the first level is built: the YAML parser is followed event by event, and no further than
+Law: cheap and never wrong about a valid document. A file that cannot be read at all counts as a playbook, whose reader reports
+the reason. Nothing below the first level is built: the YAML parser is followed event by event, and no further than
 into what a document may hold. The parser keeps a record for every open bracket and looks through all of them at each event.
 """
 

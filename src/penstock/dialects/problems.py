@@ -1,6 +1,6 @@
 """One type for every mistake an author can make in a document.
 
-A `Problem` has a code, a place, what is wrong, what would be right, and a hint. Problems are collected, never raised one by one.
+A `Problem` has a code, a position, what is wrong, what would be right, and a hint. Problems are collected, never raised singly.
 A code must have a page of diagnostics before it can be reported, so that none can be missing from the documentation.
 """
 
@@ -22,7 +22,7 @@ class Severity(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """1-based line and column; `end_column` is one past the last character on that line. Line 0 is the file as a whole."""
 
     file: str
@@ -31,7 +31,7 @@ class Place:
     end_column: int
 
     @classmethod
-    def whole(cls, file: str) -> Place:
+    def whole(cls, file: str) -> Position:
         return cls(file, 0, 0, 0)
 
 
@@ -40,7 +40,7 @@ class Problem:
     code: str
     severity: Severity
     message: str
-    place: Place
+    place: Position
     label: str = ""
     """Short text beside the caret, such as "did you mean `retry`?"."""
     hint: str = ""
@@ -73,7 +73,7 @@ class Findings:
     """The problems of one or more documents: each reported once, read in the order of their places."""
 
     def __init__(self, problems: Iterable[Problem] = ()) -> None:
-        self._problems: dict[tuple[str, str, Place], Problem] = {}
+        self._problems: dict[tuple[str, str, Position], Problem] = {}
         self.extend(problems)
 
     def add(self, problem: Problem) -> None:
@@ -88,13 +88,13 @@ class Findings:
         for problem in problems:
             self.add(problem)
 
-    def error(self, code: str, message: str, place: Place, **more: Unpack[Details]) -> None:
+    def error(self, code: str, message: str, place: Position, **more: Unpack[Details]) -> None:
         self.add(Problem(code, Severity.ERROR, message, place, **more))
 
-    def warning(self, code: str, message: str, place: Place, **more: Unpack[Details]) -> None:
+    def warning(self, code: str, message: str, place: Position, **more: Unpack[Details]) -> None:
         self.add(Problem(code, Severity.WARNING, message, place, **more))
 
-    def note(self, code: str, message: str, place: Place, **more: Unpack[Details]) -> None:
+    def note(self, code: str, message: str, place: Position, **more: Unpack[Details]) -> None:
         self.add(Problem(code, Severity.NOTE, message, place, **more))
 
     def in_order(self) -> list[Problem]:

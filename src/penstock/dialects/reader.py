@@ -1,4 +1,4 @@
-"""Reading values at the door: each comes out typed, or is reported and comes out as None. Reading never stops at a problem.
+"""Readers of values: each value comes out typed, or is reported and comes out as None. Reading never stops at a problem.
 
 Both languages are read with the same readers. What differs is in three tables that each brings along: its words, its words that
 are easily written for others, and its codes.
@@ -14,8 +14,8 @@ from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar
 from unicodedata import normalize
 
-from penstock.dialects.problems import Findings, Place, closest
-from penstock.dialects.source.loader import SourceNode
+from penstock.dialects.problems import Findings, Position, closest
+from penstock.dialects.source.node import SourceNode
 from penstock.dialects.words import KEYCHAIN_KINDS, Scope, Strictness
 from penstock.expr.lexer import is_template as has_expression
 from penstock.kernel.errors import PenstockError
@@ -45,7 +45,7 @@ def texts_in(node: SourceNode) -> Iterator[SourceNode]:
         waiting += [*here.items, *here.entries.values()]
 
 
-def template_keys_in(node: SourceNode) -> Iterator[tuple[str, Place]]:
+def template_keys_in(node: SourceNode) -> Iterator[tuple[str, Position]]:
     """Every key with a template in it, however deep. Only values are rendered, so its braces would stay."""
     waiting = [node]
     while waiting:
@@ -187,7 +187,7 @@ class Reader(ABC, Generic[D_co]):
         return text
 
     @abstractmethod
-    def bad_name(self, text: str, what: str, place: Place, hint: str = NAME_HINT) -> None:
+    def bad_name(self, text: str, what: str, place: Position, hint: str = NAME_HINT) -> None:
         """Report a text that cannot be a name."""
 
     def choice(self, node: SourceNode | None, what: str, values: Iterable[str], code: str = "") -> str | None:
@@ -241,15 +241,15 @@ class Reader(ABC, Generic[D_co]):
         return False
 
     def warn_unrendered(self, node: SourceNode, what: str, skip: str | None = None) -> None:
-        """Say where a template stands that nobody renders: it would reach the run as the text it is."""
+        """Report a template in a place that is never rendered: the run would see its text."""
         message = f"templates in {what} are not rendered"
         for key, value in node.entries.items():
             for here in texts_in(value) if key != skip else ():
                 if is_template(here):
                     self.findings.warning(self.language.unrendered, message, here.place, label="this stays text")
 
-    def describe(self, name: str, place: Place) -> D_co | None:
-        """What the catalog says, asked once; what cannot be loaded is reported where it is first used."""
+    def describe(self, name: str, place: Position) -> D_co | None:
+        """The catalog's description, looked up once; a plug-in that cannot be loaded is reported where it is first used."""
         if name not in self._described:
             try:
                 self._described[name] = self._descriptions.describe(name)
@@ -260,11 +260,11 @@ class Reader(ABC, Generic[D_co]):
         return self._described[name]
 
     @abstractmethod
-    def cannot_load(self, name: str, error: PenstockError, place: Place) -> None:
+    def cannot_load(self, name: str, error: PenstockError, place: Position) -> None:
         """Report a tool or component that is installed and broken."""
 
 
-# ---- `keychain`: which secrets a document needs, and how each is found. Values are never read here.
+# ---- `keychain`: which secrets a document needs, and how each is found; never their values
 
 
 def read_keychain(reading: Reader[Any], node: SourceNode | None) -> list[SourceNode]:

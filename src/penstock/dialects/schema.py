@@ -1,11 +1,11 @@
-"""JSON Schemas for editors: what those of both languages are put together from."""
+"""The parts of JSON Schemas for editors that both languages share."""
 
 from __future__ import annotations
 
 from typing import TypeVar
 
 from penstock.dialects.reader import Catalog
-from penstock.dialects.source.loader import SourceNode
+from penstock.dialects.source.node import SourceNode
 from penstock.dialects.words import KEYCHAIN_KINDS, Scope, Strictness, Word, or_template
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import Json, JsonMap

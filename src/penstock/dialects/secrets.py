@@ -1,7 +1,8 @@
-"""Secrets that an author wrote into the parameters of a tool or a component: a password, a token, a URL that has one in it.
+"""Secrets that an author wrote into a document: into the parameters of a tool or a component (a password, a token, a URL that
+contains one), or into its keychain.
 
-They work, are warned of, and are never stored: `masked_literals` blanks them in the text that is kept, line by line, and
-`restored_text` reads them again from the file the document came from.
+Law: they work, cause a warning, and are never stored. `masked` blanks them in the stored text without moving any line, so that
+positions and digests stay the same; `restored_text` and `restored` read them again from the document's file, for a resume.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from penstock.dialects.problems import Findings
-from penstock.dialects.source.loader import SourceNode, load_file, load_text, to_json
+from penstock.dialects.source.loader import load_file, load_text
+from penstock.dialects.source.node import SourceNode, to_json
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import Json, JsonMap
 
@@ -160,7 +162,7 @@ def blank(lines: list[str], node: SourceNode) -> None:
 
 
 def masked_tree(value: Json, key: str = "", *, is_group: bool = False) -> Json:
-    """The same for what a document was compiled to: a digest has no part of a secret in it."""
+    """The same for a compiled document, so that no secret enters a digest."""
     if isinstance(value, dict):
         holds = key in _GROUPS or "kind" in value
         return {name: masked_tree(inner, name, is_group=holds) for name, inner in value.items()}
@@ -224,10 +226,7 @@ def _at(root: SourceNode | None, path: Path) -> SourceNode | None:
     return node
 
 
-# ---- Secrets that an author wrote into the keychain of a document. They are used for the run and never stored with it.
-#
-# `masked` gives the text that is kept: the same document with the values blanked where they stand, so that lines and
-# digests stay what they were. `restored` gives them back from the file the document came from, for a resume.
+# ---- Secrets in the keychain of a document
 
 
 _SECRET_PARTS = ("pass", "secret", "token")

@@ -1,4 +1,4 @@
-"""What a word of a document is, in either language, and the small vocabulary of its values."""
+"""Words of documents in either language: what a word is, the vocabulary of its values, and the words of the keychain."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def or_template(schema: JsonMap) -> JsonMap:
     return {"anyOf": [schema, TEMPLATE]}
 
 
-# ---- The words of a keychain: how each kind of secret is declared, in either language.
+# ---- The keychain: how each kind of secret is declared
 
 
 _NAME: JsonMap = {"type": "string", "pattern": r"^[^\W\d][\w-]*$"}

@@ -22,7 +22,7 @@ PLAIN = frozenset({str, int, float, bool, type(None), dict, list, type(MISSING)}
 
 
 class ExpressionCompiler:
-    """`assigned` are the names that statements of the same template set; all other names are asked of the scope."""
+    """`assigned` are the names that statements of the same template set; all other names are looked up in the scope."""
 
     def __init__(self, text: str, strict: bool, assigned: frozenset[str] = frozenset()) -> None:
         self.text = text
@@ -205,7 +205,7 @@ class ExpressionCompiler:
         if sign in ("in", "not in") and isinstance(operand, nodes.ListOf):
             values = [part.value for part in operand.items if isinstance(part, nodes.Const)]
             if len(values) == len(operand.items):
-                # A list of constants is made once; it cannot leave the comparison, so nobody can change it.
+                # A list of constants is made once; it cannot leave the comparison, so it cannot be changed.
                 return lambda frame: values
         return self.compile(operand)
 
@@ -361,11 +361,11 @@ def _steps(start: Run, keys: tuple[str | int, ...]) -> Run:
     return steps
 
 
-# ---- Finds out which variable made a value undefined. Asked only after the fact, so it may evaluate parts again.
+# ---- Which variable made a value undefined. Runs only after the failure, so it may evaluate parts again.
 
 
 def undefined_error(compiler: ExpressionCompiler, node: Expr, frame: Frame) -> UndefinedValue:
-    # A few steps more than were left: what is asked again was paid for once.
+    # A few steps more than were left: what is evaluated again was paid for once.
     frame.steps = min(MAX_STEPS, max(frame.steps, MAX_STEPS // 10))
     culprit = _culprit(compiler, node, frame)
     source = compiler.text[culprit.start : culprit.end]

@@ -1,4 +1,4 @@
-"""Cuts a template into pieces: text, `{{ … }}` and `{% … %}`, the latter two as tokens. Comments and raw blocks end here."""
+"""Splits a template into text, `{{ … }}` and `{% … %}`, the latter two as tokens. Comments and raw blocks are resolved here."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class _Cutter:
         raise ExpressionError(message, self.text, start, end, code="E0101", hint=hint)
 
 
-# ---- Reads the literals of the language: whole numbers, floats and quoted text.
+# ---- Literals: whole numbers, floats and quoted text
 
 
 _MOST_DIGITS: Final = 300
@@ -248,7 +248,7 @@ def read_text(text: str, token: Token) -> str:
     return _ESCAPE.sub(unescaped, inside)
 
 
-# ---- The tokens of one expression, read from left to right; all syntax errors are worded here.
+# ---- The tokens of one expression, read from left to right, with the wording of all syntax errors
 
 
 class TokenStream:

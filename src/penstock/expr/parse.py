@@ -25,7 +25,7 @@ from penstock.expr.lexer import (
 )
 from penstock.expr.nodes import Arguments, Body, Expr, Statement, Template, WordKind, children
 
-# ---- Reads the tokens of one expression into a tree, by precedence climbing.
+# ---- Expressions, by precedence climbing.
 #
 # From loose to tight: `a if c else b`, `or`, `and`, `not`, comparisons, `+ -`, `~`, `* / // %`, `**`, unary signs, then
 # what follows a value: `.name`, `[…]`, `(…)`, `| filter`, `is test`. As in Jinja, `**` groups to the left and a sign binds

@@ -71,7 +71,7 @@ _UNFORESEEN = (ArithmeticError, LookupError, TypeError, ValueError, AttributeErr
 
 
 def _guarded(run: Run, text: str, start: int, end: int, frame_of: Callable[[Scope], Any] = Frame) -> Program:
-    """The door of the evaluator: whatever is wrong with an expression leaves as an ExpressionError.
+    """The entry to the evaluator: every failure of an expression leaves as an ExpressionError.
 
     An operation refuses what it cannot work with by itself. `Unforeseen` is the last resort, and a mistake of ours.
     """

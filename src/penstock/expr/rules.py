@@ -92,7 +92,7 @@ class _Reader:
         self.grammar = grammar
         self.findings: list[Finding] = []
         self.uses: list[Use] = []
-        # Paths that a test around this place has asked about: behind it they are known to be there, and so is what leads to them.
+        # Paths that an enclosing test has checked: inside it they are known to exist, and so are their prefixes.
         self.asked: list[tuple[str, ...]] = []
         self.known: Counter[tuple[str, ...]] = Counter()
 

@@ -10,7 +10,8 @@ from penstock.expr.values import MISSING, item
 
 class Scope(Protocol):
     def lookup(self, name: str) -> object:
-        """The value of a name, or MISSING. `x.data` is asked when the value of `x` has no `data`: of a result it is all of it."""
+        """The value of a name, or MISSING. `x.data` is looked up when the value of `x` has no `data`: for a result it is
+        the whole result."""
         ...
 
 
@@ -23,7 +24,7 @@ class Names(dict[str, Any]):
         return self.get(name, MISSING)
 
 
-# ---- Which names an expression sees, by the place it stands in.
+# ---- The names that an expression of a playbook sees.
 #
 # Namespaces (`ctx`, `workload`, `iter` …) always mean themselves. A bare name is looked up in args, then ctx, then iter,
 # then workload, then among the results of this pipeline's tasks and of the steps before it.

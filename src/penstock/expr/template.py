@@ -1,4 +1,4 @@
-"""Templates and conditions over a scope: the face of the expression layer at run time.
+"""Templates and conditions over a scope: the interface of the expression layer at run time.
 
 A text that is exactly one `{{ … }}` gives the value itself, with its type; anything else gives text. Texts are compiled once.
 """
@@ -66,7 +66,7 @@ def render_within(template: str, frame: Frame) -> object:
 def render_writes(
     templates: Mapping[str, Json], scope: Scope, undefined: Callable[[UndefinedValue], None]
 ) -> dict[str, Any]:
-    """Values that are written somewhere, by key. Each that is undefined is told to `undefined`, and written as null (D67)."""
+    """Values to write, by key. An undefined one is reported to `undefined` and written as null (D67)."""
 
     def told(text: str) -> Program:
         strict = _strict(text)
@@ -148,8 +148,7 @@ def _branch(key: str | int, template: Any, scope: Scope, program: Callable[[str]
         raise
 
 
-# ---- Is everything there that a condition reads? In the `if` links of a job one missing name makes the whole of it false
-# (D40).
+# ---- Presence: in the `if` links of a job one missing name makes the whole condition false (D40).
 
 
 Path: TypeAlias = "tuple[str, tuple[str | int, ...]]"
@@ -202,7 +201,7 @@ def _is_there(path: Path, scope: Scope) -> bool:
     return value is not MISSING
 
 
-# ---- Assignments that a document asks for, rendered: what a patch is made of.
+# ---- Rendered assignments, from which patches are made
 
 
 Say = Callable[[str], None]

@@ -99,7 +99,7 @@ def item(value: Any, key: Any) -> Any:
         except IndexError:
             return MISSING
     if type(key) is str and isinstance(value, Sequence):
-        # A view of a list may offer more than its elements, and says so with properties of its class.
+        # A view of a list may have more than its elements: the properties of its class.
         offered = getattr(type(value), key, None) if not key.startswith("_") else None
         return offered.__get__(value) if isinstance(offered, property) else MISSING
     return MISSING

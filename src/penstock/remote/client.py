@@ -50,7 +50,8 @@ def error_of(status: int, body: Any, url: str) -> PenstockError:
 
 
 def problems_of(found: Any) -> list[Any]:
-    from penstock.dialects.problems import Place, Problem, Severity
+    from penstock.dialects.problems import Position as Place
+    from penstock.dialects.problems import Problem, Severity
 
     return [
         Problem(

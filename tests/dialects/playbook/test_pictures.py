@@ -11,7 +11,8 @@ from penstock.dialects.playbook.graph import dot, mermaid, svg
 from penstock.dialects.playbook.plan import plan
 from penstock.dialects.playbook.schema import json_schema
 from penstock.dialects.playbook.words import SCOPES
-from penstock.dialects.source.loader import load_text, to_json
+from penstock.dialects.source.loader import load_text
+from penstock.dialects.source.node import to_json
 from penstock.ports.meanings import WEB
 from penstock.ports.plugins import ParamInfo, ToolDescription
 from tests.dialects.playbook.support import CATALOG, HEAD, TABLE, SmallCatalog, compiled, net_of, steps, tasks, whole

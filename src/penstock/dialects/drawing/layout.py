@@ -1,7 +1,7 @@
 """A layered layout: steps in rows from the entry downwards, arcs as chains of points between rows.
 
-Arcs that lead back upwards are turned round for the layout and drawn as what they are. An arc over several rows gets a
-place of its own in each row between, so that it is led around steps and not across them.
+Arcs that lead back upwards are reversed for the layout only. An arc over several rows gets a slot in each row between, so that
+it is routed around steps and not across them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Point: TypeAlias = tuple[float, float]
 _SWEEPS = 8
 _GAP_X = 36.0
 _LANE = 14.0
-# Above this many, arcs run straight: nobody can follow so many lines, and the picture should still be drawn soon.
+# Above this many, arcs are drawn straight: the picture is unreadable anyway, and routing would take too long.
 _MOST_BENDS = 20_000
 # No step can be called like a bend of an arc.
 _BEND = "\0"

@@ -1,4 +1,4 @@
-"""The parts of an SVG that pictures of both languages share: the page, cards, lines and the words beside them."""
+"""The parts of pictures that both languages share: cards, their labels in Mermaid and DOT, and the elements of an SVG."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from penstock.dialects.drawing.layout import Box, Layout, Point, Spot
-
-# ---- What pictures of both languages are made of: a card for each step or component, and short lines of text.
-
 
 _WIDEST = 34
 _SYNTAX = frozenset("\"'<>&#;[]{}()|`\\")

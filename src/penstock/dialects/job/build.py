@@ -11,8 +11,8 @@ from penstock.dialects.job.level import INTO_BODY, ITEM, MERGING, POST_JOB, PRE_
 from penstock.dialects.job.order import find_order, find_subjobs
 from penstock.dialects.job.reader import Reading, is_template
 from penstock.dialects.job.wiring import check_arity, check_forks, check_joins, wire_up
-from penstock.dialects.problems import Place, Severity
-from penstock.dialects.source.loader import to_json
+from penstock.dialects.problems import Position, Severity
+from penstock.dialects.source.node import to_json
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.net import On
 from penstock.ports.components import Port, Ports
@@ -22,7 +22,7 @@ _ROLES = {
     POST_JOB: ("post-job", "when everything else has ended"),
 }
 
-Find = Callable[[str, Place], Level | None]
+Find = Callable[[str, Position], Level | None]
 """The joblet of a name, or None when it has been reported."""
 
 
@@ -130,7 +130,7 @@ def _check_links_into(reading: Reading, level: Level, member: Member) -> None:
         reading.report("ROLE_LINK", message, wire.place, hint=hint)
 
 
-# ---- Bodies of iterators: which components run once per element.
+# ---- Bodies of iterators: which components run once per element
 #
 # A body is what the `iterate` links of an iterator, or its `item` port, reach through data, ok, error and if links (D15).
 # What `iteration_ok` and `iteration_error` reach belongs to the same iteration and runs after its body has closed (D43).
@@ -254,7 +254,7 @@ def _inward(reading: Reading, level: Level, wire: Wire, iterator: str) -> None:
     reading.report("BODY_ESCAPE", message, wire.place, hint=hint)
 
 
-# ---- Components that are left out: `active: false`.
+# ---- Deactivated components: `active: false`
 #
 # A deactivated component passes its rows through, from its first input to its main output, and its control links are
 # spliced: what let it start lets those start that it would have let start. A fork stays one: what it would have forked into

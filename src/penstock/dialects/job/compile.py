@@ -1,4 +1,4 @@
-"""Compiling: read, put together, expand, check, lower. Problems of all files come out at once; a net only without errors."""
+"""Compilation: read, build, expand, check, lower. All problems are reported at once; a net results only without errors."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from penstock.dialects.job.joblets import Joblets, Read, Whole
 from penstock.dialects.job.lower import lowered, source_map
 from penstock.dialects.job.reader import Reading
 from penstock.dialects.job.transactions import share_transactions
-from penstock.dialects.problems import Findings, Place, Problem
+from penstock.dialects.problems import Findings, Position, Problem
 from penstock.dialects.secrets import warn_literals
-from penstock.dialects.source.loader import Loaded, lines_of, load_file, load_text
+from penstock.dialects.source.loader import Loaded, load_file, load_text
+from penstock.dialects.source.node import lines_of
 from penstock.dialects.source.positions import SourceMap
 from penstock.kernel.kept import STATE
 from penstock.kernel.net import Net
@@ -55,7 +56,7 @@ class CompiledJob:
     bases: dict[str, Base] = field(default_factory=dict)
     """Component -> where its relative paths begin, when that is not the folder of `file`."""
     gives_out: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
-    """Joblet call -> its output -> the (component, output port) inside it; those that nobody reads, too."""
+    """Joblet call -> its output -> the (component, output port) inside it, including unread outputs."""
     calls: tuple[DocumentCall, ...] = ()
     """The documents that it calls by paths that are written out."""
 
@@ -192,7 +193,7 @@ def _put_together(
     return found
 
 
-def _keychain_places(draft: JobDraft, joblets: Joblets) -> dict[str, Place]:
+def _keychain_places(draft: JobDraft, joblets: Joblets) -> dict[str, Position]:
     nodes = [node for each in (*joblets.drafts(), draft) for node in each.keychain_nodes]
     return {str(node.entries["name"].value): node.place for node in nodes if "name" in node.entries}
 

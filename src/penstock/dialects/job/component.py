@@ -1,4 +1,4 @@
-"""`components`: a list of components with a `name`, or a mapping from names to components."""
+"""`components`: a list of components with a `name`, or a mapping from names to components; and the columns they declare."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 from penstock.dialects.job.drafts import ComponentDraft, Declared, ParamDraft
 from penstock.dialects.job.reader import Reading, did_you_mean, listed
-from penstock.dialects.problems import Place
-from penstock.dialects.source.loader import SourceNode
+from penstock.dialects.problems import Position
+from penstock.dialects.source.node import SourceNode
 from penstock.ports.rows import Column
 
 
@@ -53,7 +53,7 @@ def _listed(reading: Reading, item: SourceNode) -> ComponentDraft | None:
     return _read(reading, item, reading.name(named, "the name of a component"), named.place)
 
 
-def _read(reading: Reading, item: SourceNode, name: str | None, place: Place) -> ComponentDraft | None:
+def _read(reading: Reading, item: SourceNode, name: str | None, place: Position) -> ComponentDraft | None:
     kind = item.get("type")
     type_ = reading.text(kind, "`type`")
     params = reading.mapping(item.get("params"), "`params`")
@@ -75,7 +75,7 @@ def _read(reading: Reading, item: SourceNode, name: str | None, place: Place) ->
     return component if name is not None and type_ is not None else None
 
 
-# ---- Columns that a document declares: `- id: BIGINT`, or `- {name: id, type: BIGINT, nullable: false, key: true}`.
+# ---- Declared columns: `- id: BIGINT`, or `- {name: id, type: BIGINT, nullable: false, key: true}`
 
 
 _ALIASES = {
@@ -161,9 +161,9 @@ def read_schemas(reading: Reading, item: SourceNode) -> dict[str, Declared]:
     return found
 
 
-def _read_columns(reading: Reading, node: SourceNode, port: Place) -> Declared:
+def _read_columns(reading: Reading, node: SourceNode, port: Position) -> Declared:
     columns: list[Column] = []
-    places: list[Place] = []
+    places: list[Position] = []
     for place, column in _columns(reading, node):
         if column.name in {other.name for other in columns}:
             reading.report("BAD_COLUMN", f"the column `{column.name}` is declared twice", place)
@@ -173,8 +173,8 @@ def _read_columns(reading: Reading, node: SourceNode, port: Place) -> Declared:
     return Declared(tuple(columns), tuple(places), port)
 
 
-def _columns(reading: Reading, node: SourceNode) -> list[tuple[Place, Column]]:
-    found: list[tuple[Place, Column]] = []
+def _columns(reading: Reading, node: SourceNode) -> list[tuple[Position, Column]]:
+    found: list[tuple[Position, Column]] = []
     if node.kind == "mapping":
         for name, value in node.entries.items():
             found += _named(reading, name, node.keys[name], value)
@@ -186,7 +186,7 @@ def _columns(reading: Reading, node: SourceNode) -> list[tuple[Place, Column]]:
     return found
 
 
-def _column_list(reading: Reading, item: SourceNode) -> list[tuple[Place, Column]]:
+def _column_list(reading: Reading, item: SourceNode) -> list[tuple[Position, Column]]:
     if item.kind == "mapping" and len(item.entries) == 1 and "name" not in item.entries:
         name, value = next(iter(item.entries.items()))
         return _named(reading, name, item.keys[name], value)
@@ -202,14 +202,14 @@ def _column_list(reading: Reading, item: SourceNode) -> list[tuple[Place, Column
     return []
 
 
-def _named(reading: Reading, name: str, place: Place, value: SourceNode) -> list[tuple[Place, Column]]:
+def _named(reading: Reading, name: str, place: Position, value: SourceNode) -> list[tuple[Position, Column]]:
     if value.kind == "mapping":
         reading.words(value, "column", skip=("name",))
         return _full(reading, name, place, value)
     return [(place, Column(name, _type(reading, value)))]
 
 
-def _full(reading: Reading, name: str, place: Place, node: SourceNode) -> list[tuple[Place, Column]]:
+def _full(reading: Reading, name: str, place: Position, node: SourceNode) -> list[tuple[Position, Column]]:
     pattern = node.get("pattern")
     column = Column(
         name,

@@ -1,4 +1,4 @@
-"""What is known of parameters before the run: literals, and templates that read nothing but the context."""
+"""What is known before the run: literals, templates that read only the context, and the folders of relative paths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from penstock.dialects.job.expand import Expanded, Unit
 from penstock.dialects.job.joblets import Whole
-from penstock.dialects.source.loader import SourceNode
+from penstock.dialects.source.node import SourceNode
 from penstock.expr.budget import MAX_STEPS, Frame
 from penstock.expr.errors import ExpressionError
 from penstock.expr.lexer import is_template
@@ -62,8 +62,7 @@ def effective(defaults: JsonMap, given: Mapping[str, Any] | None) -> JsonMap:
     return merge_deeply(defaults, given or {})
 
 
-# ---- Which folder the relative paths of each component begin at: that of the document they are written in (D56); and the
-# files that a job writes itself.
+# ---- Folders: the relative paths of a component begin at the document they are written in (D56).
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The root of a job or a joblet: which sections it has, and what kind of document it is."""
+"""From a document to the draft of a job or a joblet: its kind, its sections and its `job_config`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.dialects.job.links import read_end, read_links
 from penstock.dialects.job.reader import Reading, did_you_mean, listed
 from penstock.dialects.job.words import API_VERSIONS, ENGINES, FAIL_STRATEGIES, KINDS, STARTS, SUBJOB_POLICIES
 from penstock.dialects.reader import read_keychain
-from penstock.dialects.source.loader import SourceNode, to_json
+from penstock.dialects.source.node import SourceNode, to_json
 from penstock.dialects.words import INPUT_RULES, OPEN
 from penstock.kernel.net import Durability, Limits
 from penstock.kernel.values import JsonMap
@@ -162,7 +162,7 @@ def _listed(reading: Reading, node: SourceNode, port: str) -> list[SourceNode]:
     return node.items if node.kind == "sequence" else [node]
 
 
-# ---- `job_config`: how a job should run.
+# ---- `job_config`: how a job runs
 
 
 _FACTORS = {"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}

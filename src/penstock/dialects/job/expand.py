@@ -1,4 +1,4 @@
-"""Levels put into each other: every joblet call becomes a container, and every component a unit with its own name.
+"""Expansion: every joblet call becomes a container, and every component a unit with its own name.
 
 The call stays as a unit. Rows that come in end at the call and begin there again on the inside; rows that go out end at the
 call and begin there again on the outside: the call is its own proxy. An inner component is called `caller.__inner`.
@@ -17,7 +17,7 @@ from penstock.dialects.job.drafts import Excerpt
 from penstock.dialects.job.level import ITEM, PROXY, Level, Member, Subjob, Wire
 from penstock.dialects.job.reader import Reading, did_you_mean, listed
 from penstock.dialects.reader import texts_in
-from penstock.dialects.source.loader import SourceNode, to_json
+from penstock.dialects.source.node import SourceNode, to_json
 from penstock.expr import nodes
 from penstock.expr.check import inspect
 from penstock.expr.errors import ExpressionError
@@ -307,9 +307,9 @@ def _used(joblet: Level) -> Iterable[str]:
         yield from used_params(site.excerpt.text, condition=site.is_condition)
 
 
-# ---- `{{ params.x }}` inside a joblet: replaced by what the caller gave, when the call is expanded.
+# ---- `{{ params.x }}` inside a joblet: replaced by the caller's value when the call is expanded
 #
-# A text that is nothing but `{{ params.x }}` becomes the value itself, of whatever kind, with its place in the caller's
+# A text that is nothing but `{{ params.x }}` becomes the value itself, of whatever kind, with its position in the caller's
 # file. Inside a longer text or expression the value is written into it: as a literal, or as an expression where the caller
 # gave a template.
 

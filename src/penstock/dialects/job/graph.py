@@ -24,8 +24,7 @@ from penstock.dialects.drawing.parts import (
 from penstock.kernel.net import Gate, Link, Net, Node, On, Region
 from penstock.kernel.values import JsonMap
 
-# ---- How the ends of a link are shown. A joblet call stands for its own boundary in the net; people see the boundary by
-# its name.
+# ---- The ends of a link: in the net a joblet call is its own boundary; pictures and plans name the boundary
 
 
 JOBLET = "joblet"
@@ -64,7 +63,7 @@ def link_text(net: Net, link: Link) -> str:
     return f"{source} ({link.on.value}) {target}"
 
 
-# ---- What a picture of a job says about each component and each link, whatever the picture is drawn with.
+# ---- Cards and labels, for all formats
 
 
 __all__ = ["Arrow", "Card", "arrows", "card", "is_failure", "link_label"]
@@ -259,8 +258,7 @@ def _link(link: Link) -> JsonMap:
     return found
 
 
-# ---- A job as SVG, drawn without any other program. Rows flow along thick lines; triggers are thin, dashed after a
-# failure.
+# ---- SVG: data links are thick lines, control links thin ones, dashed for failures
 
 
 _GAP_Y = 72.0

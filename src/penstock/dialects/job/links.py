@@ -15,8 +15,9 @@ from typing import NoReturn
 from penstock.dialects.job.drafts import End, Excerpt, LinkDraft
 from penstock.dialects.job.reader import Reading, did_you_mean, listed
 from penstock.dialects.job.words import CONTROL
-from penstock.dialects.problems import Place
-from penstock.dialects.source.loader import SourceNode, place_in_text
+from penstock.dialects.problems import Position
+from penstock.dialects.source.node import SourceNode
+from penstock.dialects.source.positions import position_in_text
 from penstock.kernel.net import On
 
 _PLAIN = re.compile(r"[\w.*-]+\Z")
@@ -33,7 +34,7 @@ def read_links(reading: Reading, root: SourceNode, text: str) -> list[LinkDraft]
 
 
 def _ordered(links: list[LinkDraft]) -> list[LinkDraft]:
-    """`if` links without an order are asked in the order in which they are written."""
+    """`if` links without an order are evaluated in the order of the document."""
     seen: dict[str, dict[int, int]] = {}
     found: list[LinkDraft] = []
     for link in links:
@@ -81,7 +82,7 @@ class _Reader:
         value = str(node.value)
         found: Links = data_links(value) if kind == "data" else control_links(value)
         for slip in found.slips:
-            place = place_in_text(node, slip.start, slip.end, self.text)
+            place = position_in_text(node, slip.start, slip.end, self.text)
             self.reading.report("BAD_LINK", slip.message, place, hint=slip.hint)
         for statement in found.statements:
             self.statement += 1
@@ -94,8 +95,8 @@ class _Reader:
                 assert statement.head is not None
                 self._control(node, statement, sources, targets, place)
 
-    def _place(self, node: SourceNode, first: Word, last: Word) -> Place:
-        return place_in_text(node, first.start, last.end, self.text)
+    def _place(self, node: SourceNode, first: Word, last: Word) -> Position:
+        return position_in_text(node, first.start, last.end, self.text)
 
     def _ends(self, node: SourceNode, words: Sequence[Word], kind: str) -> list[End]:
         ends = [self.end(node, word) for word in words]
@@ -105,7 +106,7 @@ class _Reader:
         return found
 
     def end(self, node: SourceNode, word: Word) -> End | None:
-        place = place_in_text(node, word.start, word.end, self.text)
+        place = position_in_text(node, word.start, word.end, self.text)
         name, _, port = word.text.partition(".")
         is_clear = _PLAIN.match(word.text) and name and "." not in port and not word.text.endswith(".")
         if not is_clear or "*" in word.text:
@@ -121,11 +122,11 @@ class _Reader:
                 self.reading.report("BAD_LINK", message, end.place, hint=f"write `{end.name}`")
 
     def _control(
-        self, node: SourceNode, statement: Statement, sources: list[End], targets: list[End], place: Place
+        self, node: SourceNode, statement: Statement, sources: list[End], targets: list[End], place: Position
     ) -> None:
         head = statement.head
         assert head is not None
-        on_place = place_in_text(node, head.on.start, head.on.end, self.text)
+        on_place = position_in_text(node, head.on.start, head.on.end, self.text)
         on = self._on(head.on.text, on_place)
         if on is None:
             return
@@ -134,7 +135,7 @@ class _Reader:
             return
         self._add(sources, targets, on, place, -1 if head.order is None else head.order, when)
 
-    def _on(self, word: str, place: Place) -> On | None:
+    def _on(self, word: str, place: Position) -> On | None:
         if word in CONTROL:
             return On(word)
         label = did_you_mean(word, CONTROL)
@@ -143,7 +144,7 @@ class _Reader:
         self.reading.report("BAD_LINK", f"no link fires on {meant}", place, label=label, hint=hint)
         return None
 
-    def _condition(self, node: SourceNode, head: Head, on: On, place: Place) -> Excerpt | None:
+    def _condition(self, node: SourceNode, head: Head, on: On, place: Position) -> Excerpt | None:
         given = head.condition
         if on is On.IF and given is None:
             self.reading.report(
@@ -223,7 +224,7 @@ class _Reader:
         sources: list[End],
         targets: list[End],
         on: On,
-        place: Place,
+        place: Position,
         order: int = 0,
         when: Excerpt | None = None,
     ) -> None:
@@ -242,7 +243,7 @@ def _hint_of_mapping(kind: str) -> str:
     return "such as `- a.main -> b.input`" if kind == "data" else "such as `- a (ok) b`"
 
 
-# ---- Links as lines of text: `a.main -> b.input`, `a (if 1: "NB_LINE > 0") b, c`.
+# ---- Links as lines of text: `a.main -> b.input`, `a (if 1: "NB_LINE > 0") b, c`
 #
 # Line breaks mean nothing: YAML folds lines that stand without `|` into one, and the same links must come out. So a
 # statement ends where it is complete and the next name begins.

@@ -1,4 +1,5 @@
-"""From the expanded job to the net. Joblets, wild-cards, spellings and roles are gone after this."""
+"""From the expanded job to the net: links, fused groups and sources that start early. Joblets, wild-cards, spellings and roles
+do not exist after this step."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from penstock.dialects.job.expand import Expanded, ExpandedSubjob, Unit
 from penstock.dialects.job.level import ITEM, POST_JOB, PRE_JOB, Wire
 from penstock.dialects.job.order import reached
 from penstock.dialects.reader import texts_in
-from penstock.dialects.source.loader import to_json
+from penstock.dialects.source.node import to_json
 from penstock.dialects.source.positions import SourceMap
 from penstock.expr.errors import ExpressionError
 from penstock.expr.template import roots
@@ -32,7 +33,7 @@ def lowered(draft: JobDraft, expanded: Expanded, context: JsonMap, keychain: lis
 
 
 def source_map(draft: JobDraft, expanded: Expanded) -> SourceMap:
-    """Components stand for both the step and the task; a link is found under its source and its index."""
+    """A component is both the step and the task; a link is found under its source and its index."""
     found = SourceMap(draft.file)
     for name, unit in expanded.units.items():
         found.steps[name] = found.tasks[name, name] = unit.member.draft.place
@@ -228,11 +229,11 @@ class _Lowering:
         return Container(key, scope.opening, regions)
 
 
-# ---- Fused groups: chains and trees of relational components whose queries may run as one.
+# ---- Fused groups: chains and trees of relational components whose queries may run as one
 #
 # Law: within a group nothing waits for anything but the rows of other members. So a component joins the groups of all that
 # feed it, or of none. It may join when each of these gives its rows to it alone, when nothing but their `ok` gates it, and
-# when what the whole group waits for is one component's business, or nobody's.
+# when at most one component waits for anything outside the group.
 
 
 _GLOBALS = frozenset(("global", "globals"))
@@ -330,7 +331,7 @@ def _mentions_globals(text: str) -> bool:
         return True
 
 
-# ---- Sub-jobs that a trigger starts, and the sources in them that do not wait for it.
+# ---- Sources that start before the trigger of their sub-job
 #
 # Law (rulebook A6, D58): a component that no control link leads to starts at T=0, also in a sub-job that another one
 # triggers. With `job_config.start: subjob` such a sub-job starts as a whole: its triggers lead to these sources, too.
@@ -375,12 +376,12 @@ def _triggers(wire: Wire, homes: dict[str, ExpandedSubjob]) -> bool:
 
 
 def _is_part_of_call(unit: Unit) -> bool:
-    """What a joblet's inputs and outputs pass through is no component of anybody's."""
+    """The unit is the boundary of a joblet, not a component that an author wrote."""
     return unit.member.description is None and unit.member.joblet is None
 
 
 def _ways(expanded: Expanded, homes: dict[str, ExpandedSubjob]) -> dict[str, set[str]]:
-    """Component -> what waits for it; whoever waits for a sub-job waits for each of its members."""
+    """Component -> what waits for it. What waits for a sub-job waits for each of its members."""
     found: dict[str, set[str]] = {}
     for wire in expanded.wires:
         sources = homes[wire.source].members if wire.on in OF_SUBJOB and wire.source in homes else [wire.source]

@@ -1,4 +1,4 @@
-"""The order in which things can happen: one topological order of a level, or the cycle that forbids it.
+"""The order of execution: sub-jobs, and one topological order of a level or the cycle that forbids it.
 
 Some links wait for more than their source: those of a sub-job for all of its members, those of an iterator for its body. The
 graph has nodes of its own for these ends, so that a component that waits for the end of its own sub-job is found like any
@@ -16,7 +16,7 @@ from penstock.dialects.job.level import INTO_BODY, ITEM, MERGING, PROXY, Level, 
 from penstock.dialects.job.reader import Reading
 from penstock.kernel.net import On
 
-# ---- A topological order: whatever comes before something stands before it, and ties keep the order of the document.
+# ---- A topological order, in which ties keep the order of the document
 
 
 def ordered(after: Mapping[str, Iterable[str]], rank: Callable[[str], int]) -> list[str]:
@@ -190,7 +190,7 @@ def _shortest(graph: _Graph, start: str, left: set[str]) -> list[tuple[str, Wire
     return None
 
 
-# ---- Boundaries of sub-jobs.
+# ---- Boundaries of sub-jobs
 #
 # Law (rulebook 3.1, D27, D35): data, ok, error, if and iterator_complete links make their ends members of one sub-job;
 # parallelise, synchronise, subjob_ok and subjob_error never do, and neither does any link into the target of a parallelise

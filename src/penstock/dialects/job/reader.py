@@ -9,9 +9,9 @@ import re
 from typing import Unpack
 
 from penstock.dialects.job.words import SCOPES, SYNONYMS
-from penstock.dialects.problems import Details, Findings, Place, Problem, Severity, nearest
+from penstock.dialects.problems import Details, Findings, Position, Problem, Severity, nearest
 from penstock.dialects.reader import NAME_HINT, Language, Reader, did_you_mean, is_template, listed
-from penstock.dialects.source.loader import SourceNode
+from penstock.dialects.source.node import SourceNode
 from penstock.kernel.errors import PenstockError
 from penstock.ports.components import ComponentCatalog, ComponentDescription
 
@@ -105,7 +105,7 @@ class Reading(Reader[ComponentDescription]):
         self.catalog = catalog
 
     def report(
-        self, name: str, message: str, place: Place, *, severity: Severity = Severity.ERROR, **more: Unpack[Details]
+        self, name: str, message: str, place: Position, *, severity: Severity = Severity.ERROR, **more: Unpack[Details]
     ) -> None:
         """A problem of structure, by its NAME."""
         self.findings.add(Problem(NAMES[name], severity, f"{name}: {message}", place, **more))
@@ -118,7 +118,7 @@ class Reading(Reader[ComponentDescription]):
             return None
         return text
 
-    def bad_name(self, text: str, what: str, place: Place, hint: str = NAME_HINT) -> None:
+    def bad_name(self, text: str, what: str, place: Position, hint: str = NAME_HINT) -> None:
         more = "; `__` in front is kept for joblets" if hint == NAME_HINT else ""
         self.report("BAD_NAME", f"`{text}` cannot be {what}", place, hint=f"{hint}{more}")
 
@@ -136,18 +136,18 @@ class Reading(Reader[ComponentDescription]):
             return None
         return f"{found[1]}{_UNITS[found[2].lower()]}"
 
-    def describe(self, name: str, place: Place) -> ComponentDescription | None:
+    def describe(self, name: str, place: Position) -> ComponentDescription | None:
         """A type that is not installed is reported wherever it is used."""
         found = super().describe(name, place)
         if found is None and name not in self.broken:
             self._unknown_type(name, place)
         return found
 
-    def cannot_load(self, name: str, error: PenstockError, place: Place) -> None:
+    def cannot_load(self, name: str, error: PenstockError, place: Position) -> None:
         message = f"the component `{name}` cannot be loaded: {error.message}"
         self.report("BROKEN_TYPE", message, place, hint=error.hint or "")
 
-    def _unknown_type(self, type_: str, place: Place) -> None:
+    def _unknown_type(self, type_: str, place: Position) -> None:
         types = self.catalog.types()
         label = did_you_mean(type_, types)
         hint = "" if label else _hint_of_type(type_, types)

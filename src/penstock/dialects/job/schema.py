@@ -1,4 +1,4 @@
-"""The JSON Schema of jobs and joblets, for editors: made from the table of words and from what components say of themselves."""
+"""The JSON Schema of jobs and joblets, for editors: made from the table of words and the descriptions of components."""
 
 from __future__ import annotations
 

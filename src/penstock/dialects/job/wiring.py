@@ -1,4 +1,4 @@
-"""Links with their ports: names that are left out, wild-cards, and how many links may end at an input."""
+"""Links with their ports: default ports, wild-cards, how many links may end at an input, forks and joins."""
 
 from __future__ import annotations
 
@@ -221,11 +221,11 @@ def _check_doubles(reading: Reading, member: Member, arrivals: dict[str, list[Wi
         reading.report("PORT_ARITY", message, wires[1].place, hint="bring them together with a `union` before it")
 
 
-# ---- Forks and joins: a fork has two targets or more, a join knows its branches (rulebook 2.1, 4.3; D34).
+# ---- Forks and joins: a fork has two targets or more, a join knows its branches (rulebook 2.1, 4.3; D34)
 
 
 def check_forks(reading: Reading, level: Level) -> None:
-    """Asked of the links as they are written, so that a branch may be deactivated."""
+    """Checks the links as they are written, so that a branch may be deactivated."""
     targets: dict[str, list[Wire]] = {}
     for wire in level.wires:
         if wire.on is On.PARALLELISE:

@@ -1,6 +1,6 @@
 """Playbooks: from YAML text to a net.
 
-read (drafts, every value with its place) -> expand (sugar, workbook) -> check (tools, names, flow) -> lower (net, digest)
+read (drafts, every value with its position) -> expand (sugar, workbook) -> check (tools, names, flow) -> lower (net, digest)
 """
 
 from __future__ import annotations

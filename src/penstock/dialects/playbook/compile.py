@@ -1,4 +1,4 @@
-"""Compiling: read, expand, check, lower. Every problem of the file comes out at once; a net only when there is no error."""
+"""Compilation: read, expand, check, lower. All problems of the file are reported at once; a net results only without errors."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The root of a playbook: which sections it has, and what kind of document it is."""
+"""From a document to the draft of a playbook: its sections, its steps, and the router of each step."""
 
 from __future__ import annotations
 
 from pathlib import PurePath
 
-from penstock.dialects.playbook.drafts import ArcPlaces, ExecutorDraft, PlaybookDraft, Site, StepDraft, Where
+from penstock.dialects.playbook.drafts import ArcPositions, ExecutorDraft, PlaybookDraft, Site, StepDraft, Where
 from penstock.dialects.playbook.guards import reads_event
 from penstock.dialects.playbook.loops import LEAST_S, dotted, laid_over, read_concurrency, read_fanout, read_loop
 from penstock.dialects.playbook.policy import read_admission, refuse_control
@@ -15,7 +15,7 @@ from penstock.dialects.playbook.words import API_VERSIONS, ROUTERS
 from penstock.dialects.playbook.workbook import Workbook, read_workbook
 from penstock.dialects.playbook.writes import read_arc_set, read_step_set
 from penstock.dialects.reader import read_keychain
-from penstock.dialects.source.loader import SourceNode, to_json
+from penstock.dialects.source.node import SourceNode, to_json
 from penstock.dialects.words import INPUT_RULES, OPEN
 from penstock.kernel.net import Durability, Edge, FailureMode, Limits
 from penstock.kernel.values import JsonMap, merge_deeply
@@ -168,7 +168,7 @@ def _read_limits(reading: Reading, policy: SourceNode) -> Limits:
     )
 
 
-# ---- From an entry of `workflow` to a step: admission, loop, pipeline, router.
+# ---- Steps: admission, loop, pipeline, router
 
 
 def read_steps(reading: Reading, items: list[SourceNode]) -> list[StepDraft]:
@@ -245,7 +245,7 @@ def read_failure(reading: Reading, policy: SourceNode) -> FailureMode | None:
     return None if failure is None else reading.enum(failure.get("mode"), "a failure mode", FailureMode)
 
 
-# ---- `next`: the router and its arcs.
+# ---- `next`: the router and its arcs
 
 
 def read_next(reading: Reading, item: SourceNode, step: StepDraft) -> None:
@@ -299,4 +299,4 @@ def _read_arc(reading: Reading, node: SourceNode, step: StepDraft) -> None:
         return
     takes_failure = guard is not None and reads_event(guard)
     step.edges.append(Edge(len(step.edges), name, guard, merge_deeply(args, more), writes, takes_failure))
-    step.arc_places.append(ArcPlaces(target.place, guard_node.place if guard_node is not None else node.place))
+    step.arc_places.append(ArcPositions(target.place, guard_node.place if guard_node is not None else node.place))

@@ -22,7 +22,7 @@ from penstock.dialects.drawing.parts import (
 )
 from penstock.kernel.net import Edge, Fan, Gate, LoopMode, Net, Node
 
-# ---- What a picture of a playbook says about each step and each arc, whatever the picture is drawn with.
+# ---- Cards and labels, for all formats
 
 
 _MOST_TASKS = 5
@@ -109,7 +109,7 @@ def dot(net: Net) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-# ---- A playbook as SVG, drawn without any other program.
+# ---- SVG
 
 
 _GAP_Y = 80.0

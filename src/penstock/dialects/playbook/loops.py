@@ -23,9 +23,9 @@ from penstock.dialects.playbook.drafts import (
 from penstock.dialects.playbook.policy import refuse_control
 from penstock.dialects.playbook.reader import Reading, did_you_mean, is_template, listed
 from penstock.dialects.playbook.words import CONNECTION, LOOP_PLACES, SQL_KINDS
-from penstock.dialects.problems import Place
+from penstock.dialects.problems import Position
 from penstock.dialects.schema import NOUNS, types_of
-from penstock.dialects.source.loader import SourceNode, to_json
+from penstock.dialects.source.node import SourceNode, to_json
 from penstock.dialects.words import TEMPLATE, Word
 from penstock.kernel.net import Emit, FailureMode, Fanout, LoopMode
 from penstock.kernel.reducers import OPERATIONS
@@ -129,7 +129,7 @@ def _read_spec(reading: Reading, spec: SourceNode, draft: LoopDraft) -> None:
         draft.max_in_flight = reading.whole(layer.get("max_in_flight"), "`max_in_flight`") or draft.max_in_flight
 
 
-# ---- `loop_mode: fanout` and how a loop is fanned out: what the executor and the step say, and what it comes to.
+# ---- `loop_mode: fanout`: what the executor and the step configure, and the settings that result
 #
 # A step's word goes before the executor's, and what its `loop.spec` says before both, key by key (F1.1). What none of them
 # says follows from the loop's failure mode, so that the same playbook comes to the same end whichever way its loop runs.
@@ -174,7 +174,7 @@ def dotted(node: SourceNode) -> list[str]:
     return [key for key in node.entries if key.startswith(PREFIX)]
 
 
-def _given(reading: Reading, spec: SourceNode, policy: SourceNode | None) -> Iterator[tuple[str, Place, SourceNode]]:
+def _given(reading: Reading, spec: SourceNode, policy: SourceNode | None) -> Iterator[tuple[str, Position, SourceNode]]:
     for word in ("reducers", "shared"):
         if word in spec.entries:
             yield word, spec.keys[word], spec.entries[word]
@@ -237,7 +237,7 @@ def _read_pool(reading: Reading, node: SourceNode | None) -> None:
 
 
 def read_concurrency(reading: Reading, node: SourceNode | None) -> None:
-    """It stays in the step's `spec`, where whoever hands out its work finds it."""
+    """It stays in the step's `spec`, where the dispatcher reads it."""
     limits = reading.mapping(node, "`concurrency`")
     for name, value in limits.entries.items() if limits is not None else ():
         if not name.strip():
@@ -288,7 +288,7 @@ def _told_local(reading: Reading, step: StepDraft, task: TaskDraft) -> None:
         reading.findings.note("P0606", message, task.kind_place or task.place, hint=hint)
 
 
-# ---- what it comes to
+# ---- the settings that result
 
 
 def _mode(step: StepDraft, executor: ExecutorDraft) -> str:
@@ -339,7 +339,7 @@ def fanout_of(step: StepDraft, tasks: list[TaskDraft], executor: ExecutorDraft, 
 def local_failure(
     step: StepDraft, tasks: list[TaskDraft], executor: ExecutorDraft, failure: FailureMode
 ) -> FailureMode:
-    """How a loop fails that was to be fanned out and cannot be: as near to what was asked for as a local loop comes."""
+    """The failure mode of a loop that cannot be fanned out: the one of a local loop that is closest to the configured one."""
     if _mode(step, executor) != "fanout" or not any(task.kind in _OPENING for task in tasks):
         return failure
     given = _said(step, executor)
@@ -348,11 +348,10 @@ def local_failure(
     return FailureMode.FAIL_FAST if given.get("fail_fast") else failure
 
 
-# ---- Collections that are read page by page, as a document describes them: which parameters each kind takes, and of what
-# types.
+# ---- Collections that are read page by page: the parameters of each kind, and their types
 
 
-def check_paged(reading: Reading, kind: str, node: SourceNode, place: Place) -> None:
+def check_paged(reading: Reading, kind: str, node: SourceNode, place: Position) -> None:
     """`{lines: orders.csv}` or `{lines: {path: orders.csv, skip: 1}}`."""
     scope_name = f"collection_{kind}"
     scope = reading.language.scopes[scope_name]
@@ -407,7 +406,7 @@ def _plain(schema: JsonMap) -> JsonMap:
 
 
 def _check_connection(reading: Reading, node: SourceNode) -> None:
-    """How to connect is said in the words of the tool of that database, and each has its own."""
+    """Each database's tool has its own parameters for the connection."""
     kind = node.get("kind")
     description = (
         None if kind is None or kind.text() not in SQL_KINDS else reading.describe(str(kind.value), kind.place)

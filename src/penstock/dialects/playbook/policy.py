@@ -1,6 +1,7 @@
 """Policies, each typed by the scope it stands in.
 
-Only a task's `spec.policy.rules` control anything. Everywhere else a control action is refused, and says where it belongs.
+Only a task's `spec.policy.rules` control anything. Everywhere else a control action is refused, and the message names the right
+scope.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from penstock.dialects.playbook.reader import Reading, is_template
 from penstock.dialects.playbook.refused import yaml_text
 from penstock.dialects.playbook.words import BACKOFFS, DIRECTIVES
 from penstock.dialects.playbook.writes import read_then_writes
-from penstock.dialects.problems import Place
-from penstock.dialects.source.loader import SourceNode, to_json
+from penstock.dialects.problems import Position
+from penstock.dialects.source.node import SourceNode, to_json
 from penstock.dialects.source.scalars import NotJson, resolve
 from penstock.kernel.net import AdmitRule, Backoff, Do, Rule, Then
 from penstock.kernel.pipeline import DEFAULT_ATTEMPTS
@@ -30,7 +31,7 @@ _OWN_SECTIONS = ("admit", "fanout", "reducers")
 @dataclass(slots=True)
 class RulesDraft:
     rules: tuple[Rule, ...] = ()
-    jumps: dict[int, Place] = field(default_factory=dict)
+    jumps: dict[int, Position] = field(default_factory=dict)
     sites: list[Site] = field(default_factory=list)
     shared: list[Shared] = field(default_factory=list)
 

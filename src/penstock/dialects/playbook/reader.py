@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from penstock.dialects.playbook.refused import SYNONYMS, refusal
 from penstock.dialects.playbook.words import SCOPES
-from penstock.dialects.problems import Findings, Place
+from penstock.dialects.problems import Findings, Position
 from penstock.dialects.reader import NAME_HINT, Language, Reader, did_you_mean, is_template, listed, template_keys_in
-from penstock.dialects.source.loader import SourceNode
+from penstock.dialects.source.node import SourceNode
 from penstock.dialects.words import Strictness
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import Condition
@@ -69,7 +69,7 @@ class Reading(Reader[ToolDescription]):
             )  # fmt: skip
         return text
 
-    def bad_name(self, text: str, what: str, place: Place, hint: str = NAME_HINT) -> None:
+    def bad_name(self, text: str, what: str, place: Position, hint: str = NAME_HINT) -> None:
         self.findings.error("P0301", f"`{text}` cannot be {what}", place, hint=hint)
 
     def condition(self, node: SourceNode | None, what: str) -> Condition | None:
@@ -85,6 +85,6 @@ class Reading(Reader[ToolDescription]):
             hint = 'write it out, or give the whole mapping as one template: `"{{ {name: value} }}"`'
             self.findings.error("P0110", f"the key `{key}` is a template, and keys are not rendered", place, hint=hint)
 
-    def cannot_load(self, name: str, error: PenstockError, place: Place) -> None:
+    def cannot_load(self, name: str, error: PenstockError, place: Position) -> None:
         message = f"the tool `{name}` cannot be loaded: {error.message}"
         self.findings.error("P0514", message, place, hint=error.hint or "")

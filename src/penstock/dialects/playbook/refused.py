@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import yaml
 
 from penstock.dialects.playbook.words import SCOPES
-from penstock.dialects.source.loader import SourceNode, to_json
+from penstock.dialects.source.node import SourceNode, to_json
 from penstock.kernel.values import Json, JsonMap, merge_deeply
 
 
@@ -334,7 +334,7 @@ SYNONYMS: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 
-# ---- YAML for people: how a rewrite is shown beside the problem it cures.
+# ---- Rewrites as YAML
 
 
 class _Dumper(yaml.SafeDumper):

@@ -1,4 +1,4 @@
-"""The JSON Schema of a playbook, for editors: made from the table of words and from what installed tools say of themselves."""
+"""The JSON Schema of a playbook, for editors: made from the table of words and the descriptions of the installed tools."""
 
 from __future__ import annotations
 

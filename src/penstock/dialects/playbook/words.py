@@ -28,7 +28,7 @@ from penstock.kernel.reducers import OPERATIONS
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, OBJECT_STORES, READS_FILE, WEB, url
 
-# ---- The small vocabulary of a playbook's values.
+# ---- Values
 
 
 API_VERSIONS = ("noetl.io/v2", "penstock/v1")
@@ -67,7 +67,7 @@ def fallback(then: JsonMap) -> JsonMap:
     return {"anyOf": [{"type": "null"}, nested, then]}
 
 
-# ---- The words around the workflow: root, metadata and executor.
+# ---- Root, metadata and executor
 
 
 ROOT = Scope(
@@ -182,7 +182,7 @@ EXECUTOR = {
 }
 
 
-# ---- The words of a step: admission, router and arcs.
+# ---- Steps: admission, router and arcs
 
 
 STEP = {
@@ -311,7 +311,7 @@ STEP = {
 }
 
 
-# ---- The words of a task: its policy, its control sugar, and the workbook.
+# ---- Tasks: policy, control sugar, and the workbook
 
 
 TASK = {
@@ -439,7 +439,7 @@ TASK = {
 }
 
 
-# ---- The words of a loop: what it runs over, how its iterations run, and how it is fanned out.
+# ---- Loops: collections, iterations, fan-out
 
 
 _BOUND: JsonMap = {"type": ["integer", "string"]}

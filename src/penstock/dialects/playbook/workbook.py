@@ -1,4 +1,4 @@
-"""The workbook: tasks written once and called by name. A call is replaced by the task it names; nothing is left at run time."""
+"""The workbook: tasks written once and called by name. A call is replaced by the task it names when the document is compiled."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from penstock.dialects.playbook.drafts import TaskDraft
 from penstock.dialects.playbook.reader import Reading, did_you_mean, listed
 from penstock.dialects.playbook.tasks import WORKBOOK, read_tasks
-from penstock.dialects.problems import Place
-from penstock.dialects.source.loader import SourceNode
+from penstock.dialects.problems import Position
+from penstock.dialects.source.node import SourceNode
 from penstock.kernel.net import Writes
 from penstock.kernel.values import merge_deeply
 
@@ -42,7 +42,7 @@ def read_workbook(reading: Reading, node: SourceNode | None) -> Workbook:
     return book
 
 
-def _entries(reading: Reading, node: SourceNode) -> Iterator[tuple[str, Place, SourceNode]]:
+def _entries(reading: Reading, node: SourceNode) -> Iterator[tuple[str, Position, SourceNode]]:
     if node.kind == "mapping":
         inner = node.get("tasks")
         if inner is not None and "kind" not in inner.entries:
@@ -67,7 +67,7 @@ def _entries(reading: Reading, node: SourceNode) -> Iterator[tuple[str, Place, S
             yield name, given.place, mapping
 
 
-def _read_entry(reading: Reading, node: SourceNode, name: str, place: Place) -> TaskDraft | None:
+def _read_entry(reading: Reading, node: SourceNode, name: str, place: Position) -> TaskDraft | None:
     mapping = reading.mapping(node, f"the workbook task `{name}`")
     if mapping is None:
         if node.is_null:

@@ -1,4 +1,4 @@
-"""Assignments: `set_ctx`, `set_iter`, `append_ctx`, `set_shared`; and `set`, whose keys say by their prefix where they go."""
+"""Assignments: `set_ctx`, `set_iter`, `append_ctx`, `set_shared`; and `set`, whose keys name their target by a prefix."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from penstock.dialects.playbook.drafts import ExecutorDraft, Shared, Site, StepDraft, TaskDraft, Where
 from penstock.dialects.playbook.reader import Reading, did_you_mean
 from penstock.dialects.playbook.refused import yaml_text
-from penstock.dialects.problems import Place
-from penstock.dialects.source.loader import SourceNode, to_json
+from penstock.dialects.problems import Position
+from penstock.dialects.source.node import SourceNode, to_json
 from penstock.kernel.kept import STATE
 from penstock.kernel.net import Writes
 from penstock.kernel.reducers import OPERATIONS
@@ -68,7 +68,7 @@ def read_arc_set(reading: Reading, node: SourceNode | None, sites: list[Site]) -
     return Writes(ctx=ctx), args
 
 
-def _is_kept(reading: Reading, path: str, place: Place, otherwise: str) -> bool:
+def _is_kept(reading: Reading, path: str, place: Position, otherwise: str) -> bool:
     """Does a key `state.…` name what the document keeps between runs? In one that keeps nothing it is a key like any other."""
     name = path.partition(".")[0]
     if reading.state is None:
@@ -112,7 +112,7 @@ def _plain(reading: Reading, then: SourceNode, word: str, prefix: str, sites: li
     return {key.removeprefix(f"{prefix}."): to_json(value) for key, value in mapping.entries.items()}
 
 
-def _refuse_shared(reading: Reading, what: str, place: Place) -> None:
+def _refuse_shared(reading: Reading, what: str, place: Position) -> None:
     hint = "it is a task of the loop that shares: put it on the task, or into `then` of one of its rules"
     reading.findings.error("P0613", f"{what} cannot share: by then all iterations are over", place, hint=hint)
 
@@ -155,7 +155,7 @@ def _split(
     return writes
 
 
-# ---- `set_shared`: values that all iterations of a loop make together, each through a reducer.
+# ---- `set_shared`: values that the iterations of a loop compute together, each through a reducer
 #
 #     {total: {sum: "{{ … }}"}}                      the reducer is the key
 #     {total: {op: sum, value: "{{ … }}"}}           `reduce` is the same as `op`
@@ -173,12 +173,12 @@ class SharedWrites:
         self.templates: dict[str, Template] = {}
         self.drafts: list[Shared] = []
 
-    def add(self, reading: Reading, key: str, place: Place, node: SourceNode) -> None:
+    def add(self, reading: Reading, key: str, place: Position, node: SourceNode) -> None:
         """One `key: value`, in whichever of the spellings the value is."""
         operation, value = _taken_apart(reading, node)
         self._put(reading, key, place, operation, value)
 
-    def _put(self, reading: Reading, key: str, place: Place, operation: str | None, value: Json) -> None:
+    def _put(self, reading: Reading, key: str, place: Position, operation: str | None, value: Json) -> None:
         if "{{" in key:
             hint = "share a mapping with `merge`, whose keys may come from a template"
             reading.findings.error("P0408", "the name of what is shared cannot be a template", place, hint=hint)
@@ -231,7 +231,7 @@ def _operation(reading: Reading, node: SourceNode) -> str | None:
     return reading.choice(given[0], "a reducer", OPERATIONS, code="P0610") if given else None
 
 
-# ---- checking, and what it comes to
+# ---- checks, and the reducers that result
 
 
 def shared_of(tasks: list[TaskDraft]) -> Iterator[Shared]:

@@ -1,8 +1,8 @@
-"""YAML with the place of every value.
+"""Loads YAML with the position of every value.
 
 `load_file` and `load_text` read the text (and never construct Python objects from tags), resolve YAML 1.2 core types only, refuse
 duplicate keys and bombs, and give a tree of `SourceNode`. Whatever the file holds, the answer is a tree or problems, never an
-exception. Below this module nobody parses YAML.
+exception. No other package parses YAML.
 """
 
 from __future__ import annotations
@@ -13,22 +13,10 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from penstock.dialects.problems import Findings, Place, Problem
-from penstock.dialects.source.node import DEFAULT_LIMITS, Paths, SourceLimits, SourceNode, lines_of, to_json
-from penstock.dialects.source.positions import Places, place_in_text
+from penstock.dialects.problems import Findings, Position, Problem
+from penstock.dialects.source.node import DEFAULT_LIMITS, Paths, SourceLimits, SourceNode, lines_of
+from penstock.dialects.source.positions import Positions
 from penstock.dialects.source.tree import build
-
-__all__ = [
-    "DEFAULT_LIMITS",
-    "Loaded",
-    "SourceLimits",
-    "SourceNode",
-    "lines_of",
-    "load_file",
-    "load_text",
-    "place_in_text",
-    "to_json",
-]
 
 
 @dataclass(slots=True)
@@ -41,7 +29,7 @@ class Loaded:
     file: str
     _paths: Paths | None = field(default=None, repr=False, compare=False)
 
-    def path_at(self, place: Place) -> str:
+    def path_at(self, place: Position) -> str:
         """Where a place is in the document's structure, such as `workflow[2].tool[0].kind`; "" when there is no tree."""
         if self.root is None:
             return ""
@@ -80,12 +68,12 @@ def load_text(text: str, file: str = "<text>", limits: SourceLimits = DEFAULT_LI
     return Loaded(root, findings.in_order(), text, file)
 
 
-# What YAML 1.2 calls not printable; and a byte order mark inside the text, which would become part of a name nobody can see.
+# What YAML 1.2 calls not printable; and a byte order mark inside the text, which would become an invisible part of a name.
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 
 
 def _read(path: Path, file: str, limits: SourceLimits) -> bytes | Loaded:
-    # Not blocking, so that a named pipe nobody writes to reads as empty instead of hanging.
+    # Not blocking, so that a named pipe without a writer reads as empty instead of hanging.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as stream:
         status = os.fstat(handle)
@@ -123,7 +111,7 @@ def _undecodable(content: bytes, offset: int, file: str) -> Loaded:
     findings.error(
         "Y0006",
         f"the byte 0x{content[offset]:02X} at offset {offset:,} is not UTF-8",
-        Places(shown, file).at(len(before)),
+        Positions(shown, file).at(len(before)),
         hint="save the file as UTF-8; it may be Latin-1 or Windows-1252 now",
     )
     return Loaded(None, findings.in_order(), shown, file)
@@ -140,7 +128,7 @@ def _control_character(text: str, file: str, index: int) -> Loaded:
     findings.error(
         "Y0008",
         f"{name} may not stand in YAML",
-        Places(text, file).at(index),
+        Positions(text, file).at(index),
         hint=f"delete it, or write `{escape}` between double quotes",
     )
     return Loaded(None, findings.in_order(), text, file)
@@ -154,7 +142,7 @@ def _too_large(file: str, size: int | None, limits: SourceLimits) -> Loaded:
 
 def _unread(file: str, code: str, message: str, hint: str = "") -> Loaded:
     findings = Findings()
-    findings.error(code, message, Place.whole(file), hint=hint)
+    findings.error(code, message, Position.whole(file), hint=hint)
     return Loaded(None, findings.in_order(), "", file)
 
 

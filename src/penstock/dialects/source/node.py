@@ -1,6 +1,6 @@
-"""The tree that YAML text becomes: every value knows where it stands.
+"""The tree of a YAML document: every value has its position in the file.
 
-A value reached through an alias or a merge is the anchored node itself, so its place is where it was written.
+A value reached through an alias or a merge is the anchored node itself, so its position is where it was written.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
-from penstock.dialects.problems import Place
+from penstock.dialects.problems import Position
 from penstock.kernel.values import Json
 
 
 @dataclass(slots=True)
 class SourceNode:
-    """A value and where it stands. Mappings keep the place of each key as well as of each value."""
+    """A value and its position. Mappings keep the position of each key as well as of each value."""
 
     kind: Literal["mapping", "sequence", "scalar"]
-    place: Place
+    place: Position
     value: Json = None
     """Scalars only: the resolved value."""
     items: list[SourceNode] = field(default_factory=list)
     entries: dict[str, SourceNode] = field(default_factory=dict)
-    keys: dict[str, Place] = field(default_factory=dict)
+    keys: dict[str, Position] = field(default_factory=dict)
     text_line: int = 0
     """Scalars: the 1-based line on which the first line of the content stands (one below `|` for block scalars)."""
     text_column: int = 0
@@ -60,7 +60,7 @@ class SourceNode:
 
     @property
     def shown(self) -> str:
-        """The value itself, where it is short enough to be said: a number or a text; else what it is."""
+        """The value itself if it is a number or a text, else its kind."""
         return (
             f"`{self.value}`"
             if isinstance(self.value, str | int | float) and not isinstance(self.value, bool)
@@ -131,7 +131,7 @@ class Paths:
         marks.sort()
         self._marks = marks
 
-    def at(self, place: Place) -> str:
+    def at(self, place: Position) -> str:
         """The path of the value or key at that place, or of the one that contains it; "" for the whole document."""
         here = self._exact.get((place.line, place.column, place.end_column))
         if here is None:
@@ -147,7 +147,7 @@ class Paths:
         self._steps.append((parent, step))
         return len(self._steps) - 1
 
-    def _mark(self, marks: list[tuple[int, int, int]], place: Place, here: int) -> None:
+    def _mark(self, marks: list[tuple[int, int, int]], place: Position, here: int) -> None:
         span = (place.line, place.column, place.end_column)
         # Keys that came through a merge stand where they were first written, and were marked there.
         if span not in self._exact:
@@ -155,7 +155,7 @@ class Paths:
             marks.append((place.line, place.column, here))
 
 
-# ---- How much a document may hold. What an alias repeats counts each time it is repeated.
+# ---- Limits: what an alias repeats counts each time
 
 
 @dataclass(frozen=True, slots=True)

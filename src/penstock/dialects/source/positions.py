@@ -1,4 +1,4 @@
-"""From the parser's marks to places: where a value stands without its anchor and tag, and where its text begins."""
+"""Positions in the file: of values (without anchor and tag), of parts of a text, and of the steps and tasks of a net."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from penstock.dialects.problems import Place
+from penstock.dialects.problems import Position
 from penstock.dialects.source.node import SourceNode, lines_of
 
 
@@ -34,7 +34,7 @@ class Spot:
 class TextSpan:
     """The place of a scalar, and of the text in it (1-based)."""
 
-    place: Place
+    place: Position
     line: int
     column: int
     end_line: int
@@ -47,34 +47,34 @@ _BLOCK_HEADER = re.compile(r"[|>][-+0-9]*")
 _FIRST_WORDS = re.compile(r"^( *)[^ \n]", re.MULTILINE)
 
 
-class Places:
+class Positions:
     def __init__(self, text: str, file: str) -> None:
         self.text = text
         self.file = file
         self.lines = lines_of(text)
 
-    def span(self, start: Mark, end: Mark) -> Place:
+    def span(self, start: Mark, end: Mark) -> Position:
         """To the end of the first line, where the value has several."""
         end_column = end.column if end.line == start.line else self._line_end(start.line)
-        return Place(self.file, start.line + 1, start.column + 1, max(end_column, start.column) + 1)
+        return Position(self.file, start.line + 1, start.column + 1, max(end_column, start.column) + 1)
 
-    def first_line(self, start: Mark) -> Place:
-        return Place(self.file, start.line + 1, start.column + 1, max(self._line_end(start.line), start.column) + 1)
+    def first_line(self, start: Mark) -> Position:
+        return Position(self.file, start.line + 1, start.column + 1, max(self._line_end(start.line), start.column) + 1)
 
-    def at(self, index: int) -> Place:
+    def at(self, index: int) -> Position:
         """The place of one character."""
         line, line_start = 1, 0
         for found in _BREAKS.finditer(self.text, 0, index):
             line, line_start = line + 1, found.end()
         column = index - line_start + 1
-        return Place(self.file, line, column, column + 1)
+        return Position(self.file, line, column, column + 1)
 
-    def tag(self, start: Mark) -> Place:
+    def tag(self, start: Mark) -> Position:
         """The place of the `!tag` of a value that starts, properties and all, at `start`."""
         index = self.text.find("!", start.index)
         found = _PROPERTY.match(self.text, index)
         spot = self.content(start, Spot(index, start.line, start.column)) if index > start.index else start
-        return Place(self.file, spot.line + 1, spot.column + 1, spot.column + 1 + (len(found[0]) if found else 1))
+        return Position(self.file, spot.line + 1, spot.column + 1, spot.column + 1 + (len(found[0]) if found else 1))
 
     def content(self, start: Mark, end: Mark) -> Spot:
         """Where the value itself starts, after its `&anchor` and `!tag`; they may stand on lines of their own."""
@@ -97,7 +97,7 @@ class Places:
             return TextSpan(self.span(start, end), start.line + 1, start.column + 1 + quote, end.line + 1)
         header = _BLOCK_HEADER.match(self.text, start.index)
         width = len(header[0]) if header else 1
-        place = Place(self.file, start.line + 1, start.column + 1, start.column + 1 + width)
+        place = Position(self.file, start.line + 1, start.column + 1, start.column + 1 + width)
         end_line = max(start.line + 1, min(len(self.lines), end.line + 1 if end.column else end.line))
         return TextSpan(place, start.line + 2, self._indent(start.line + 1, end_line, value) + 1, end_line)
 
@@ -114,7 +114,7 @@ class Places:
         return 0
 
 
-# ---- From an offset inside a scalar's value back to the file.
+# ---- From an offset inside a scalar's value back to the file
 #
 # Exact for plain, quoted and literal scalars that stand on the lines they seem to; where YAML folded lines together the
 # text is looked for, and the whole scalar is the answer of last resort.
@@ -123,7 +123,7 @@ class Places:
 _ESCAPE_LENGTH = {"x": 4, "u": 6, "U": 10}
 
 
-def place_in_text(node: SourceNode, start: int, end: int, source_text: str) -> Place:
+def position_in_text(node: SourceNode, start: int, end: int, source_text: str) -> Position:
     """The place of `value[start:end]` of a text scalar; of its first line where the range spans several."""
     value = node.text()
     if value is None or not 0 <= start <= end:
@@ -134,7 +134,7 @@ def place_in_text(node: SourceNode, start: int, end: int, source_text: str) -> P
     return found or _by_search(node, value, start, end, source_text) or node.place
 
 
-def _exact(node: SourceNode, value: str, start: int, end: int, source_text: str) -> Place | None:
+def _exact(node: SourceNode, value: str, start: int, end: int, source_text: str) -> Position | None:
     if node.style == "|":
         return _in_literal(node, value, start, end)
     if node.style == ">" or node.end_line != node.text_line:
@@ -153,7 +153,7 @@ def _exact(node: SourceNode, value: str, start: int, end: int, source_text: str)
     return None
 
 
-def _in_literal(node: SourceNode, value: str, start: int, end: int) -> Place:
+def _in_literal(node: SourceNode, value: str, start: int, end: int) -> Position:
     line = value.count("\n", 0, start)
     line_start = value.rfind("\n", 0, start) + 1
     line_end = value.find("\n", start)
@@ -179,7 +179,7 @@ def _quoted_columns(raw: str, at: int, quote: str, length: int) -> list[int] | N
     return columns
 
 
-def _by_search(node: SourceNode, value: str, start: int, end: int, source_text: str) -> Place | None:
+def _by_search(node: SourceNode, value: str, start: int, end: int, source_text: str) -> Position | None:
     words = value[start:end].split()
     if not words:
         return None
@@ -201,22 +201,22 @@ def _by_search(node: SourceNode, value: str, start: int, end: int, source_text: 
     return None
 
 
-def _place(node: SourceNode, line: int, column: int, end_column: int) -> Place:
-    return Place(node.place.file, line, column, end_column)
+def _place(node: SourceNode, line: int, column: int, end_column: int) -> Position:
+    return Position(node.place.file, line, column, end_column)
 
 
-# ---- From a place in the net back to a place in the file, for errors that happen when it runs.
+# ---- From a step or task of the net back to the file, for errors at run time
 
 
 @dataclass(frozen=True, slots=True)
 class SourceMap:
     file: str = ""
-    steps: dict[str, Place] = field(default_factory=dict)
-    tasks: dict[tuple[str, str], Place] = field(default_factory=dict)
+    steps: dict[str, Position] = field(default_factory=dict)
+    tasks: dict[tuple[str, str], Position] = field(default_factory=dict)
     """(step, label) -> where the task's name stands."""
-    arcs: dict[tuple[str, int], Place] = field(default_factory=dict)
+    arcs: dict[tuple[str, int], Position] = field(default_factory=dict)
     """(step, index of the edge) -> where the arc names its target."""
-    keychain: dict[str, Place] = field(default_factory=dict)
+    keychain: dict[str, Position] = field(default_factory=dict)
     """Keychain entry -> where it is declared, or first used."""
     lines: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
     """(step, label) -> parameter -> the 1-based line on which the first line of its text stands."""

@@ -1,7 +1,7 @@
-"""What the YAML parser objects to, in plain words.
+"""Errors of the YAML parser, explained.
 
-The parser names the rule that broke; an author needs the slip that broke it. Each reader below knows one slip from the error and
-the lines around it; the first that recognises its slip speaks, and the parser's own words are the last resort.
+The parser names the broken rule; an author needs the mistake that broke it. Each reader below recognises one mistake from the
+error and the lines around it; the first match is reported, and the parser's own message is the last resort.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from dataclasses import dataclass
 
 from yaml.error import MarkedYAMLError
 
-from penstock.dialects.problems import Place, Problem, Severity
-
-# ---- What a reader of a syntax error looks at: the parser's words, its two marks, and the lines of the file.
+from penstock.dialects.problems import Position, Problem, Severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ class Scene:
         return self.text[self.column : self.column + 1]
 
     def above(self, line: int) -> int | None:
-        """The nearest line above that says something."""
+        """The nearest line above that is neither blank nor a comment."""
         for number in range(line - 1, -1, -1):
             stripped = self.lines[number].strip()
             if stripped and not stripped.startswith("#"):
@@ -89,7 +87,7 @@ def quoted(text: str) -> str:
 def explain(error: MarkedYAMLError, lines: Sequence[str], file: str, path: str) -> Problem:
     scene = Scene(error, lines)
     slip = next((slip for reader in _READERS if (slip := reader(scene)) is not None), None) or _unrecognised(scene)
-    place = Place(file, slip.line + 1, slip.column + 1, slip.column + 1 + slip.width)
+    place = Position(file, slip.line + 1, slip.column + 1, slip.column + 1 + slip.width)
     return Problem(
         slip.code,
         Severity.ERROR,

@@ -21,9 +21,9 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from penstock.dialects.problems import Findings, Place, Problem, Severity
+from penstock.dialects.problems import Findings, Position, Problem, Severity
 from penstock.dialects.source.node import SourceLimits, SourceNode, path_part
-from penstock.dialects.source.positions import Mark, Places
+from penstock.dialects.source.positions import Mark, Positions
 from penstock.dialects.source.scalars import (
     CORE,
     SCALAR_TAGS,
@@ -37,8 +37,6 @@ from penstock.dialects.source.scalars import (
 )
 from penstock.dialects.source.syntax import LONGEST_LINE, UNQUOTED_TEMPLATE, explain, quoted
 from penstock.kernel.values import Json
-
-# ---- What is open while a tree is built: the mapping or list that events fall into, and the anchors they may repeat.
 
 
 @dataclass(slots=True)
@@ -56,7 +54,7 @@ class Frame:
     expects_key: bool = True
     key: str | None = None
     keep: bool = True
-    merge_place: Place | None = None
+    merge_place: Position | None = None
     merging: bool = False
     merged: list[SourceNode] = field(default_factory=list)
     template: bool = False
@@ -114,11 +112,11 @@ def build(
 
 class _Tree:
     def __init__(self, text: str, file: str, limits: SourceLimits) -> None:
-        self.places = Places(text, file)
+        self.places = Positions(text, file)
         self.findings = Findings()
         self.root: SourceNode | None = None
         self.stopped = False
-        self.last_place = Place(file, 1, 1, 1)
+        self.last_place = Position(file, 1, 1, 1)
         self._limits = limits
         self._stack: list[Frame] = []
         self._anchors: dict[str, Anchor | None] = {}
@@ -157,13 +155,13 @@ class _Tree:
         return whole if len(whole) <= 160 else f"{whole[:80]}…{whole[-60:]}"
 
     def _report(
-        self, code: str, message: str, place: Place, label: str = "", hint: str = "", rewrite: str = ""
+        self, code: str, message: str, place: Position, label: str = "", hint: str = "", rewrite: str = ""
     ) -> None:
         # Inside an unquoted template nothing is what it seems; the template itself is reported when it closes.
         if self._template is None:
             self.findings.error(code, message, place, label=label, hint=hint, rewrite=rewrite, path=self.path())
 
-    def _exceeded(self, code: str, message: str, place: Place) -> None:
+    def _exceeded(self, code: str, message: str, place: Position) -> None:
         self.refuse(Problem(code, Severity.ERROR, message, place, path=self.path()))
 
     def _document(self, event: Event) -> None:
@@ -172,7 +170,7 @@ class _Tree:
             self._report("Y0201", "a second document starts here; a file holds one", self.places.span(*_marks(event)))
             self.stopped = True
 
-    def _count(self, nodes: int, characters: int, place: Place) -> None:
+    def _count(self, nodes: int, characters: int, place: Position) -> None:
         self._nodes += nodes
         self._characters += characters
         self.last_place = place
@@ -202,7 +200,7 @@ class _Tree:
         if event.anchor:
             self._anchors[event.anchor] = Anchor(node, 1, len(event.value), 0)
 
-    def _value(self, event: ScalarEvent, place: Place) -> Json:
+    def _value(self, event: ScalarEvent, place: Position) -> Json:
         text = event.value
         if event.style == '"' and not is_text(text):
             self._report("Y0008", "half of a surrogate pair is no character", place)
@@ -234,7 +232,7 @@ class _Tree:
             hint = "delete the tag, or quote the value if it starts with an exclamation mark"
         self._report("Y0204", f"the tag `{short(word)}` is not allowed", self.places.tag(_marks(event)[0]), hint=hint)
 
-    def _key(self, frame: Frame, event: ScalarEvent, place: Place) -> None:
+    def _key(self, frame: Frame, event: ScalarEvent, place: Position) -> None:
         text, plain = event.value, not event.style and event.tag is None
         frame.merging = plain and text == "<<"
         if frame.merging:
@@ -249,7 +247,7 @@ class _Tree:
             self._bad_tag(event)
         self._set_key(frame, text if is_text(text) else ascii(text), place)
 
-    def _set_key(self, frame: Frame, text: str, place: Place) -> None:
+    def _set_key(self, frame: Frame, text: str, place: Position) -> None:
         frame.key, frame.expects_key = text, False
         first = frame.node.keys.get(text)
         frame.keep = first is None
@@ -261,7 +259,7 @@ class _Tree:
             )
             self._report("Y0202", message, place, label=f"first on line {first.line}")
 
-    def _merge_key(self, frame: Frame, place: Place) -> None:
+    def _merge_key(self, frame: Frame, place: Position) -> None:
         frame.key, frame.expects_key, frame.keep = "<<", False, frame.merge_place is None
         if frame.merge_place is not None:
             message = (
@@ -305,7 +303,7 @@ class _Tree:
         if frame.flow:
             node.end_line = end.line + 1
             if end.line + 1 == node.place.line:
-                node.place = Place(node.place.file, node.place.line, node.place.column, end.column + 1)
+                node.place = Position(node.place.file, node.place.line, node.place.column, end.column + 1)
         if frame.merged:
             merge(node, frame.merged)
         if frame.template:

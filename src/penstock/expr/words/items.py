@@ -197,7 +197,7 @@ def sum_filter(frame: Frame, value: Any, attribute: Any = None, start: Any = 0) 
 
 
 def _identity(frame: Frame, value: Any, depth: int = 0) -> Any:
-    """Something hashable that is equal for equal values, and whose hashes nobody can make collide."""
+    """A hashable key that is equal for equal values, and whose hash cannot be made to collide."""
     check_nesting(depth)
     if isinstance(value, Mapping):
         frame.spend(8 + 8 * len(value))

@@ -1,4 +1,4 @@
-"""Words that make and measure numbers. What is no number is an error, unless a default is given."""
+"""Words for numbers, dates and times. A value that is not a number is an error, unless a default is given."""
 
 from __future__ import annotations
 
@@ -123,9 +123,7 @@ def divisible(value: Any, number: Any) -> bool:
         raise Misuse("the number is too large to be divided by a number with a fraction") from None
 
 
-# ---- Words for dates and times. They read ISO 8601 text (or seconds since 1970) and give text or numbers, never the
-# present time.
-#
+# ---- Dates and times. Words read ISO 8601 text (or seconds since 1970) and give text or numbers, never the present time.
 # A time without a zone counts as UTC.
 
 

@@ -18,7 +18,7 @@ from penstock.expr.nodes import WordKind
 from penstock.expr.values import COMPARISONS, MISSING, elements, is_sequence, to_text
 from penstock.expr.words import items, scalars, text
 
-# ---- What an entry in the table of words is, and how it is called: paid for first, refused when the value does not fit.
+# ---- Entries of the table, and how they are called: paid for first, refused when the value does not fit
 
 
 class Entry(Struct, frozen=True):
@@ -116,7 +116,7 @@ def _written(value: object) -> str:
     return repr(value)
 
 
-# ---- Words that apply another word to every element: `map`, `select`, `reject` and their kin.
+# ---- Words that apply another word to every element: `map`, `select`, `reject` …
 
 
 def _entry(table: dict[str, Entry], name: Any) -> Entry:

@@ -16,7 +16,7 @@ from penstock.expr.values import elements, item, kind, scalar_text, shown, to_te
 
 
 def text_of(word: str, value: Any) -> str:
-    """Text, or a number written as text. Opaque objects are refused: their text only stands for something else."""
+    """Text, or a number written as text. Opaque objects are refused: their text is not their value."""
     if isinstance(value, str):
         return value
     if isinstance(value, (bool, int, float)):

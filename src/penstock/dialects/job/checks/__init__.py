@@ -1,1 +1,1 @@
-"""What is checked in a job once it is put together: parameters, literals, names in expressions, and lint."""
+"""Checks of a job that has been built: parameters, literals, names in expressions, and lint."""

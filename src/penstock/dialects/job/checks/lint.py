@@ -1,4 +1,4 @@
-"""Notes: nothing is wrong, but something is probably not meant."""
+"""Lint: notes about what is valid and probably not intended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.expr.check import Use
 
 _WRITES_ANYTHING = ("context_load", "run_job", "playbook")
 _QUIET = ("code", "orchestrate", "iterate", "file")
-"""Families whose outputs are there for whoever wants them."""
+"""Families whose outputs need not be connected."""
 
 
 def lint(reading: Reading, expanded: Expanded, *, starts_whole: bool = False) -> None:
@@ -93,7 +93,7 @@ _Said = tuple[str, str, Severity]
 
 
 def _unwritten(use: Use, known: Iterable[str], *, is_known: bool) -> _Said | None:
-    """A global that nobody writes makes a condition false without a word (D40), so a name that is nearly another is a warning."""
+    """A condition on a global that is never written is silently false (D40), so a name close to another one is a warning."""
     name = use.path[1]
     if len(use.path) > 2 and _AFTER.fullmatch(use.path[2]):
         return (
@@ -108,7 +108,7 @@ def _unwritten(use: Use, known: Iterable[str], *, is_known: bool) -> _Said | Non
 
 
 def _after_variable(use: Use, member: Member) -> _Said | None:
-    """What a component sets after its run is its own affair, so only what is nearly one of the names in its words is told of."""
+    """Components define their own after-variables, so only a name close to a documented one is reported."""
     if len(use.path) < 3 or member.description is None or member.ports is None:
         return None
     name = use.path[2]

@@ -1,6 +1,6 @@
-"""What components have written out, before the job runs: URLs, files, code, names of secrets, paths of other documents.
+"""Literals in parameters, before the run: URLs, files, code, names of secrets, paths of other documents.
 
-It is looked at in the expanded job, where a joblet's parameters have become what its callers gave.
+The expanded job is checked, in which the parameters of joblets have the values of each call.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from penstock.dialects.literals import (
     undeclared_flaw,
     url_flaw,
 )
-from penstock.dialects.problems import Place, Severity
-from penstock.dialects.source.loader import place_in_text
+from penstock.dialects.problems import Position, Severity
+from penstock.dialects.source.positions import position_in_text
 from penstock.kernel.net import On
 from penstock.kernel.values import JsonMap
 
@@ -42,7 +42,7 @@ class Found:
     calls: list[DocumentCall] = field(default_factory=list)
     entries: list[JsonMap] = field(default_factory=list)
     """Secrets that are named and not declared: declared by their use, so that they are looked up before anything runs."""
-    places: dict[str, Place] = field(default_factory=dict)
+    places: dict[str, Position] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -91,11 +91,11 @@ class Literals:
         elif (flaw := url_flaw(literal)) is not None:
             self.reading.report("BAD_URL", flaw.message, literal.node.place, label=flaw.label, hint=flaw.hint)
 
-    def _place(self, literal: Literal, flaw: Flaw) -> Place:
+    def _place(self, literal: Literal, flaw: Flaw) -> Position:
         node = literal.node
         if flaw.offset is None:
             return node.place
-        return place_in_text(node, flaw.offset, flaw.offset + 1, self.texts.get(node.place.file, ""))
+        return position_in_text(node, flaw.offset, flaw.offset + 1, self.texts.get(node.place.file, ""))
 
     # ---- secrets
 

@@ -18,9 +18,9 @@ from penstock.dialects.expressions import (
 from penstock.dialects.job.drafts import Excerpt
 from penstock.dialects.job.level import SET_GLOBAL, Level, Member
 from penstock.dialects.job.reader import Reading, did_you_mean, is_template
-from penstock.dialects.problems import Place, Severity, closest
+from penstock.dialects.problems import Position, Severity, closest
 from penstock.dialects.reader import texts_in
-from penstock.dialects.source.loader import SourceNode
+from penstock.dialects.source.node import SourceNode
 from penstock.expr import nodes
 from penstock.expr.check import Finding, Grammar, Inspection, Use, inspect
 from penstock.expr.errors import ExpressionError
@@ -42,7 +42,7 @@ _OTHER_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the whole job defines. `context` is None when nobody can know it: a joblet looked at by itself."""
+    """What the whole job defines. `context` is None when it cannot be known: for a joblet that is checked by itself."""
 
     context: frozenset[str] | None = None
     keychain: frozenset[str] = frozenset()
@@ -152,10 +152,10 @@ class _Check:
         if inspection.constant is not None:
             self._constant(inspection.constant)
 
-    def _place(self, start: int, end: int) -> Place:
+    def _place(self, start: int, end: int) -> Position:
         return self.site.excerpt.place(start, end, self.level.text)
 
-    def _span(self, use: Use) -> Place:
+    def _span(self, use: Use) -> Position:
         return self._place(*named_part(self.site.excerpt.text, use, NAMESPACES))
 
     def _constant(self, value: bool) -> None:
@@ -197,7 +197,7 @@ class _Check:
         context = self.known.context
         if context is not None and name in context:
             return
-        # Of a joblet by itself nobody knows the context: `env` may be a variable of it, and `contxt` is a slip all the same.
+        # The context of a joblet by itself is unknown: `env` may be one of its variables, but `contxt` is a misspelling.
         meant = None if context is None else _OTHER_WORDS.get(name)
         if len(use.path) > 1 and not use.guarded and name not in self.level.members:
             # Something is read from it, and it is so near to one of the few names that have something in them.
@@ -251,10 +251,10 @@ class _Check:
         self.reading.report("UNSEEN_NAME", message, self._span(use), hint=hint)
 
 
-# ---- The grammar of conditions: what an `if` link and `while` may say (appendix A, D40).
+# ---- The grammar of conditions in `if` links and `while` (appendix A, D40)
 #
 # Literals, names, comparison, boolean and arithmetic operators, and a few functions. `default` and `is defined` are there
-# because a missing global makes a condition False, unless it is asked about in these ways.
+# because a missing global makes a condition False unless one of these tests it.
 
 
 FUNCTIONS = frozenset(("abs", "bool", "float", "int", "len", "max", "min", "round", "str", "sum"))
@@ -273,7 +273,7 @@ _LANGUAGE = (
 
 
 def inspected(text: str) -> Inspection:
-    """All that is wrong with a condition, and what it reads. `guarded` says of a name that it is asked about, as elsewhere."""
+    """Everything wrong with a condition, and the names it reads. `guarded`: the condition tests whether the name exists."""
     try:
         found, _ = read_expression(parse_condition(text), True, GRAMMAR)
     except ExpressionError as error:

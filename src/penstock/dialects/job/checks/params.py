@@ -1,6 +1,6 @@
-"""Parameters against the JSON Schema of their component, with the place of every mistake.
+"""Parameters against the JSON Schema of their component, with the position of every mistake.
 
-Only what is written out is checked; a template is checked when it has a value. The part of JSON Schema that is read is the
+Only literals are checked; a template is checked when it has a value. The part of JSON Schema that is read is the
 part that describes parameters: types, choices, bounds, properties, items and alternatives.
 """
 
@@ -15,10 +15,10 @@ from penstock.dialects.job.drafts import ComponentDraft
 from penstock.dialects.job.expand import Unit
 from penstock.dialects.job.level import SET_GLOBAL
 from penstock.dialects.job.reader import Reading, did_you_mean, is_template, listed
-from penstock.dialects.problems import Place
+from penstock.dialects.problems import Position
 from penstock.dialects.reader import template_keys_in
 from penstock.dialects.schema import NOUNS, types_of
-from penstock.dialects.source.loader import SourceNode
+from penstock.dialects.source.node import SourceNode
 from penstock.expr.job_names import why_not_a_global
 from penstock.expr.lexer import is_template as has_expression
 
@@ -33,7 +33,7 @@ _BOUNDS: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
 
 
 def check_params(reading: Reading, unit: Unit) -> frozenset[str]:
-    """The names of the parameters that are wrong, so that nobody says so again."""
+    """The names of the wrong parameters, so that later checks do not report them again."""
     description = unit.member.description
     if description is None:
         return frozenset()
@@ -48,7 +48,7 @@ class _Check:
         self.schema = schema
         self.mistakes = 0
 
-    def root(self, params: Mapping[str, SourceNode], place: Place, draft: ComponentDraft) -> frozenset[str]:
+    def root(self, params: Mapping[str, SourceNode], place: Position, draft: ComponentDraft) -> frozenset[str]:
         schema = self._resolved(self.schema)
         known = schema.get("properties", {})
         wrong: set[str] = set()
@@ -166,7 +166,7 @@ class _Check:
             hint = f"a list of one: `[{node.value}]`"
         self._bad(node.place, f"`{where}` of `{self.type}` must be {expected}, not {node.noun}", "", hint)
 
-    def _bad(self, place: Place, message: str, label: str = "", hint: str = "") -> None:
+    def _bad(self, place: Position, message: str, label: str = "", hint: str = "") -> None:
         self.mistakes += 1
         self.reading.report("BAD_PARAM", message, place, label=label, hint=hint)
 
@@ -186,7 +186,7 @@ class _Trial(_Check):
         self.schema = schema
         self.mistakes = 0
 
-    def _bad(self, place: Place, message: str, label: str = "", hint: str = "") -> None:
+    def _bad(self, place: Position, message: str, label: str = "", hint: str = "") -> None:
         self.mistakes += 1
 
 
@@ -221,7 +221,7 @@ def _said(options: list[Schema]) -> str:
     return " or ".join(kinds) or "something else"
 
 
-# ---- Keys of mappings in parameters: they are never rendered, and those of `set_global` are names.
+# ---- Keys of mappings in parameters: they are never rendered, and those of `set_global` are names
 
 
 def check_keys(reading: Reading, unit: Unit) -> None:

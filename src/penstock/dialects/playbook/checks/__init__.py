@@ -1,1 +1,1 @@
-"""What is checked in a playbook once it is read: the flow of tokens, names in expressions, and tasks against their tools."""
+"""Checks of a playbook that has been read: the flow of tokens, names in expressions, and tasks against their tools."""

@@ -1,4 +1,4 @@
-"""Lint of the steps: where tokens can go, where they never do, and where they are never consumed."""
+"""Lint of steps and their pipelines: where tokens and jumps can go, and what is never reached, consumed or left."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from penstock.dialects.playbook.guards import (
 from penstock.dialects.playbook.reader import Reading, did_you_mean, listed
 from penstock.dialects.playbook.sugar import FAILED as SUGAR_FAILED
 from penstock.dialects.playbook.sugar import NOOP
-from penstock.dialects.problems import Place
+from penstock.dialects.problems import Position
 from penstock.kernel.net import Do, Edge
 
 # What other engines and older versions of the language call the three ends of a step.
@@ -135,8 +135,8 @@ def _check_arcs(reading: Reading, flow: Flow, step: StepDraft) -> None:
             reading.findings.warning("P0802", "this arc never fires: one above it always does", places.guard, hint=hint)
 
 
-def _warn_missed_failure(reading: Reading, edge: Edge, guard: str, place: Place) -> bool:
-    """A guard that looks for an error by other means than `event` is not asked when the step failed (D57)."""
+def _warn_missed_failure(reading: Reading, edge: Edge, guard: str, place: Position) -> bool:
+    """A guard that looks for an error by other means than `event` is not evaluated when the step failed (D57)."""
     asked = None if edge.reads_event else failure_asked_for(guard)
     if asked is None:
         return False
@@ -152,7 +152,7 @@ def _warn_missed_failure(reading: Reading, edge: Edge, guard: str, place: Place)
     return True
 
 
-def _check_event_names(reading: Reading, step: StepDraft, edge: Edge, place: Place) -> None:
+def _check_event_names(reading: Reading, step: StepDraft, edge: Edge, place: Position) -> None:
     ends = ends_of(step)
     for name, _, _ in event_names(edge.guard or ""):
         if name in ends:
@@ -197,7 +197,7 @@ def _check_join(reading: Reading, flow: Flow, step: StepDraft) -> None:
         )
 
 
-def _arc_place(step: StepDraft, target: str) -> Place:
+def _arc_place(step: StepDraft, target: str) -> Position:
     return next(
         (places.target for edge, places in zip(step.edges, step.arc_places, strict=True) if edge.target == target),
         step.place,
@@ -306,11 +306,11 @@ def _report_circle(reading: Reading, flow: Flow, circle: list[str]) -> None:
     reading.findings.error("P0804", f"a token never leaves the circle of {names}", first.place, hint=hint)
 
 
-# ---- Lint of one pipeline: tasks that are never reached, and circles of jumps that nothing leaves.
+# ---- Pipelines: tasks that are never reached, and cycles of jumps without an exit
 
 
 _END = -1
-# Ways out that nobody meant as such: a tool that fails, attempts that run out.
+# Exits that the author did not write: a tool that fails, attempts that run out.
 _GIVES_UP = -2
 
 

@@ -11,9 +11,10 @@ from penstock.dialects.playbook.drafts import PlaybookDraft, Site, StepDraft, Ta
 from penstock.dialects.playbook.lower import entry_of
 from penstock.dialects.playbook.reader import Reading, did_you_mean, is_template, listed
 from penstock.dialects.playbook.sugar import author_name
-from penstock.dialects.problems import Place, closest
+from penstock.dialects.problems import Position, closest
 from penstock.dialects.reader import texts_in
-from penstock.dialects.source.loader import SourceNode, place_in_text
+from penstock.dialects.source.node import SourceNode
+from penstock.dialects.source.positions import position_in_text
 from penstock.expr.check import Use, inspect
 from penstock.expr.parse import parse_condition
 from penstock.expr.rules import read_expression
@@ -43,7 +44,7 @@ def check_names(
     text: str,
     uncalled: Iterable[TaskDraft] = (),
 ) -> None:
-    """`uncalled` are tasks of the workbook in no pipeline, whose neighbours nobody knows."""
+    """`uncalled` are tasks of the workbook in no pipeline, whose neighbours are unknown."""
     definitions = Definitions(draft, pipelines, entry_of(draft) if draft.steps else "")
     labels = frozenset(task.label for tasks in pipelines.values() for task in tasks)
     for task in uncalled:
@@ -85,14 +86,14 @@ class _Check:
         source = str(node.value)
         inspection = inspect(source, condition=self.site.is_condition)
         for found in inspection.findings:
-            place = place_in_text(node, found.start, found.end, self.text)
+            place = position_in_text(node, found.start, found.end, self.text)
             self.findings.error(found.code, found.message, place, label=found.label, hint=found.hint)
         uses = inspection.uses
         if self.site.is_condition and uses:
             # What a condition reads may be undefined, but a name that nothing defines is a slip there as well.
             uses = tuple(read_expression(parse_condition(source), guarded=False)[1])
         for use in uses:
-            self._use(use, place_in_text(node, *named_part(source, use, NAMESPACES), self.text))
+            self._use(use, position_in_text(node, *named_part(source, use, NAMESPACES), self.text))
         if inspection.has_blanks:
             message, hint = blanks_beside(source)
             self.findings.warning("P0707", message, node.place, hint=hint)
@@ -104,7 +105,7 @@ class _Check:
         if not is_plain_true(source) and (value or self.where is not Where.ARC):
             warn_constant(self.findings, source, value, node.place, "{{ ctx.ready }}")
 
-    def _use(self, use: Use, place: Place) -> None:
+    def _use(self, use: Use, place: Position) -> None:
         root = str(use.path[0])
         if (kept := self._undeclared_state(use)) is not None:
             label = did_you_mean(kept, self.known.state or ())
@@ -133,7 +134,7 @@ class _Check:
             return None
         return None if path[1] in declared or STATE in self.known.own_args else path[1]
 
-    def _secret(self, use: Use, place: Place) -> None:
+    def _secret(self, use: Use, place: Position) -> None:
         if self.where is Where.KEYCHAIN:
             hint = "name where the value lies: `{env: NAME}`, `{file: path}` or `{secret: key}`"
             self.findings.error("P0704", "a keychain entry cannot read another one", place, hint=hint)
@@ -148,7 +149,7 @@ class _Check:
             message = f"`{name}` is not declared in `keychain`"
             self.findings.error("P0705", message, place, label=did_you_mean(name, names), hint=declared_secrets(names))
 
-    def _unseen(self, root: str, place: Place) -> None:
+    def _unseen(self, root: str, place: Position) -> None:
         hint = f"it is seen in {', '.join(_seen_from(root))}"
         if root == "fanin":
             hint = "it is there in the arcs of a step that has a loop"
@@ -160,7 +161,7 @@ class _Check:
         message = f"`{root}` cannot be seen from {self.where.value}{': it is null there' if is_written else ''}"
         self.findings.warning("P0703", message, place, hint=hint)
 
-    def _unknown(self, name: str, place: Place, *, is_dotted: bool) -> None:
+    def _unknown(self, name: str, place: Position, *, is_dotted: bool) -> None:
         if name in self.known.tasks and self.where is Where.ARC:
             hint = "results of tasks are seen within their pipeline; use the step's name, or write to ctx"
             self.findings.warning("P0703", f"the task `{name}` cannot be seen from an arc", place, hint=hint)
@@ -181,7 +182,7 @@ class _Check:
         else:
             self.findings.warning("P0701", message, place, label=label, hint=hint)
 
-    def _key(self, use: Use, place: Place) -> None:
+    def _key(self, use: Use, place: Position) -> None:
         if len(use.path) < 2 or use.guarded:
             return
         root, key = str(use.path[0]), use.path[1]
@@ -199,7 +200,7 @@ class _Check:
         elif keys is not None and isinstance(key, str) and key not in keys:
             self._unwritten(root, key, list(keys), place)
 
-    def _unwritten(self, root: str, key: str, keys: list[str], place: Place) -> None:
+    def _unwritten(self, root: str, key: str, keys: list[str], place: Position) -> None:
         label = did_you_mean(key, keys)
         if root == "fanin":
             hint = f"it has {listed(keys)}"
@@ -214,7 +215,7 @@ class _Check:
         report("P0702", f"nothing in this document {verb} `{root}.{key}`", place, label=label, hint=hint)
 
 
-# ---- Which names a document defines, and which of them an expression sees from where it stands.
+# ---- Names that a document defines, and which of them an expression sees
 #
 # Bare names fall through args, ctx, iter, workload, the tasks of the pipeline and the steps; all of these are known from
 # the document, except what a payload adds to `workload`.

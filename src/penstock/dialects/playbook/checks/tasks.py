@@ -1,4 +1,5 @@
-"""What tasks have written out, before it runs: URLs, files, code, names of secrets, paths of other documents."""
+"""Tasks before the run: their literals (URLs, files, code, names of secrets, paths of other documents), and their kinds and
+parameters against the installed tools."""
 
 from __future__ import annotations
 
@@ -27,12 +28,13 @@ from penstock.dialects.playbook.tasks import WORKBOOK
 from penstock.dialects.playbook.words import SCOPES
 from penstock.dialects.problems import Problem, closest
 from penstock.dialects.schema import NOUNS, types_of
-from penstock.dialects.source.loader import SourceNode, place_in_text
+from penstock.dialects.source.node import SourceNode
+from penstock.dialects.source.positions import position_in_text
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import SCRIPT
 from penstock.ports.plugins import ParamInfo, ToolDescription
 
-# What an entry is, where the tool says so; elsewhere it is whatever is kept under its name.
+# The kind of an entry, where the tool declares it; elsewhere it is whatever is stored under its name.
 _KINDS = {"postgres": "postgres_credential", "mysql": "mysql_credential"}
 _TARGETS = ("path", "to")
 
@@ -118,7 +120,7 @@ class Literals:
         try:
             text = (self.folder / Path(literal.text).expanduser()).read_text(encoding="utf-8")
         except (OSError, ValueError, RuntimeError):
-            return  # What is wrong with the file is said when it is run.
+            return  # Problems of the file are reported when it runs.
         flaw = python_flaw(text)
         if flaw is not None:
             line = 1 if flaw.offset is None else text.count("\n", 0, flaw.offset) + 1
@@ -173,7 +175,7 @@ def collection_literals(step: StepDraft) -> Iterator[Literal]:
 
 
 def check_code(reading: Reading, task: TaskDraft, source: str) -> None:
-    """What cannot work whoever calls it: Python that is none, URLs, shell commands with templates that are not quoted."""
+    """What cannot work for any caller: invalid Python, URLs, shell commands with unquoted templates."""
     for literal in task_literals(reading, task):
         report_flaw(reading, literal, source)
     if task.kind == "shell" and (command := task.params.get("command")) is not None:
@@ -186,7 +188,7 @@ def report_flaw(reading: Reading, literal: Literal, source: str) -> None:
     flaw = flaw or url_flaw(literal)
     if flaw is not None:
         node = literal.node
-        place = node.place if flaw.offset is None else place_in_text(node, flaw.offset, flaw.offset + 1, source)
+        place = node.place if flaw.offset is None else position_in_text(node, flaw.offset, flaw.offset + 1, source)
         reading.findings.error(code, flaw.message, place, label=flaw.label, hint=flaw.hint)
 
 
@@ -195,10 +197,10 @@ def _check_shell(reading: Reading, node: SourceNode, source: str) -> None:
     if text is None or not is_template(node):
         return
     for start, end in unquoted(text):
-        reading.findings.warning("P0619", UNQUOTED, place_in_text(node, start, end, source), hint=QUOTE_HINT)
+        reading.findings.warning("P0619", UNQUOTED, position_in_text(node, start, end, source), hint=QUOTE_HINT)
 
 
-# ---- what runs for certain, and before what
+# ---- what certainly runs, and before what
 
 
 def _certain_steps(flow: Flow) -> Iterator[str]:
@@ -232,12 +234,12 @@ def _reached(start: Iterable[str], ways: Mapping[str, Iterable[str]]) -> set[str
 
 
 def check_uncalled(reading: Reading, tasks: Iterable[TaskDraft], source: str) -> None:
-    """Tasks of the workbook that nobody calls: what cannot work is said of them, too."""
+    """Reports what cannot work in tasks of the workbook that are never called."""
     for task in tasks:
         check_code(reading, task, source)
 
 
-# ---- Tasks against the tools that are installed: kinds, parameters, and the types of values that are written out.
+# ---- Kinds and parameters against the installed tools
 
 
 _KIND_HINTS = {

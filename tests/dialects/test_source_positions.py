@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.dialects.problems import Place
-from penstock.dialects.source.loader import Loaded, SourceNode, lines_of, load_text, place_in_text
+from penstock.dialects.problems import Position
+from penstock.dialects.source.loader import Loaded, load_text
+from penstock.dialects.source.node import SourceNode, lines_of
+from penstock.dialects.source.positions import position_in_text
 
 
 def loaded(text: str) -> Loaded:
@@ -20,7 +22,7 @@ def root_of(text: str) -> SourceNode:
     return root
 
 
-def at(text: str, place: Place) -> str:
+def at(text: str, place: Position) -> str:
     return lines_of(text)[place.line - 1][place.column - 1 : place.end_column - 1]
 
 
@@ -53,7 +55,7 @@ def test_keys_and_values_stand_where_they_are_written() -> None:
     assert at(PLAY, first.entries["code"].place) == "|"
     assert at(PLAY, second.entries["step"].place) == '"second"'
     assert at(PLAY, second.entries["in"].place) == "[1, 2,"
-    assert second.entries["none"].place == Place("f.yaml", 12, 10, 10)
+    assert second.entries["none"].place == Position("f.yaml", 12, 10, 10)
     assert at(PLAY, second.keys["none"]) == "none"
 
 
@@ -101,14 +103,14 @@ def test_an_anchored_value_stands_after_its_anchor() -> None:
     assert at(text, root.entries["a"].place) == "b: &y 1"
     assert at(text, root.entries["a"].entries["b"].place) == "1"
     assert at(text, root.entries["c"].place) == "[1]"
-    assert root.entries["d"].place == Place("f.yaml", 4, 6, 6)
-    assert root.entries["f"].items[0].place == Place("f.yaml", 5, 7, 7)
+    assert root.entries["d"].place == Position("f.yaml", 4, 6, 6)
+    assert root.entries["f"].items[0].place == Position("f.yaml", 5, 7, 7)
 
 
 def test_aliased_and_merged_values_stand_where_they_were_written() -> None:
     root = root_of("a: &a {x: 1}\nb: *a\nc: {<<: *a}\n")
     assert root.entries["b"].place == root.entries["a"].place
-    assert root.entries["c"].keys["x"] == Place("f.yaml", 1, 8, 9)
+    assert root.entries["c"].keys["x"] == Position("f.yaml", 1, 8, 9)
 
 
 # Each: the text, the words to find in its one value, which occurrence, and line and column of them.
@@ -143,7 +145,7 @@ def test_a_range_of_a_value_is_found_in_the_file(
     start = -1
     for _ in range(occurrence + 1):
         start = value.index(words, start + 1)
-    place = place_in_text(node, start, start + len(words), text)
+    place = position_in_text(node, start, start + len(words), text)
     assert (place.line, place.column) == (line, column)
     assert at(text, place) in (words, "{{")
 
@@ -151,21 +153,21 @@ def test_a_range_of_a_value_is_found_in_the_file(
 def test_a_range_that_cannot_be_found_is_the_whole_scalar() -> None:
     text = 'a: "one\\n\\\n  two"\n'
     node = root_of(text).entries["a"]
-    assert place_in_text(node, 3, 4, text) == node.place
+    assert position_in_text(node, 3, 4, text) == node.place
 
 
 def test_a_range_that_makes_no_sense_is_the_whole_scalar() -> None:
     text = "a: 5\nb: text\n"
     root = root_of(text)
-    assert place_in_text(root.entries["a"], 0, 1, text) == root.entries["a"].place
-    assert place_in_text(root.entries["b"], 3, 1, text) == root.entries["b"].place
-    assert place_in_text(root, 0, 1, text) == root.place
-    assert place_in_text(root.entries["b"], 2, 99, text) == Place("f.yaml", 2, 6, 8)
+    assert position_in_text(root.entries["a"], 0, 1, text) == root.entries["a"].place
+    assert position_in_text(root.entries["b"], 3, 1, text) == root.entries["b"].place
+    assert position_in_text(root, 0, 1, text) == root.place
+    assert position_in_text(root.entries["b"], 2, 99, text) == Position("f.yaml", 2, 6, 8)
 
 
 def test_a_range_over_several_lines_is_shown_on_its_first() -> None:
     text = "a: |\n  one\n  two\n"
-    assert at(text, place_in_text(root_of(text).entries["a"], 1, 6, text)) == "ne"
+    assert at(text, position_in_text(root_of(text).entries["a"], 1, 6, text)) == "ne"
 
 
 PATHS = [
@@ -184,7 +186,7 @@ PATHS = [
 
 @pytest.mark.parametrize(("line", "column", "end_column", "path"), PATHS)
 def test_a_place_has_a_path(line: int, column: int, end_column: int, path: str) -> None:
-    assert loaded(PLAY).path_at(Place("f.yaml", line, column, end_column)) == path
+    assert loaded(PLAY).path_at(Position("f.yaml", line, column, end_column)) == path
 
 
 def test_the_path_of_a_merged_key_is_where_it_was_written() -> None:
@@ -195,4 +197,4 @@ def test_the_path_of_a_merged_key_is_where_it_was_written() -> None:
     assert found.path_at(entries["c"].keys["two words"]) == 'c["two words"]'
     assert found.path_at(entries["c"].keys["5"]) == 'c["5"]'
     assert found.path_at(found.root.place) == ""
-    assert load_text("").path_at(Place("f", 1, 1, 1)) == ""
+    assert load_text("").path_at(Position("f", 1, 1, 1)) == ""
