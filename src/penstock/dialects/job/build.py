@@ -9,9 +9,10 @@ from penstock.dialects.job.checks.names import Names, check_names
 from penstock.dialects.job.drafts import ComponentDraft, JobDraft
 from penstock.dialects.job.level import INTO_BODY, ITEM, MERGING, POST_JOB, PRE_JOB, PROXY, Level, Member, Wire
 from penstock.dialects.job.order import find_order, find_subjobs
-from penstock.dialects.job.reader import Reading, is_template
+from penstock.dialects.job.reader import Reading
 from penstock.dialects.job.wiring import check_arity, check_forks, check_joins, wire_up
 from penstock.dialects.problems import Position, Severity
+from penstock.dialects.reader import is_template
 from penstock.dialects.source.node import to_json
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.net import On

@@ -107,7 +107,7 @@ def _compiled(
     if loaded.root is not None:
         draft = read_document(reading, loaded.root, loaded.file, loaded.text)
         if draft is not None:
-            found = _put_together(reading, draft, loaded, joblets, context, whole, looks)
+            found = _built_and_checked(reading, draft, loaded, joblets, context, whole, looks)
         for each in joblets.loaded.values():
             if each.root is not None:
                 warn_literals(findings, each.root)
@@ -142,7 +142,7 @@ class _Found:
     literals: Found = field(default_factory=Found)
 
 
-def _put_together(
+def _built_and_checked(
     reading: Reading,
     draft: JobDraft,
     loaded: Loaded,
@@ -157,10 +157,7 @@ def _put_together(
     wrong = {name: check_params(reading, unit) for name, unit in expanded.units.items()}
     for unit in expanded.units.values():
         check_keys(reading, unit)
-    defaults: JsonMap = {}
-    for joblet in joblets.drafts():
-        defaults.update(joblet.context)
-    defaults.update(draft.context)
+    defaults: JsonMap = {key: value for each in (*joblets.drafts(), draft) for key, value in each.context.items()}
     found = _Found(places=source_map(draft, expanded), is_joblet=draft.is_joblet)
     found.bases = find_bases(expanded, loaded.file, whole)
     found.gives_out = {

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from penstock.dialects.job.drafts import ComponentDraft, Declared, ParamDraft
-from penstock.dialects.job.reader import Reading, did_you_mean, listed
+from penstock.dialects.job.reader import Reading
 from penstock.dialects.problems import Position
+from penstock.dialects.reader import did_you_mean, listed
 from penstock.dialects.source.node import SourceNode
 from penstock.ports.rows import Column
 

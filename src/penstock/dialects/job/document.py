@@ -7,9 +7,9 @@ from pathlib import PurePath
 from penstock.dialects.job.component import read_components
 from penstock.dialects.job.drafts import Config, End, Engine, JobDraft, ParamDraft
 from penstock.dialects.job.links import read_end, read_links
-from penstock.dialects.job.reader import Reading, did_you_mean, listed
+from penstock.dialects.job.reader import Reading
 from penstock.dialects.job.words import API_VERSIONS, ENGINES, FAIL_STRATEGIES, KINDS, STARTS, SUBJOB_POLICIES
-from penstock.dialects.reader import read_keychain
+from penstock.dialects.reader import did_you_mean, listed, read_keychain
 from penstock.dialects.source.node import SourceNode, to_json
 from penstock.dialects.words import INPUT_RULES, OPEN
 from penstock.kernel.net import Durability, Limits

@@ -15,8 +15,8 @@ from penstock.dialects.job.build import item_input
 from penstock.dialects.job.checks.names import sites
 from penstock.dialects.job.drafts import Excerpt
 from penstock.dialects.job.level import ITEM, PROXY, Level, Member, Subjob, Wire
-from penstock.dialects.job.reader import Reading, did_you_mean, listed
-from penstock.dialects.reader import texts_in
+from penstock.dialects.job.reader import Reading
+from penstock.dialects.reader import did_you_mean, listed, texts_in
 from penstock.dialects.source.node import SourceNode, to_json
 from penstock.expr import nodes
 from penstock.expr.check import inspect

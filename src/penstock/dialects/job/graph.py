@@ -66,8 +66,6 @@ def link_text(net: Net, link: Link) -> str:
 # ---- Cards and labels, for all formats
 
 
-__all__ = ["Arrow", "Card", "arrows", "card", "is_failure", "link_label"]
-
 _TELLING = (
     "path",
     "where",
@@ -144,9 +142,6 @@ def link_label(link: Link) -> str:
 
 def is_failure(link: Link) -> bool:
     return link.on in (On.ERROR, On.SUBJOB_ERROR, On.ITERATION_ERROR)
-
-
-__all__ = ["as_json", "dot", "mermaid", "svg"]
 
 
 def mermaid(net: Net) -> str:

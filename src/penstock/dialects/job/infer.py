@@ -17,8 +17,9 @@ from penstock.dialects.job.component import can_become
 from penstock.dialects.job.context import Context, Folders, written_files
 from penstock.dialects.job.expand import Expanded, Unit
 from penstock.dialects.job.level import Wire
-from penstock.dialects.job.reader import Reading, did_you_mean, is_template, listed
+from penstock.dialects.job.reader import Reading
 from penstock.dialects.problems import Position
+from penstock.dialects.reader import did_you_mean, is_template, listed
 from penstock.dialects.source.node import SourceNode
 from penstock.dialects.source.positions import position_in_text
 from penstock.kernel.errors import PenstockError

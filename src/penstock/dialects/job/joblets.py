@@ -16,8 +16,9 @@ from penstock.dialects.job.checks.names import Names
 from penstock.dialects.job.document import read_document
 from penstock.dialects.job.drafts import JobDraft
 from penstock.dialects.job.level import Level
-from penstock.dialects.job.reader import Reading, did_you_mean
+from penstock.dialects.job.reader import Reading
 from penstock.dialects.problems import Position
+from penstock.dialects.reader import did_you_mean
 from penstock.dialects.source.loader import Loaded, load_file, load_text
 from penstock.ports.folders import whole_folder
 

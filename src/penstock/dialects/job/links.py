@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from penstock.dialects.job.drafts import End, Excerpt, LinkDraft
-from penstock.dialects.job.reader import Reading, did_you_mean, listed
+from penstock.dialects.job.reader import Reading
 from penstock.dialects.job.words import CONTROL
 from penstock.dialects.problems import Position
+from penstock.dialects.reader import did_you_mean, listed
 from penstock.dialects.source.node import SourceNode
 from penstock.dialects.source.positions import position_in_text
 from penstock.kernel.net import On

@@ -10,12 +10,10 @@ from typing import Unpack
 
 from penstock.dialects.job.words import SCOPES, SYNONYMS
 from penstock.dialects.problems import Details, Findings, Position, Problem, Severity, nearest
-from penstock.dialects.reader import NAME_HINT, Language, Reader, did_you_mean, is_template, listed
+from penstock.dialects.reader import NAME_HINT, Language, Reader, did_you_mean, listed
 from penstock.dialects.source.node import SourceNode
 from penstock.kernel.errors import PenstockError
 from penstock.ports.components import ComponentCatalog, ComponentDescription
-
-__all__ = ["Reading", "did_you_mean", "is_template", "listed"]
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)\s*\Z", re.IGNORECASE)
 _UNITS = {

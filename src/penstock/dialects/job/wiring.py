@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from penstock.dialects.job.drafts import End, LinkDraft
 from penstock.dialects.job.level import PROXY, Level, Member, Wire
-from penstock.dialects.job.reader import Reading, did_you_mean, listed
+from penstock.dialects.job.reader import Reading
 from penstock.dialects.problems import Severity
+from penstock.dialects.reader import did_you_mean, listed
 from penstock.kernel.net import On
 from penstock.ports.components import Port
 

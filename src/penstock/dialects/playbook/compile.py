@@ -13,11 +13,12 @@ from penstock.dialects.playbook.document import read_document
 from penstock.dialects.playbook.drafts import PlaybookDraft
 from penstock.dialects.playbook.loops import check_fanout
 from penstock.dialects.playbook.lower import Pipelines, entry_of, lowered, source_map
-from penstock.dialects.playbook.reader import Reading, did_you_mean
+from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.sugar import expand
 from penstock.dialects.playbook.workbook import Workbook, inlined, report_uncalled
 from penstock.dialects.playbook.writes import check_shared
 from penstock.dialects.problems import Findings, Problem
+from penstock.dialects.reader import did_you_mean
 from penstock.dialects.secrets import warn_literals
 from penstock.dialects.source.loader import Loaded, load_file, load_text
 from penstock.dialects.source.positions import SourceMap

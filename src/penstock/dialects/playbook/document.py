@@ -8,13 +8,13 @@ from penstock.dialects.playbook.drafts import ArcPositions, ExecutorDraft, Playb
 from penstock.dialects.playbook.guards import reads_event
 from penstock.dialects.playbook.loops import LEAST_S, dotted, laid_over, read_concurrency, read_fanout, read_loop
 from penstock.dialects.playbook.policy import read_admission, refuse_control
-from penstock.dialects.playbook.reader import Reading, did_you_mean, listed
+from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.refused import router_of, yaml_text
 from penstock.dialects.playbook.tasks import read_tool
 from penstock.dialects.playbook.words import API_VERSIONS, ROUTERS
 from penstock.dialects.playbook.workbook import Workbook, read_workbook
 from penstock.dialects.playbook.writes import read_arc_set, read_step_set
-from penstock.dialects.reader import read_keychain
+from penstock.dialects.reader import did_you_mean, listed, read_keychain
 from penstock.dialects.source.node import SourceNode, to_json
 from penstock.dialects.words import INPUT_RULES, OPEN
 from penstock.kernel.net import Durability, Edge, FailureMode, Limits

@@ -74,9 +74,6 @@ def targets(net: Net) -> list[tuple[str, Edge]]:
     return [(node.name, edge) for node in net.nodes.values() for edge in node.edges]
 
 
-__all__ = ["dot", "mermaid", "svg"]
-
-
 def mermaid(net: Net) -> str:
     ids = {name: f"s{number}" for number, name in enumerate(net.nodes)}
     lines = ["flowchart TD", f"  entry((( ))) --> {ids[net.entry]}"]

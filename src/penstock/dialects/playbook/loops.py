@@ -21,9 +21,10 @@ from penstock.dialects.playbook.drafts import (
     without_policy,
 )
 from penstock.dialects.playbook.policy import refuse_control
-from penstock.dialects.playbook.reader import Reading, did_you_mean, is_template, listed
+from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.words import CONNECTION, LOOP_PLACES, SQL_KINDS
 from penstock.dialects.problems import Position
+from penstock.dialects.reader import did_you_mean, is_template, listed
 from penstock.dialects.schema import NOUNS, types_of
 from penstock.dialects.source.node import SourceNode, to_json
 from penstock.dialects.words import TEMPLATE, Word

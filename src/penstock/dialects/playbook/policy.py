@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from penstock.dialects.playbook.drafts import Shared, Site, Where
-from penstock.dialects.playbook.reader import Reading, is_template
+from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.refused import yaml_text
 from penstock.dialects.playbook.words import BACKOFFS, DIRECTIVES
 from penstock.dialects.playbook.writes import read_then_writes
 from penstock.dialects.problems import Position
+from penstock.dialects.reader import is_template
 from penstock.dialects.source.node import SourceNode, to_json
 from penstock.dialects.source.scalars import NotJson, resolve
 from penstock.kernel.net import AdmitRule, Backoff, Do, Rule, Then

@@ -5,14 +5,12 @@ from __future__ import annotations
 from penstock.dialects.playbook.refused import SYNONYMS, refusal
 from penstock.dialects.playbook.words import SCOPES
 from penstock.dialects.problems import Findings, Position
-from penstock.dialects.reader import NAME_HINT, Language, Reader, did_you_mean, is_template, listed, template_keys_in
+from penstock.dialects.reader import NAME_HINT, Language, Reader, listed, template_keys_in
 from penstock.dialects.source.node import SourceNode
 from penstock.dialects.words import Strictness
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import Condition
 from penstock.ports.plugins import ToolCatalog, ToolDescription
-
-__all__ = ["Reading", "did_you_mean", "is_template", "listed"]
 
 # Names that every expression already has a meaning for.
 TAKEN_NAMES = frozenset(

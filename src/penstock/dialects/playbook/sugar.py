@@ -15,8 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from penstock.dialects.playbook.drafts import Choose, TaskDraft, Until, While
-from penstock.dialects.playbook.reader import Reading, did_you_mean, listed
+from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.problems import Position
+from penstock.dialects.reader import did_you_mean, listed
 from penstock.kernel.net import Do, Rule, Then, Writes
 from penstock.kernel.values import JsonMap
 

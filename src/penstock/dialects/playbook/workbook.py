@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from penstock.dialects.playbook.drafts import TaskDraft
-from penstock.dialects.playbook.reader import Reading, did_you_mean, listed
+from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.tasks import WORKBOOK, read_tasks
 from penstock.dialects.problems import Position
+from penstock.dialects.reader import did_you_mean, listed
 from penstock.dialects.source.node import SourceNode
 from penstock.kernel.net import Writes
 from penstock.kernel.values import merge_deeply

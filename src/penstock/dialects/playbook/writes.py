@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.dialects.playbook.drafts import ExecutorDraft, Shared, Site, StepDraft, TaskDraft, Where
-from penstock.dialects.playbook.reader import Reading, did_you_mean
+from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.refused import yaml_text
 from penstock.dialects.problems import Position
+from penstock.dialects.reader import did_you_mean
 from penstock.dialects.source.node import SourceNode, to_json
 from penstock.kernel.kept import STATE
 from penstock.kernel.net import Writes

@@ -9,9 +9,9 @@ from penstock.dialects.job.checks.names import AFTER_VARIABLES, Site, read_of, s
 from penstock.dialects.job.expand import Expanded, Unit
 from penstock.dialects.job.level import PROXY, SET_GLOBAL, Level, Member, Wire
 from penstock.dialects.job.lower import early_starts
-from penstock.dialects.job.reader import Reading, did_you_mean, is_template
+from penstock.dialects.job.reader import Reading
 from penstock.dialects.problems import Severity, closest
-from penstock.dialects.reader import texts_in
+from penstock.dialects.reader import did_you_mean, is_template, texts_in
 from penstock.expr.check import Use
 
 _WRITES_ANYTHING = ("context_load", "run_job", "playbook")

@@ -13,7 +13,7 @@ from pathlib import Path
 from penstock.dialects.calls import JOB_CALLS, DocumentCall, call_in
 from penstock.dialects.job.context import target_of
 from penstock.dialects.job.expand import Expanded, Unit
-from penstock.dialects.job.reader import Reading, is_template
+from penstock.dialects.job.reader import Reading
 from penstock.dialects.literals import (
     Flaw,
     Literal,
@@ -26,6 +26,7 @@ from penstock.dialects.literals import (
     url_flaw,
 )
 from penstock.dialects.problems import Position, Severity
+from penstock.dialects.reader import is_template
 from penstock.dialects.source.positions import position_in_text
 from penstock.kernel.net import On
 from penstock.kernel.values import JsonMap

@@ -17,9 +17,9 @@ from penstock.dialects.expressions import (
 )
 from penstock.dialects.job.drafts import Excerpt
 from penstock.dialects.job.level import SET_GLOBAL, Level, Member
-from penstock.dialects.job.reader import Reading, did_you_mean, is_template
+from penstock.dialects.job.reader import Reading
 from penstock.dialects.problems import Position, Severity, closest
-from penstock.dialects.reader import texts_in
+from penstock.dialects.reader import did_you_mean, is_template, texts_in
 from penstock.dialects.source.node import SourceNode
 from penstock.expr import nodes
 from penstock.expr.check import Finding, Grammar, Inspection, Use, inspect

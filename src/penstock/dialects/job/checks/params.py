@@ -14,9 +14,9 @@ from typing import Any
 from penstock.dialects.job.drafts import ComponentDraft
 from penstock.dialects.job.expand import Unit
 from penstock.dialects.job.level import SET_GLOBAL
-from penstock.dialects.job.reader import Reading, did_you_mean, is_template, listed
+from penstock.dialects.job.reader import Reading
 from penstock.dialects.problems import Position
-from penstock.dialects.reader import template_keys_in
+from penstock.dialects.reader import did_you_mean, is_template, listed, template_keys_in
 from penstock.dialects.schema import NOUNS, types_of
 from penstock.dialects.source.node import SourceNode
 from penstock.expr.job_names import why_not_a_global

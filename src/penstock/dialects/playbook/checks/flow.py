@@ -19,10 +19,11 @@ from penstock.dialects.playbook.guards import (
     fires,
     paths_read,
 )
-from penstock.dialects.playbook.reader import Reading, did_you_mean, listed
+from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.sugar import FAILED as SUGAR_FAILED
 from penstock.dialects.playbook.sugar import NOOP
 from penstock.dialects.problems import Position
+from penstock.dialects.reader import did_you_mean, listed
 from penstock.kernel.net import Do, Edge
 
 # What other engines and older versions of the language call the three ends of a step.

@@ -9,10 +9,10 @@ from itertools import chain
 from penstock.dialects.expressions import blanks_beside, declared_secrets, is_plain_true, named_part, warn_constant
 from penstock.dialects.playbook.drafts import PlaybookDraft, Site, StepDraft, TaskDraft, Where
 from penstock.dialects.playbook.lower import entry_of
-from penstock.dialects.playbook.reader import Reading, did_you_mean, is_template, listed
+from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.sugar import author_name
 from penstock.dialects.problems import Position, closest
-from penstock.dialects.reader import texts_in
+from penstock.dialects.reader import did_you_mean, is_template, listed, texts_in
 from penstock.dialects.source.node import SourceNode
 from penstock.dialects.source.positions import position_in_text
 from penstock.expr.check import Use, inspect

@@ -23,10 +23,11 @@ from penstock.dialects.literals import (
 from penstock.dialects.playbook.checks.flow import Flow
 from penstock.dialects.playbook.drafts import ParamDraft, PlaybookDraft, StepDraft, TaskDraft, Where
 from penstock.dialects.playbook.guards import constant
-from penstock.dialects.playbook.reader import Reading, did_you_mean, is_template, listed
+from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.tasks import WORKBOOK
 from penstock.dialects.playbook.words import SCOPES
 from penstock.dialects.problems import Problem, closest
+from penstock.dialects.reader import did_you_mean, is_template, listed
 from penstock.dialects.schema import NOUNS, types_of
 from penstock.dialects.source.node import SourceNode
 from penstock.dialects.source.positions import position_in_text
