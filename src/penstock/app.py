@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from penstock.adapters.files.blobs import FileBlobs
 from penstock.adapters.files.projects import UnpackedProjects, base_folder
 from penstock.adapters.sqlite.log import SqliteLog
-from penstock.dialects.inline_secrets import restored
+from penstock.dialects.secrets import restored
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
 from penstock.keychain import KeychainProblem, Redaction, missing, resolve

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from penstock.adapters.files.lines import FileLines
 from penstock.adapters.files.projects import UnpackedProjects
 from penstock.app import _LazyRegistry
-from penstock.dialects.inline_secrets import restored
+from penstock.dialects.secrets import restored
 from penstock.fleet_clock import FleetClock
 from penstock.kernel.flow.ending import FlowJudge
 from penstock.kernel.net import Net

@@ -23,7 +23,7 @@ from penstock.server.played import context_group
 from penstock.server.preview import Make, PreviewFailed, component_and_port, cut_off, previewed
 
 if TYPE_CHECKING:
-    from penstock.dialects.source_map import SourceMap
+    from penstock.dialects.source.positions import SourceMap
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,8 @@ from penstock.components.base import Call, Component, ComponentFailure, Iterator
 from penstock.components.registry import ComponentRegistry
 from penstock.data import select
 from penstock.data.duckdb_engine import DuckDbEngine
-from penstock.dialects.source import load_text, to_json
+from penstock.dialects.source.loader import load_text
+from penstock.dialects.source.node import to_json
 from penstock.ports.ambient import SystemClock
 from penstock.ports.components import Inferred, Mistake
 from penstock.ports.rows import Column, EngineSession, Relation, Schema

@@ -11,10 +11,10 @@ import pytest
 
 from penstock.components.base import ComponentFailure
 from penstock.components.flow.context_formats import _from_yaml
-from penstock.dialects.literal_secrets import literal_secrets, masked_value
+from penstock.dialects.kind import kind_of
 from penstock.dialects.problems import closest
-from penstock.dialects.sniff import kind_of
-from penstock.dialects.source import load_text
+from penstock.dialects.secrets import literal_secrets, masked_value
+from penstock.dialects.source.loader import load_text
 from penstock.expr.check import inspect
 from tests.expr.support import calls_of
 

@@ -6,13 +6,13 @@ import unicodedata
 
 import pytest
 
-from penstock.dialects.problems import Place, Problem, Severity
+from penstock.dialects.problems import Position, Problem, Severity
 from penstock.dialects.report import as_json, render, render_one, summary
-from penstock.dialects.source import load_text
+from penstock.dialects.source.loader import load_text
 
 
 def problem(line: int, column: int, end_column: int, message: str = "wrong", **more: str) -> Problem:
-    return Problem("P0412", Severity.ERROR, message, Place("f.yaml", line, column, end_column), **more)
+    return Problem("P0412", Severity.ERROR, message, Position("f.yaml", line, column, end_column), **more)
 
 
 def test_a_problem_shows_its_line_with_a_caret_and_all_that_helps() -> None:
@@ -47,7 +47,7 @@ def test_no_problems_render_as_nothing() -> None:
 
 
 def test_a_problem_of_the_whole_file_has_no_position() -> None:
-    found = Problem("Y0001", Severity.ERROR, "there is no file `x.yaml`", Place.whole("x.yaml"), hint="look again")
+    found = Problem("Y0001", Severity.ERROR, "there is no file `x.yaml`", Position.whole("x.yaml"), hint="look again")
     assert render_one(found, "") == "x.yaml: error[Y0001]: there is no file `x.yaml`\n      hint: look again\n"
 
 
@@ -129,7 +129,7 @@ def test_colour_is_only_where_it_is_asked_for() -> None:
 
 
 def test_the_summary_counts_each_kind() -> None:
-    here = Place("f", 1, 1, 2)
+    here = Position("f", 1, 1, 2)
     kinds = [Severity.ERROR, Severity.WARNING, Severity.ERROR, Severity.NOTE]
     assert summary(Problem("P1", kind, "m", here) for kind in kinds) == "2 errors, 1 warning, 1 note"
     assert summary([]) == "no problems"
@@ -163,5 +163,5 @@ def test_editors_get_one_flat_object_for_each_problem() -> None:
             "path": "url",
         }
     ]
-    whole = as_json([Problem("Y0007", Severity.ERROR, "the document is empty", Place.whole("f"))])
+    whole = as_json([Problem("Y0007", Severity.ERROR, "the document is empty", Position.whole("f"))])
     assert (whole[0]["line"], whole[0]["column"], whole[0]["end_column"]) == (1, 1, 1)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.dialects.problems import CODES
-from penstock.dialects.source import DEFAULT_LIMITS, Loaded, SourceLimits, load_text, to_json
-from penstock.dialects.source_codes import LOADER_CODES
-from penstock.dialects.source_node import SourceNode
-from penstock.dialects.source_tree import FASTEST, PURE, build
+from penstock.dialects.diagnostics import pages
+from penstock.dialects.source.loader import Loaded, load_text
+from penstock.dialects.source.node import DEFAULT_LIMITS, SourceLimits, SourceNode, to_json
+from penstock.dialects.source.tree import FASTEST, PURE, build
 from penstock.kernel.values import Json
+
+PAGES = pages()
 
 
 def root_of(text: str) -> SourceNode:
@@ -163,10 +164,10 @@ def test_changing_an_aliased_value_does_not_change_the_other() -> None:
     assert value["b"] == [1]
 
 
-@pytest.mark.parametrize("code", [code for code, doc in LOADER_CODES.items() if doc.bad])
+@pytest.mark.parametrize("code", [code for code, page in PAGES.items() if code.startswith("Y") and page.bad])
 def test_the_bad_example_of_a_code_shows_it_and_the_good_one_is_clean(code: str) -> None:
-    assert set(codes(load_text(CODES[code].bad))) == {code}
-    assert codes(load_text(CODES[code].good)) == []
+    assert set(codes(load_text(PAGES[code].bad))) == {code}
+    assert codes(load_text(PAGES[code].good)) == []
 
 
 # Each: the text, and (code, line, column, end column) of every problem.

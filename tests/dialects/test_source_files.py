@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.dialects.problems import Place, Problem
-from penstock.dialects.source import SourceLimits, load_file, to_json
+from penstock.dialects.problems import Position, Problem
+from penstock.dialects.source.loader import load_file
+from penstock.dialects.source.node import SourceLimits, to_json
 
 
 def only_problem(path: Path) -> Problem:
@@ -32,14 +33,14 @@ def test_a_file_gives_its_tree_its_text_and_its_name(tmp_path: Path) -> None:
     assert loaded.root is not None
     assert to_json(loaded.root) == {"name": "Zoë"}
     assert (loaded.text, loaded.file) == ("name: Zoë\r\n", str(path))
-    assert loaded.root.entries["name"].place == Place(str(path), 1, 7, 10)
+    assert loaded.root.entries["name"].place == Position(str(path), 1, 7, 10)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     problem = only_problem(tmp_path / "nothing.yaml")
     assert problem.code == "Y0001"
     assert "nothing.yaml`" in problem.message
-    assert problem.place == Place.whole(str(tmp_path / "nothing.yaml"))
+    assert problem.place == Position.whole(str(tmp_path / "nothing.yaml"))
 
 
 def test_a_folder_is_not_a_file(tmp_path: Path) -> None:

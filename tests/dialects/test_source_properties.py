@@ -12,8 +12,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from penstock.dialects.report import as_json, render
-from penstock.dialects.source import DEFAULT_LIMITS, SourceNode, lines_of, load_file, load_text, place_in_text, to_json
-from penstock.dialects.source_tree import FASTEST, PURE, build
+from penstock.dialects.source.loader import load_file, load_text
+from penstock.dialects.source.node import DEFAULT_LIMITS, SourceNode, lines_of, to_json
+from penstock.dialects.source.positions import position_in_text
+from penstock.dialects.source.tree import FASTEST, PURE, build
 from penstock.kernel.values import Json
 from tests.depth import times
 
@@ -101,7 +103,7 @@ def test_every_range_of_a_text_is_found_where_it_stands(lines: list[str], style:
     start = data.draw(st.integers(0, len(whole) - 1))
     end = data.draw(st.integers(start + 1, len(whole)))
     wanted = whole[start:end].split("\n")[0]
-    place = place_in_text(node, start, end, text)
+    place = position_in_text(node, start, end, text)
     found = at(text, place.line, place.column, place.end_column)
     spelling = {"'": wanted.replace("'", "''"), '"': wanted.replace("\\", "\\\\").replace('"', '\\"')}
     assert found == spelling.get(style, wanted)

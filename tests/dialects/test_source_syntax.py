@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from penstock.dialects.problems import Problem
-from penstock.dialects.source import DEFAULT_LIMITS, load_text, to_json
-from penstock.dialects.source_tree import FASTEST, PURE, build
+from penstock.dialects.source.loader import load_text
+from penstock.dialects.source.node import DEFAULT_LIMITS, to_json
+from penstock.dialects.source.tree import FASTEST, PURE, build
 
 
 def problems(text: str, loader: type = FASTEST) -> list[Problem]:

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.arguments import COMMANDS, parser_for
-from penstock.dialects.keychain_words import KEYCHAIN_KINDS
+from penstock.dialects import diagnostics
 from penstock.dialects.playbook.words import SCOPES
+from penstock.dialects.words import KEYCHAIN_KINDS
 from penstock.docs.__main__ import main
 from penstock.docs.check import dead_links, differences, unknown_codes
-from penstock.docs.diagnostics_page import codes
 from penstock.docs.reference import reference, write
-from penstock.expr.words import TABLES
+from penstock.expr.words.table import TABLES
 from penstock.kernel.facts import CLASSES
 from penstock.keychain.kinds import KINDS
 from penstock.server.runs import EXIT_CODES
@@ -64,7 +64,7 @@ def test_every_parameter_of_a_tool_is_on_its_page_with_a_description(pages: dict
 
 
 def test_every_code_has_an_entry(pages: dict[str, str]) -> None:
-    for code, doc in codes().items():
+    for code, doc in diagnostics.pages().items():
         assert f'<a id="{code.lower()}"></a>\n\n### {code}: {doc.title}\n' in pages["diagnostics.md"]
 
 

@@ -27,9 +27,10 @@ from penstock.expr.compile import ExpressionCompiler
 from penstock.expr.errors import ExpressionError, Misuse, Unforeseen
 from penstock.expr.parse import parse_condition
 from penstock.expr.rules import read_expression
-from penstock.expr.scope import MISSING, Names
+from penstock.expr.scope import Names
 from penstock.expr.template import render_lenient
-from penstock.expr.words import APPLIES_FILTER, APPLIES_TEST, FILTERS, FUNCTIONS, METHODS, PATTERN_WORDS, TESTS
+from penstock.expr.values import MISSING
+from penstock.expr.words.table import APPLIES_FILTER, APPLIES_TEST, FILTERS, FUNCTIONS, METHODS, PATTERN_WORDS, TESTS
 from tests.expr.support import ListView, Opaque, View
 
 _SECONDS_PER_STEP = 1e-6

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.expr import nodes
 from penstock.expr.parse import parse
-from penstock.expr.words import TABLES
+from penstock.expr.words.table import TABLES
 from tests.expr.support import value
 
 OPERATORS = [

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from penstock.expr.budget import Frame
 from penstock.expr.check import inspect
-from penstock.expr.scope import MISSING, Scope
+from penstock.expr.scope import Scope
 from penstock.expr.template import ExpressionError, Names, is_template, render, render_lenient, roots, truth
-from penstock.expr.values import to_text
-from penstock.expr.words import TABLES
+from penstock.expr.values import MISSING, to_text
+from penstock.expr.words.table import TABLES
 from tests.expr.support import steady
 
 KEYS = st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True).filter(lambda key: not key.endswith("__"))

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from penstock.adapters.memory.control import MemoryControl, MemoryControlStore
-from penstock.dialects.job.render import Context
+from penstock.dialects.job.context import Context
 from penstock.fleet import lazy_components
 from penstock.kernel.errors import Unavailable
 from penstock.kernel.net import Net

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.dialects.inline_secrets import masked
+from penstock.dialects.secrets import masked
 from penstock.kernel.errors import Refused
 from tests.engine import play, resume
 

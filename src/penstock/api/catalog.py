@@ -16,9 +16,9 @@ from penstock.api.backend import Backend, apart, backend_of
 from penstock.api.errors import ApiError, from_refusal
 from penstock.api.models import AnyDocument, DocumentPath
 from penstock.api.routing import ADMIN, READ, RUN, Given, admit, answer, content, errors, router
+from penstock.dialects.kind import kind_of
 from penstock.dialects.problems import Findings, Problem, Severity
 from penstock.dialects.report import as_json
-from penstock.dialects.sniff import kind_of
 from penstock.kernel.errors import PenstockError, Refused
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap

@@ -70,7 +70,8 @@ def _set(values: dict[str, Any], setting: str) -> None:
 
 
 def _yaml(key: str, text: str) -> Any:
-    from penstock.dialects.source import load_text, to_json
+    from penstock.dialects.source.loader import load_text
+    from penstock.dialects.source.node import to_json
 
     if not text.strip():
         return None

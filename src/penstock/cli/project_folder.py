@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.ignoring import Rules, is_never, is_secret
-from penstock.dialects.problems import Place, Problem, Severity
+from penstock.dialects.problems import Position as Place
+from penstock.dialects.problems import Problem, Severity
 from penstock.ports.projects import LARGEST_FILE, MOST_FILES, File, check, is_decent
 
 if TYPE_CHECKING:

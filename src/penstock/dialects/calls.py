@@ -1,4 +1,4 @@
-"""Documents that a document calls by paths that are written out: known before the run, so that they can be checked with it."""
+"""Calls of other documents by literal paths: known before the run, so that both documents are checked together."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from penstock.dialects.problems import Place
-from penstock.dialects.reading import is_template
-from penstock.dialects.source import SourceNode, to_json
+from penstock.dialects.problems import Position
+from penstock.dialects.reader import is_template
+from penstock.dialects.source.node import SourceNode, to_json
 from penstock.kernel.values import JsonMap
 
 PLAYBOOK_CALLS: Mapping[str, tuple[str, ...]] = {"playbook": ("args",), "job": ("args",)}
@@ -22,7 +22,7 @@ class Named:
     """A part of the called document that the call names."""
 
     name: str
-    place: Place
+    place: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class DocumentCall:
     caller: str
     """The step or component."""
     path: str
-    place: Place
+    place: Position
     given: JsonMap | None = None
     """The inputs as they are written, with their templates; None when one template makes all of them."""
-    places: Mapping[str, Place] = field(default_factory=dict)
+    places: Mapping[str, Position] = field(default_factory=dict)
     """Where the name of each input stands."""
     folder: Path | None = None
     """Where the path begins, if not in the folder of the calling document."""
@@ -56,7 +56,7 @@ def call_in(
     if path is None or not (path.text() or "").strip() or is_template(path):
         return None
     given: JsonMap | None = {}
-    places: dict[str, Place] = {}
+    places: dict[str, Position] = {}
     for name in inputs:
         node = params.get(name)
         if node is None or node.is_null:
@@ -70,12 +70,12 @@ def call_in(
         caller,
         str(path.value),
         path.place,
-        given,
-        places,
-        folder,
-        _named(params.get("return_step")),
-        _named(params.get("context_group")),
-        may_be_absent,
+        given=given,
+        places=places,
+        folder=folder,
+        return_step=_named(params.get("return_step")),
+        group=_named(params.get("context_group")),
+        may_be_absent=may_be_absent,
     )
 
 

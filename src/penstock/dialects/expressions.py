@@ -1,11 +1,11 @@
-"""What both languages say about an expression: which part of it is named, when it never changes, which secrets it may read."""
+"""Checks of expressions that both languages share: the part that is reported, constants, declared secrets, shell quoting."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from penstock.dialects.problems import Findings, Place
-from penstock.dialects.reading import listed
+from penstock.dialects.problems import Findings, Position
+from penstock.dialects.reader import listed
 from penstock.expr import nodes
 from penstock.expr.check import Use
 from penstock.expr.errors import ExpressionError
@@ -19,17 +19,17 @@ def named_part(text: str, use: Use, namespaces: Collection[str]) -> tuple[int, i
 
 
 def is_plain_true(text: str) -> bool:
-    """`{{ true }}` is said on purpose; anything longer that never changes is a slip."""
+    """`{{ true }}` is deliberate; any longer constant is a mistake."""
     return text.strip("{}- \n\t").casefold() == "true"
 
 
-def warn_constant(findings: Findings, text: str, value: bool, place: Place, example: str) -> None:
+def warn_constant(findings: Findings, text: str, value: bool, place: Position, example: str) -> None:
     hint = f"names stand without quotes: `{example}`" if "'" in text or '"' in text else ""
     findings.warning("E0108", f"this condition is always {'true' if value else 'false'}", place, hint=hint)
 
 
 def blanks_beside(text: str) -> tuple[str, str]:
-    """What is said of a text that is one expression but for white space: the message and the remedy (D61)."""
+    """The message and the hint for a text that is one expression but for white space (D61)."""
     message = "blanks stand beside this expression, so it gives text and not the value"
     if text.endswith("\n"):
         return (

@@ -1,7 +1,7 @@
-"""Values that are written out, by what they mean to the tool or component: checked before the run, alike in both languages.
+"""Literals, checked before the run by what they mean to a tool or component; the same checks in both languages.
 
-Law: only what is certain is said here. A template is known when it has a value, and a file may be made by something that runs
-before; whether it could be is for the language to say.
+Law: only what is certain is reported. A template is unknown until it has a value, and a file may be written by an earlier task;
+whether that is possible is decided by each language.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from penstock.dialects.problems import Severity
-from penstock.dialects.reading import did_you_mean, is_template, listed
-from penstock.dialects.source import SourceNode
+from penstock.dialects.reader import did_you_mean, is_template, listed
+from penstock.dialects.source.node import SourceNode
 from penstock.ports.meanings import CODE, DATABASE_URL, ENTRY, FILE, LOCAL, MEANING, SCHEMES, SCRIPT, URL, WHEN, Schema
 from penstock.tools.python.code import syntax_hint
 
@@ -130,11 +130,11 @@ def _is_name(text: str) -> bool:
     return re.fullmatch(r"[\w-]+", text) is not None
 
 
-# ---- what is wrong
+# ---- the checks
 
 
 def url_flaw(literal: Literal) -> Flaw | None:
-    """Of a URL that cannot work, whoever answers there; and of a URL where only a path can work."""
+    """A URL that cannot work on any server, or a URL where only a path can work."""
     text = literal.text.strip()
     found = _SCHEME.match(text)
     if literal.meaning in (*FILES, LOCAL):
@@ -183,7 +183,7 @@ def _without_scheme(literal: Literal) -> Flaw | None:
 
 
 def missing_file(literal: Literal, folder: Path) -> str | None:
-    """The path at which nothing is, as it was looked for. None: there is something, or nobody can say."""
+    """The path that was looked up and does not exist; None when it exists or cannot be known."""
     text = literal.text
     if literal.meaning not in FILES or "\0" in text or "\n" in text:
         return None

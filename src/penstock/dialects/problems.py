@@ -1,15 +1,17 @@
 """One type for every mistake an author can make in a document.
 
-A `Problem` has a code, a place, what is wrong, what would be right, and a hint. Problems are collected, never raised one by one.
-Every code is registered with its reason and its remedy before it can be reported, so that none can be missing from the docs.
+A `Problem` has a code, a position, what is wrong, what would be right, and a hint. Problems are collected, never raised singly.
+A code must have a page of diagnostics before it can be reported, so that none can be missing from the documentation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TypedDict, Unpack
 
+from penstock.dialects.diagnostics import has_page
 from penstock.kernel.errors import Bug
 
 
@@ -20,7 +22,7 @@ class Severity(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """1-based line and column; `end_column` is one past the last character on that line. Line 0 is the file as a whole."""
 
     file: str
@@ -29,7 +31,7 @@ class Place:
     end_column: int
 
     @classmethod
-    def whole(cls, file: str) -> Place:
+    def whole(cls, file: str) -> Position:
         return cls(file, 0, 0, 0)
 
 
@@ -38,7 +40,7 @@ class Problem:
     code: str
     severity: Severity
     message: str
-    place: Place
+    place: Position
     label: str = ""
     """Short text beside the caret, such as "did you mean `retry`?"."""
     hint: str = ""
@@ -50,25 +52,13 @@ class Problem:
     """How the document came to be called, where it is not the one that was looked at: `main.yaml → load → child.yaml`."""
 
 
-@dataclass(frozen=True, slots=True)
-class CodeDoc:
-    """What the reference says about one code. `bad` and `good` are YAML texts, empty where a text cannot show it."""
+class Details(TypedDict, total=False):
+    """What a problem may have besides its code, its message and its position."""
 
-    title: str
-    why: str
-    fix: str
-    bad: str = ""
-    good: str = ""
-
-
-CODES: dict[str, CodeDoc] = {}
-
-
-def register(table: Mapping[str, CodeDoc]) -> None:
-    """Called once by each module that reports problems, with its own codes."""
-    for code, doc in table.items():
-        if CODES.setdefault(code, doc) != doc:
-            raise Bug(f"the problem code `{code}` is registered twice, with different texts")
+    label: str
+    hint: str
+    rewrite: str
+    path: str
 
 
 _WEIGHT = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
@@ -83,14 +73,14 @@ class Findings:
     """The problems of one or more documents: each reported once, read in the order of their places."""
 
     def __init__(self, problems: Iterable[Problem] = ()) -> None:
-        self._problems: dict[tuple[str, str, Place], Problem] = {}
+        self._problems: dict[tuple[str, str, Position], Problem] = {}
         self.extend(problems)
 
     def add(self, problem: Problem) -> None:
-        if problem.code not in CODES:
+        if not has_page(problem.code):
             raise Bug(
                 f"the problem code `{problem.code}` is not registered",
-                "add it to the table of the module that reports it",
+                "add it to the pages of its family",
             )
         self._problems.setdefault((problem.code, problem.message, problem.place), problem)
 
@@ -98,44 +88,14 @@ class Findings:
         for problem in problems:
             self.add(problem)
 
-    def error(
-        self,
-        code: str,
-        message: str,
-        place: Place,
-        *,
-        label: str = "",
-        hint: str = "",
-        rewrite: str = "",
-        path: str = "",
-    ) -> None:
-        self.add(Problem(code, Severity.ERROR, message, place, label, hint, rewrite, path))
+    def error(self, code: str, message: str, place: Position, **more: Unpack[Details]) -> None:
+        self.add(Problem(code, Severity.ERROR, message, place, **more))
 
-    def warning(
-        self,
-        code: str,
-        message: str,
-        place: Place,
-        *,
-        label: str = "",
-        hint: str = "",
-        rewrite: str = "",
-        path: str = "",
-    ) -> None:
-        self.add(Problem(code, Severity.WARNING, message, place, label, hint, rewrite, path))
+    def warning(self, code: str, message: str, place: Position, **more: Unpack[Details]) -> None:
+        self.add(Problem(code, Severity.WARNING, message, place, **more))
 
-    def note(
-        self,
-        code: str,
-        message: str,
-        place: Place,
-        *,
-        label: str = "",
-        hint: str = "",
-        rewrite: str = "",
-        path: str = "",
-    ) -> None:
-        self.add(Problem(code, Severity.NOTE, message, place, label, hint, rewrite, path))
+    def note(self, code: str, message: str, place: Position, **more: Unpack[Details]) -> None:
+        self.add(Problem(code, Severity.NOTE, message, place, **more))
 
     def in_order(self) -> list[Problem]:
         return sorted(self._problems.values(), key=_order)
@@ -164,7 +124,7 @@ _LONGEST_NAME = 64
 
 def nearest(word: str, candidates: Iterable[str], most: int) -> list[str]:
     """The candidates that are least unlike `word`, the nearest first. Whatever they are like, there are so many of them."""
-    from difflib import SequenceMatcher
+    from difflib import SequenceMatcher  # Only mistakes need it.
 
     bare = _bare(word)[:_LONGEST_NAME]
 

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
 from penstock.dialects.problems import Problem, Severity
-from penstock.dialects.source_node import lines_of
+from penstock.dialects.source.node import lines_of
 from penstock.kernel.values import Json
 
 _WIDEST = 100

@@ -1,13 +1,12 @@
-"""JSON Schemas for editors: what those of both languages are put together from."""
+"""The parts of JSON Schemas for editors that both languages share."""
 
 from __future__ import annotations
 
 from typing import TypeVar
 
-from penstock.dialects.keychain_words import KEYCHAIN_KINDS
-from penstock.dialects.reading import Catalog
-from penstock.dialects.source import SourceNode
-from penstock.dialects.word import Scope, Strictness, Word, or_template
+from penstock.dialects.reader import Catalog
+from penstock.dialects.source.node import SourceNode
+from penstock.dialects.words import KEYCHAIN_KINDS, Scope, Strictness, Word, or_template
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import Json, JsonMap
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import penstock
-from penstock.docs.diagnostics_page import codes
+from penstock.dialects.diagnostics import pages
 from penstock.docs.markdown import anchor
 from penstock.docs.reference import stray
 
@@ -35,7 +35,7 @@ def differences(pages: dict[str, str], folder: Path) -> list[str]:
 
 def unknown_codes() -> list[str]:
     """Codes that stand in the source and are not registered, so that no page explains them."""
-    known = codes()
+    known = pages()
     found = []
     root = Path(penstock.__file__).parent
     for path in sorted(root.rglob("*.py")):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.dialects.playbook.known_names import SEEN
+from penstock.dialects.playbook.checks.names import SEEN
 from penstock.docs.job_expressions import job_names
 from penstock.docs.markdown import code, page, table
-from penstock.expr.table import Entry
-from penstock.expr.words import FILTERS, FUNCTIONS, METHODS, TESTS
+from penstock.expr.words.table import FILTERS, FUNCTIONS, METHODS, TESTS, Entry
 
 SYNTAX = """\
 A text with `{{ … }}` in it is a template. When the whole text is one `{{ … }}`, the value itself is taken, with its type;

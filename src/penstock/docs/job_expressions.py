@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.dialects.job.check_names import AFTER_VARIABLES, NAMESPACES
-from penstock.dialects.job.conditions import FUNCTIONS
+from penstock.dialects.job.checks.names import AFTER_VARIABLES, FUNCTIONS, NAMESPACES
 from penstock.docs.markdown import code, table
 from penstock.kernel.errors import Bug
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.dialects.keychain_words import KEYCHAIN_KINDS
+from penstock.dialects.words import KEYCHAIN_KINDS
 from penstock.docs.markdown import code, page, table
 from penstock.keychain.kinds import KINDS, Field, Kind
 

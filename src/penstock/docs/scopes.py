@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.dialects.word import Scope, Strictness
+from penstock.dialects.words import Scope, Strictness
 from penstock.docs.markdown import table
 from penstock.docs.schemas import default_of, kind_of
 

@@ -199,7 +199,7 @@ class Frame:
         self.hold(HEADER + count * size)
 
     def copies(self, value: Any, count: int) -> None:
-        """Pays for a value that is going to stand in so many places: whoever walks through them meets all of it each time."""
+        """Pays for a value that will be referenced so many times: a walk through the result visits all of it each time."""
         if count > 0 and type(value) not in _SCALARS:
             self.spend(deep_size(value, self.steps // count + 2) * count)
 

@@ -1,4 +1,4 @@
-"""Looks at an expression before the run: everything that is wrong with it at once, and every variable it reads."""
+"""Checks an expression before the run: all its mistakes at once, and every variable it reads."""
 
 from __future__ import annotations
 

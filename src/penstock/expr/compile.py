@@ -6,23 +6,23 @@ lenient, where it is nothing or null. All else is the same in both, so an expres
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeAlias
 
 from penstock.expr import nodes
-from penstock.expr.budget import Frame
-from penstock.expr.errors import ExpressionError, Misuse
-from penstock.expr.nodes import Expr, path_of
-from penstock.expr.scope import MISSING
-from penstock.expr.table import TABLES, Entry, call
-from penstock.expr.values import ARITHMETIC, COMPARISONS, item, negative, positive, sliced, to_text
+from penstock.expr.budget import MAX_STEPS, Frame
+from penstock.expr.errors import ExpressionError, Misuse, UndefinedValue
+from penstock.expr.nodes import Expr, children, path_of
+from penstock.expr.rules import did_you_mean
+from penstock.expr.values import ARITHMETIC, COMPARISONS, MISSING, item, negative, positive, sliced, to_text
+from penstock.expr.words.table import TABLES, Entry, call
 
 Run: TypeAlias = Callable[[Frame], Any]
 PLAIN = frozenset({str, int, float, bool, type(None), dict, list, type(MISSING)})
 
 
 class ExpressionCompiler:
-    """`assigned` are the names that statements of the same template set; all other names are asked of the scope."""
+    """`assigned` are the names that statements of the same template set; all other names are looked up in the scope."""
 
     def __init__(self, text: str, strict: bool, assigned: frozenset[str] = frozenset()) -> None:
         self.text = text
@@ -205,7 +205,7 @@ class ExpressionCompiler:
         if sign in ("in", "not in") and isinstance(operand, nodes.ListOf):
             values = [part.value for part in operand.items if isinstance(part, nodes.Const)]
             if len(values) == len(operand.items):
-                # A list of constants is made once; it cannot leave the comparison, so nobody can change it.
+                # A list of constants is made once; it cannot leave the comparison, so it cannot be changed.
                 return lambda frame: values
         return self.compile(operand)
 
@@ -307,8 +307,6 @@ class ExpressionCompiler:
         raise ExpressionError(str(misuse), self.text, node.start, node.end) from None
 
     def undefined(self, node: Expr, frame: Frame) -> ExpressionError:
-        from penstock.expr.undefined import undefined_error
-
         return undefined_error(self, node, frame)
 
 
@@ -361,3 +359,64 @@ def _steps(start: Run, keys: tuple[str | int, ...]) -> Run:
         return value
 
     return steps
+
+
+# ---- Which variable made a value undefined. Runs only after the failure, so it may evaluate parts again.
+
+
+def undefined_error(compiler: ExpressionCompiler, node: Expr, frame: Frame) -> UndefinedValue:
+    # A few steps more than were left: what is evaluated again was paid for once.
+    frame.steps = min(MAX_STEPS, max(frame.steps, MAX_STEPS // 10))
+    culprit = _culprit(compiler, node, frame)
+    source = compiler.text[culprit.start : culprit.end]
+    shown = source if len(source) <= 80 else source[:77] + "…"
+    path = path_of(culprit)
+    message = f"`{shown}` is undefined{_more(compiler, culprit, frame) if path else ''}"
+    return UndefinedValue(
+        message,
+        compiler.text,
+        culprit.start,
+        culprit.end,
+        name=".".join([path[0], *map(str, path[1])]) if path else None,
+    )
+
+
+def _culprit(compiler: ExpressionCompiler, node: Expr, frame: Frame) -> Expr:
+    if path_of(node) is not None:
+        return node
+    suspects: tuple[Expr, ...] = children(node)
+    match node:
+        case nodes.Choice():
+            taken = node.then if compiler.compile(node.test)(frame) else node.otherwise
+            return node if taken is None else _culprit(compiler, taken, frame)
+        case nodes.Chain(operator="or"):
+            suspects = node.operands[-1:]
+        case nodes.Word(kind="filter", name="default" | "d"):
+            suspects = node.arguments.all()
+    for suspect in suspects:
+        if compiler.compile(suspect)(frame) is MISSING:
+            return _culprit(compiler, suspect, frame)
+    return node
+
+
+def _more(compiler: ExpressionCompiler, node: Expr, frame: Frame) -> str:
+    """Where the path breaks off, and a name that is there and looks like the missing one."""
+    steps: list[nodes.Get] = []
+    root = node
+    while isinstance(root, nodes.Get):
+        steps.insert(0, root)
+        root = root.of
+    value = compiler.compile(root)(frame)
+    if value is MISSING:
+        return ""
+    for step in steps:
+        assert isinstance(step.key, nodes.Const)
+        inner = item(value, step.key.value)
+        if inner is MISSING:
+            parent = compiler.text[step.of.start : step.of.end]
+            broken = f": `{parent}` has no `{step.key.value}`" if step is not steps[-1] else ""
+            names = [name for name in value if isinstance(name, str)][:1000] if isinstance(value, Mapping) else []
+            close = did_you_mean(str(step.key.value), names) if value is not None else ""
+            return f"{broken}{'; ' + close if close else ''}"
+        value = inner
+    return ""

@@ -1,6 +1,6 @@
-"""What can go wrong in an expression, always with the place in its text.
+"""Errors of expressions, always with their offsets in the text.
 
-Misuse             a value that does not fit, raised by words and operators, which do not know where they stand
+Misuse             a value that does not fit, raised by words and operators, which do not know their offsets
 ExpressionError    the same with the text and the offsets of the culprit; the only exception that leaves this package
 Unforeseen         an ExpressionError for what no operation has refused; the fuzzer (tests/expr/fuzz.py) counts it as a failure
 UndefinedValue     an ExpressionError: nothing but that a value is undefined, which some places write as null
@@ -67,7 +67,7 @@ class ExpressionError(Exception):
 
 
 class Unforeseen(ExpressionError):
-    """An operation threw something of Python's instead of refusing a value: the door turns it into an error of the expression."""
+    """An operation raised a Python exception instead of refusing a value: the evaluator turns it into an ExpressionError."""
 
 
 class UndefinedValue(ExpressionError):

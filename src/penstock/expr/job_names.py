@@ -1,7 +1,7 @@
 """What the expressions of a job see: `context`, `global`, `iteration`, `execution`, and bare names.
 
 Globals have dotted names inside joblets (`caller.__inner__NAME`), and components have after-variables
-(`global.component.NB_LINE`): both are read through one view, which looks them up as it is asked (D17, D41).
+(`global.component.NB_LINE`): both are read through one view, which looks them up on access (D17, D41).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from penstock.expr.scope import MISSING
+from penstock.expr.values import MISSING
 from penstock.kernel.flow.views import View, Written
 from penstock.kernel.values import Json, JsonMap
 

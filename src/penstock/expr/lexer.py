@@ -1,9 +1,9 @@
-"""Cuts a template into pieces: text, `{{ … }}` and `{% … %}`, the latter two as tokens. Comments and raw blocks end here."""
+"""Splits a template into text, `{{ … }}` and `{% … %}`, the latter two as tokens. Comments and raw blocks are resolved here."""
 
 from __future__ import annotations
 
 import re
-from typing import Literal, NoReturn
+from typing import Final, Literal, NoReturn
 
 from msgspec import Struct
 
@@ -176,3 +176,129 @@ class _Cutter:
 
     def _fail(self, message: str, start: int, end: int, hint: str = "") -> NoReturn:
         raise ExpressionError(message, self.text, start, end, code="E0101", hint=hint)
+
+
+# ---- Literals: whole numbers, floats and quoted text
+
+
+_MOST_DIGITS: Final = 300
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
+_ESCAPES = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+    "0": "\0",
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+    "\n": "",
+}
+
+
+def read_integer(text: str, token: Token) -> int:
+    digits = token.value.replace("_", "")
+    plain = digits.isdecimal()
+    # `007` is octal to some readers and seven to others, so it is nothing here.
+    ambiguous = plain and digits[0] == "0" and digits.strip("0") != ""
+    if not (ambiguous or token.value.endswith("_") or len(digits) > _MOST_DIGITS):
+        try:
+            return int(digits, 10 if plain else 0)
+        except ValueError:
+            pass
+    message = f"`{token.value[:40]}` is not a whole number this language can hold"
+    raise ExpressionError(message, text, token.start, token.end, code="E0101")
+
+
+def read_float(text: str, token: Token) -> float:
+    if len(token.value) <= _MOST_DIGITS:
+        try:
+            number = float(token.value)
+        except ValueError:
+            pass
+        else:
+            if number != float("inf"):
+                return number
+    message = f"`{token.value[:40]}` is not a number this language can hold"
+    raise ExpressionError(message, text, token.start, token.end, code="E0101")
+
+
+def read_text(text: str, token: Token) -> str:
+    """What stands between the quotes. As in Jinja, an unknown escape such as `\\d` keeps its backslash."""
+    inside = token.value[1:-1]
+    if "\\" not in inside:
+        return inside
+
+    def unescaped(match: re.Match[str]) -> str:
+        escape = match.group(1)
+        if escape in _ESCAPES:
+            return _ESCAPES[escape]
+        if len(escape) == 1:
+            return match.group()
+        number = int(escape[1:], 16)
+        if number > 0x10FFFF or 0xD800 <= number <= 0xDFFF:
+            start = token.start + 1 + match.start()
+            raise ExpressionError(
+                f"`{match.group()}` is not a character", text, start, start + len(match.group()), code="E0101"
+            )
+        return chr(number)
+
+    return _ESCAPE.sub(unescaped, inside)
+
+
+# ---- The tokens of one expression, read from left to right, with the wording of all syntax errors
+
+
+class TokenStream:
+    def __init__(self, text: str, tokens: tuple[Token, ...]) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.index = 0
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.index]
+
+    def _next(self) -> Token:
+        token = self.tokens[self.index]
+        self.index += 1
+        return token
+
+    def _is(self, kind: str, value: str) -> bool:
+        token = self.tokens[self.index]
+        return token.value == value and token.kind == kind
+
+    def takes(self, word: str) -> bool:
+        if self._is("name", word):
+            self.index += 1
+            return True
+        return False
+
+    def _takes_sign(self, sign: str) -> bool:
+        if self._is("sign", sign):
+            self.index += 1
+            return True
+        return False
+
+    def word(self, word: str) -> None:
+        if not self.takes(word):
+            self._unexpected(f"`{word}` is expected here")
+
+    def sign(self, sign: str, hint: str = "") -> Token:
+        if not self._is("sign", sign):
+            self._unexpected(f"`{sign}` is expected here", hint)
+        return self._next()
+
+    def _fail(self, message: str, start: int, end: int, hint: str = "") -> NoReturn:
+        raise ExpressionError(message, self.text, start, end, code="E0101", hint=hint)
+
+    def _unexpected(self, expected: str, hint: str = "") -> NoReturn:
+        token = self.token
+        if token.kind == "end":
+            start = token.start if token.value else max(0, len(self.text.rstrip()) - 1)
+            self._fail(f"the expression ends too early: {expected}", start, max(token.end, start + 1), hint)
+        if token.value == "=" and not hint:
+            hint = "to compare, write `==`"
+        self._fail(f"`{token.value}` is unexpected: {expected}", token.start, token.end, hint)

@@ -51,10 +51,13 @@ class Arguments(Struct, frozen=True):
         return (*self.positional, *(value for _, value in self.keywords))
 
 
+WordKind: TypeAlias = Literal["filter", "test", "function", "method"]
+
+
 class Word(Node, frozen=True):
     """A filter, a test, a function or a method with its arguments. `at` and `until` are the offsets of its name."""
 
-    kind: Literal["filter", "test", "function", "method"]
+    kind: WordKind
     of: Expr | None
     name: str
     at: int

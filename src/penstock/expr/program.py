@@ -12,8 +12,8 @@ from penstock.expr.errors import ExpressionError, Misuse, Unforeseen
 from penstock.expr.nodes import Body, Expr, Template, children, path_of
 from penstock.expr.parse import parse, parse_condition
 from penstock.expr.rules import Finding, read_expression, read_template
-from penstock.expr.scope import MISSING, Names, Scope
-from penstock.expr.values import elements, is_sequence, kind, to_text
+from penstock.expr.scope import Names, Scope
+from penstock.expr.values import MISSING, elements, is_sequence, kind, to_text
 
 Writer: TypeAlias = Callable[[Frame, list[str]], None]
 CONSTANT_STEPS: Final = 5_000
@@ -71,7 +71,7 @@ _UNFORESEEN = (ArithmeticError, LookupError, TypeError, ValueError, AttributeErr
 
 
 def _guarded(run: Run, text: str, start: int, end: int, frame_of: Callable[[Scope], Any] = Frame) -> Program:
-    """The door of the evaluator: whatever is wrong with an expression leaves as an ExpressionError.
+    """The entry to the evaluator: every failure of an expression leaves as an ExpressionError.
 
     An operation refuses what it cannot work with by itself. `Unforeseen` is the last resort, and a mistake of ours.
     """

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from penstock.expr.budget import Frame, check_items, check_text
 from penstock.expr.errors import Misuse
-from penstock.expr.text_words import text_of, whole_of
+from penstock.expr.words.text import text_of, whole_of
 
 _LONGEST_PATTERN: Final = 1000
 # Bounds the compiled program to some 10,000 instructions, and the time to compile it to a few milliseconds.

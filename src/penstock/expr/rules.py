@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 from penstock.expr import nodes
 from penstock.expr.errors import Misuse
-from penstock.expr.nodes import Body, Expr, Template, path_of
+from penstock.expr.nodes import Body, Expr, Template, WordKind, path_of
 from penstock.expr.regex import pattern
-from penstock.expr.table import WordKind
-from penstock.expr.words import APPLIES_FILTER, APPLIES_TEST, METHODS, PATTERN_WORDS, TABLES
+from penstock.expr.words.table import APPLIES_FILTER, APPLIES_TEST, METHODS, PATTERN_WORDS, TABLES
 
 CODES: dict[str, str] = {
     "E0101": "The text of a template or condition cannot be read as an expression.",
@@ -82,7 +81,7 @@ def read_expression(expr: Expr, guarded: bool, grammar: Grammar = EVERYTHING) ->
 
 
 def did_you_mean(name: str, known: list[str]) -> str:
-    from difflib import get_close_matches
+    from difflib import get_close_matches  # Only mistakes need it.
 
     close = get_close_matches(name, known, 1, 0.6)
     return f"did you mean `{close[0]}`?" if close else ""
@@ -93,7 +92,7 @@ class _Reader:
         self.grammar = grammar
         self.findings: list[Finding] = []
         self.uses: list[Use] = []
-        # Paths that a test around this place has asked about: behind it they are known to be there, and so is what leads to them.
+        # Paths that an enclosing test has checked: inside it they are known to exist, and so are their prefixes.
         self.asked: list[tuple[str, ...]] = []
         self.known: Counter[tuple[str, ...]] = Counter()
 

@@ -1,22 +1,26 @@
-"""Templates and conditions over a scope: the face of the expression layer at run time.
+"""Templates and conditions over a scope: the interface of the expression layer at run time.
 
 A text that is exactly one `{{ … }}` gives the value itself, with its type; anything else gives text. Texts are compiled once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, cast
 
+from penstock.expr import nodes
 from penstock.expr.budget import Frame
 from penstock.expr.errors import ExpressionError, UndefinedValue
 from penstock.expr.lexer import is_template
-from penstock.expr.parse import parse
+from penstock.expr.nodes import Expr, children, path_of
+from penstock.expr.parse import parse, parse_condition
 from penstock.expr.program import Program, condition_program, template_program
 from penstock.expr.rules import read_template
-from penstock.expr.scope import MISSING, Names, Scope
-from penstock.kernel.values import Json
+from penstock.expr.scope import Names, Scope
+from penstock.expr.values import MISSING, item
+from penstock.kernel.net import Writes
+from penstock.kernel.values import Json, JsonMap
 
 __all__ = [
     "MISSING",
@@ -62,7 +66,7 @@ def render_within(template: str, frame: Frame) -> object:
 def render_writes(
     templates: Mapping[str, Json], scope: Scope, undefined: Callable[[UndefinedValue], None]
 ) -> dict[str, Any]:
-    """Values that are written somewhere, by key. Each that is undefined is told to `undefined`, and written as null (D67)."""
+    """Values to write, by key. An undefined one is reported to `undefined` and written as null (D67)."""
 
     def told(text: str) -> Program:
         strict = _strict(text)
@@ -142,3 +146,104 @@ def _branch(key: str | int, template: Any, scope: Scope, program: Callable[[str]
     except ExpressionError as error:
         error.path = (key, *error.path)
         raise
+
+
+# ---- Presence: in the `if` links of a job one missing name makes the whole condition false (D40).
+
+
+Path: TypeAlias = "tuple[str, tuple[str | int, ...]]"
+
+_ASKS = frozenset({"defined", "undefined", "default", "d"})
+
+
+def holds(condition: str, scope: Scope) -> bool:
+    """Whether a condition is true and all that it reads is there, but for what it asks about with `is defined` or `default`."""
+    return all(_is_there(path, scope) for path in _needed(condition)) and truth(condition, scope)
+
+
+@lru_cache(1024)
+def _needed(condition: str) -> tuple[Path, ...]:
+    asked: set[Path] = set()
+    read: list[Path] = []
+    for path, is_asked in _paths(parse_condition(condition)):
+        if is_asked:
+            asked.add(path)
+        else:
+            read.append(path)
+    return tuple(path for path in read if path not in asked)
+
+
+def _paths(node: Expr) -> Iterator[tuple[Path, bool]]:
+    path = path_of(node)
+    if path is not None:
+        yield path, False
+        return
+    if isinstance(node, nodes.Word) and node.name in _ASKS and node.of is not None:
+        asked = path_of(node.of)
+        if asked is not None:
+            yield asked, True
+        else:
+            yield from _paths(node.of)
+        for argument in node.arguments.all():
+            yield from _paths(argument)
+        return
+    for child in children(node):
+        yield from _paths(child)
+
+
+def _is_there(path: Path, scope: Scope) -> bool:
+    root, keys = path
+    value = scope.lookup(root)
+    for key in keys:
+        if value is MISSING:
+            return False
+        value = item(value, key)
+    return value is not MISSING
+
+
+# ---- Rendered assignments, from which patches are made
+
+
+Say = Callable[[str], None]
+
+
+class UndefinedWrites:
+    """What becomes of undefined values that are written: null and a line of the run's own, each once; or, where the document is
+    strict, an error (D67)."""
+
+    def __init__(self, say: Say, *, strict: bool) -> None:
+        self._say = say
+        self._strict = strict
+        self._said: set[tuple[str, str]] = set()
+
+    def __call__(self, error: UndefinedValue, target: str, writer: str) -> None:
+        if self._strict:
+            raise error
+        line = f"warning: `{target}`, written by {writer}, is null: {error}"
+        if error.text.strip() != error.text or not error.text.startswith("{{") or error.text.count("{{") > 1:
+            line = f"warning: `{target}`, written by {writer}, lacks a value: {error}"
+        if (target, line) not in self._said:
+            self._said.add((target, line))
+            self._say(f"{line}; write `| default(…)` if it may be missing")
+
+
+def rendered(writes: Writes, scope: Scope, undefined: UndefinedWrites, writer: str) -> JsonMap:
+    if not writes:
+        return {}
+    made: JsonMap = {}
+    for kind, prefix, templates in (
+        ("iter", "iter", writes.iter),
+        ("ctx", "ctx", writes.ctx),
+        ("append", "ctx", writes.append),
+        ("shared", "shared", writes.shared),
+    ):
+        if not templates:
+            continue
+
+        def note(error: UndefinedValue, prefix: str = prefix) -> None:
+            undefined(error, f"{prefix}.{error.path[0]}", writer)
+
+        values = cast(JsonMap, render_writes(templates, scope, note))
+        is_added = kind in ("append", "shared")
+        made[kind] = {key: [value] for key, value in values.items()} if is_added else values
+    return made

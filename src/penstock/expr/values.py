@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import Any
+from typing import Any, Final
 
 from penstock.expr.budget import (
     HEADER,
@@ -23,7 +23,24 @@ from penstock.expr.budget import (
     search_cost,
 )
 from penstock.expr.errors import Misuse
-from penstock.expr.scope import MISSING, Missing
+
+
+class Missing:
+    """What an expression calls undefined: false, equal to nothing but itself, and MISSING again when looked into."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+    def __reduce__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = Missing()
 
 _SCALARS = frozenset({str, int, float, bool, type(None), Missing})
 _NUMBERS = frozenset({int, float, bool})
@@ -82,7 +99,7 @@ def item(value: Any, key: Any) -> Any:
         except IndexError:
             return MISSING
     if type(key) is str and isinstance(value, Sequence):
-        # A view of a list may offer more than its elements, and says so with properties of its class.
+        # A view of a list may have more than its elements: the properties of its class.
         offered = getattr(type(value), key, None) if not key.startswith("_") else None
         return offered.__get__(value) if isinstance(offered, property) else MISSING
     return MISSING

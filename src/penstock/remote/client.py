@@ -63,14 +63,14 @@ def error_of(status: int, body: Any, url: str) -> PenstockError:
 
 
 def problems_of(found: Any) -> list[Any]:
-    from penstock.dialects.problems import Place, Problem, Severity  # Only an answer with problems needs it.
+    from penstock.dialects.problems import Position, Problem, Severity  # Only an answer with problems needs it.
 
     return [
         Problem(
             str(one.get("code")),
             Severity(one.get("severity", "error")),
             str(one.get("message")),
-            Place(
+            Position(
                 str(one.get("file")), int(one["line"]), int(one["column"]), int(one.get("end_column") or one["column"])
             ),
             label=str(one.get("label") or ""),

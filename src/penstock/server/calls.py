@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.dialects.calls import DocumentCall, Named
-from penstock.dialects.problems import Findings, Place, Problem, Severity
-from penstock.dialects.reading import did_you_mean, listed
+from penstock.dialects.problems import Findings, Problem, Severity
+from penstock.dialects.problems import Position as Place
+from penstock.dialects.reader import did_you_mean, listed
 from penstock.expr.check import inspect
 from penstock.expr.lexer import is_template
 from penstock.kernel.errors import Refused

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from penstock.dialects.kind import Kind, document_kind, kind_of
 from penstock.dialects.problems import closest
-from penstock.dialects.sniff import Kind, document_kind, kind_of
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.net import Net
 from penstock.ports.blobs import ResultRef

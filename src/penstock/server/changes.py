@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 
-from penstock.dialects.inline_secrets import masked
-from penstock.dialects.source import load_file
+from penstock.dialects.secrets import masked
+from penstock.dialects.source.loader import load_file
 from penstock.kernel.values import JsonMap
 from penstock.server.documents import Pinned
 

@@ -9,11 +9,10 @@ from os.path import normpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock.dialects.inline_secrets import masked
-from penstock.dialects.literal_secrets import MASK, literal_secrets, restored_text
+from penstock.dialects.kind import kind_of, kind_of_file
 from penstock.dialects.playbook import Compiled, compile_file, compile_text
 from penstock.dialects.problems import Problem, Severity
-from penstock.dialects.sniff import kind_of, kind_of_file
+from penstock.dialects.secrets import MASK, literal_secrets, masked, restored_text
 from penstock.kernel.errors import Refused
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap, merge_deeply

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from penstock.dialects.reading import did_you_mean, listed
+from penstock.dialects.reader import did_you_mean, listed
 from penstock.kernel.decide import Decider, opening
 from penstock.kernel.errors import Bug, PenstockError, Refused
 from penstock.kernel.facts import Fact, RunEnded

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from penstock.expr.budget import Purse
-from penstock.expr.presence import holds
-from penstock.expr.template import ExpressionError, render
+from penstock.expr.template import ExpressionError, holds, render
 from penstock.kernel.flow.decide import Ended, Verdict
 from penstock.kernel.flow.gathering import merged_value
 from penstock.kernel.flow.routing import global_name

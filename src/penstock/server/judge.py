@@ -7,10 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.expr.budget import Purse
-from penstock.expr.scope import Scope
-from penstock.expr.template import ExpressionError, render, render_writes, truth
-from penstock.expr.visible import OutcomeView, Visible, bare_args
-from penstock.expr.writes import UndefinedWrites, rendered
+from penstock.expr.scope import OutcomeView, Scope, Visible, bare_args
+from penstock.expr.template import ExpressionError, UndefinedWrites, render, render_writes, rendered, truth
 from penstock.kernel.decide import Admission, FiredArc, Selection
 from penstock.kernel.facts import RunEnded, boundary
 from penstock.kernel.fanin import seen_by_arcs

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.expr.template import ExpressionError
-from penstock.expr.writes import UndefinedWrites, rendered
+from penstock.expr.template import ExpressionError, UndefinedWrites, rendered
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.facts import Fact, TaskEnded, TaskStarted
 from penstock.kernel.net import Do, Durability, Task, positions

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.expr.template import ExpressionError, render, truth
+from penstock.expr.template import ExpressionError, UndefinedWrites, render, rendered, truth
 from penstock.expr.values import shown
-from penstock.expr.writes import UndefinedWrites, rendered
 from penstock.kernel.net import Do, Rule, Task
 from penstock.kernel.pipeline import DEFAULT_ATTEMPTS, Verdict
 from penstock.kernel.values import JsonMap

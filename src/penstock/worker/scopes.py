@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from copy import copy
 from typing import Any
 
-from penstock.expr.visible import OutcomeView, bare_args, data_of
+from penstock.expr.scope import OutcomeView, bare_args, data_of
 from penstock.kernel.progress import with_writes
 from penstock.kernel.state import PipelineState
 from penstock.kernel.values import JsonMap

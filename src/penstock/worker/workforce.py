@@ -6,8 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from penstock.expr.template import ExpressionError
-from penstock.expr.writes import rendered
+from penstock.expr.template import ExpressionError, rendered
 from penstock.kernel.deadlines import out_of_time, time_left
 from penstock.kernel.decide import stopped
 from penstock.kernel.errors import Refused

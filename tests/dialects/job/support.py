@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from textwrap import dedent, indent
 
+from penstock.dialects.diagnostics import pages
 from penstock.dialects.job import CompiledJob, compile_text
 from penstock.dialects.problems import Problem, Severity
 from penstock.kernel.net import Net, On
 from tests.dialects.job.catalog import CATALOG
+
+TABLE = {code: page for code, page in pages().items() if code.startswith("J")}
+"""The pages of diagnostics of this language."""
 
 
 def compiled(

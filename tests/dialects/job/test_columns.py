@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.dialects.job.columns import column_type
+from penstock.dialects.job.component import column_type
 from tests.dialects.job.support import errors, net_of, problems
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from penstock.dialects.job import is_job
+from penstock.dialects.kind import kind_of
 from penstock.dialects.problems import Severity
-from penstock.dialects.sniff import kind_of
-from penstock.dialects.source import load_text
+from penstock.dialects.source.loader import load_text
 from penstock.kernel.net import Durability, Limits
 from tests.dialects.job.support import codes, compiled, errors, net_of, problems
 

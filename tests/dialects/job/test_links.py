@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.dialects.job.link_text import control_links, data_links
+from penstock.dialects.job.links import control_links, data_links
 from tests.dialects.job.support import compiled, errors, job, links, net_of, problems
 
 PARTS = """\

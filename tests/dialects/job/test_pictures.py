@@ -7,15 +7,15 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from penstock.dialects.job.codes import TABLE
 from penstock.dialects.job.graph import as_json, dot, mermaid, svg
 from penstock.dialects.job.plan import plan, plan_text
 from penstock.dialects.job.schema import json_schema
 from penstock.dialects.job.words import SCOPES
-from penstock.dialects.source import load_text, to_json
+from penstock.dialects.source.loader import load_text
+from penstock.dialects.source.node import to_json
 from penstock.kernel.errors import Bug
 from tests.dialects.job.catalog import CATALOG
-from tests.dialects.job.support import compiled, job, net_of
+from tests.dialects.job.support import TABLE, compiled, job, net_of
 from tests.dialects.job.test_links import PARTS, SPELLINGS
 
 CLEAN = """

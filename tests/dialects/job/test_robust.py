@@ -5,7 +5,7 @@ from string import printable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.dialects.job.link_text import control_links, data_links
+from penstock.dialects.job.links import control_links, data_links
 from penstock.dialects.job.plan import plan, plan_text
 from penstock.dialects.problems import Severity
 from penstock.kernel.net import On

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from textwrap import dedent, indent
 
+from penstock.dialects.diagnostics import pages
 from penstock.dialects.playbook import Compiled, compile_text
 from penstock.dialects.problems import Problem, Severity
 from penstock.kernel.net import Net, Node
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, PYTHON, READS_FILE, WEB
 from penstock.ports.plugins import ParamInfo, ToolDescription
+
+TABLE = {code: page for code, page in pages().items() if code.startswith(("E", "P"))}
+"""The pages of diagnostics of this language."""
 
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: { name: test }\n"
 WORKLOAD = "workload: { city: Oslo, go: true, again: false, more: false, x: 1, items: [1, 2] }\n"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from penstock.dialects.playbook.overlay import effective, merged
+from penstock.dialects.playbook.drafts import effective
+from penstock.kernel.values import merge_deeply
 from tests.dialects.playbook.support import HEAD, net_of
 
 LAYERS = ("kind", "executor", "step", "loop", "task")
@@ -32,7 +33,7 @@ def test_the_innermost_layer_that_says_something_wins(innermost):
 )
 def test_scalars_and_lists_replace_and_mappings_merge_deeply(outer, inner, expected):
     before = repr((outer, inner))
-    assert merged(outer, inner) == expected
+    assert merge_deeply(outer, inner) == expected
     assert repr((outer, inner)) == before
 
 

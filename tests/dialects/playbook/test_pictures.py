@@ -6,16 +6,16 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from penstock.dialects.layout import Box, laid_out
-from penstock.dialects.playbook.codes import TABLE
+from penstock.dialects.drawing.layout import Box, laid_out
 from penstock.dialects.playbook.graph import dot, mermaid, svg
 from penstock.dialects.playbook.plan import plan
 from penstock.dialects.playbook.schema import json_schema
 from penstock.dialects.playbook.words import SCOPES
-from penstock.dialects.source import load_text, to_json
+from penstock.dialects.source.loader import load_text
+from penstock.dialects.source.node import to_json
 from penstock.ports.meanings import WEB
 from penstock.ports.plugins import ParamInfo, ToolDescription
-from tests.dialects.playbook.support import CATALOG, HEAD, SmallCatalog, compiled, net_of, steps, tasks, whole
+from tests.dialects.playbook.support import CATALOG, HEAD, TABLE, SmallCatalog, compiled, net_of, steps, tasks, whole
 from tests.dialects.playbook.test_spec_examples import LABELLED, ROUTED, TODAY
 
 FLOW = """\

@@ -3,14 +3,14 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.dialects.playbook.codes import TABLE
 from penstock.dialects.playbook.graph import dot, mermaid, svg
 from penstock.dialects.playbook.plan import plan
-from penstock.dialects.playbook.rewrite import yaml_text
+from penstock.dialects.playbook.refused import yaml_text
 from penstock.dialects.problems import Severity
-from penstock.dialects.source import load_text, to_json
+from penstock.dialects.source.loader import load_text
+from penstock.dialects.source.node import to_json
 from penstock.kernel.values import Json
-from tests.dialects.playbook.support import HEAD, compiled, whole
+from tests.dialects.playbook.support import HEAD, TABLE, compiled, whole
 from tests.dialects.playbook.test_spec_examples import LABELLED, TODAY
 
 

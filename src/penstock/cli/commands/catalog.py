@@ -82,7 +82,7 @@ def _put_project(door: Client, options: Namespace, folder: Path, name: str) -> i
     import base64
 
     from penstock.cli.project_folder import gather, unresolved
-    from penstock.dialects.sniff import document_kind
+    from penstock.dialects.kind import document_kind
     from penstock.library import Library, sources_of
     from penstock.ports.projects import compressed, packed
     from penstock.server.documents import DocumentInvalid

@@ -59,7 +59,8 @@ def _asked(name: str) -> str:
 
 
 def _mapping(text: str) -> dict[str, Any]:
-    from penstock.dialects.source import load_text, to_json
+    from penstock.dialects.source.loader import load_text
+    from penstock.dialects.source.node import to_json
 
     loaded = load_text(text, "value")
     value = to_json(loaded.root) if loaded.root is not None and not loaded.problems else None

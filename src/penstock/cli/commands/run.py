@@ -34,7 +34,7 @@ def main(options: Namespace) -> int:
 
 def _run_here(options: Namespace) -> int:
     from penstock.app import embedded
-    from penstock.dialects.sniff import kind_of_file
+    from penstock.dialects.kind import kind_of_file
     from penstock.library import Library
     from penstock.server.documents import Documents
     from penstock.server.inputs import require_known

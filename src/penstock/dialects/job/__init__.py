@@ -1,6 +1,6 @@
 """Jobs: from YAML text to a net.
 
-read (drafts, every value with its place) -> put together (a level per document: links with ports, bodies, sub-jobs, order)
+read (drafts, every value with its position) -> put together (a level per document: links with ports, bodies, sub-jobs, order)
 -> expand (joblets) -> check (parameters, columns) -> lower (net, digest)
 """
 

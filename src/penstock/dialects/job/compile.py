@@ -1,4 +1,4 @@
-"""Compiling: read, put together, expand, check, lower. Problems of all files come out at once; a net only without errors."""
+"""Compilation: read, build, expand, check, lower. All problems are reported at once; a net results only without errors."""
 
 from __future__ import annotations
 
@@ -9,34 +9,30 @@ from pathlib import Path
 from typing import Any
 
 from penstock.dialects.calls import DocumentCall
-from penstock.dialects.job import codes
-from penstock.dialects.job.check_keys import check_keys
-from penstock.dialects.job.check_literals import Found, Literals
-from penstock.dialects.job.check_names import Names
-from penstock.dialects.job.check_params import check_params
+from penstock.dialects.job.checks.lint import lint
+from penstock.dialects.job.checks.literals import Found, Literals
+from penstock.dialects.job.checks.names import Names
+from penstock.dialects.job.checks.params import check_keys, check_params
+from penstock.dialects.job.context import Context, Folders, effective, find_bases, written_files
 from penstock.dialects.job.document import read_document
 from penstock.dialects.job.drafts import JobDraft
 from penstock.dialects.job.expand import Expanded, expand
-from penstock.dialects.job.folders import Folders, find_bases, written_files
 from penstock.dialects.job.infer import Columns, Origin, infer
 from penstock.dialects.job.joblets import Joblets, Read, Whole
-from penstock.dialects.job.lint import lint
 from penstock.dialects.job.lower import lowered, source_map
-from penstock.dialects.job.reading import Reading
-from penstock.dialects.job.render import Context, effective
+from penstock.dialects.job.reader import Reading
 from penstock.dialects.job.transactions import share_transactions
-from penstock.dialects.literal_secrets import warn_literals
-from penstock.dialects.problems import Findings, Place, Problem
-from penstock.dialects.source import Loaded, lines_of, load_file, load_text
-from penstock.dialects.source_map import SourceMap
+from penstock.dialects.problems import Findings, Position, Problem
+from penstock.dialects.secrets import warn_literals
+from penstock.dialects.source.loader import Loaded, load_file, load_text
+from penstock.dialects.source.node import lines_of
+from penstock.dialects.source.positions import SourceMap
 from penstock.kernel.kept import STATE
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import ComponentCatalog
 from penstock.ports.folders import Base, whole_folder
 from penstock.ports.rows import Schema
-
-codes.register_all()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +56,7 @@ class CompiledJob:
     bases: dict[str, Base] = field(default_factory=dict)
     """Component -> where its relative paths begin, when that is not the folder of `file`."""
     gives_out: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
-    """Joblet call -> its output -> the (component, output port) inside it; those that nobody reads, too."""
+    """Joblet call -> its output -> the (component, output port) inside it, including unread outputs."""
     calls: tuple[DocumentCall, ...] = ()
     """The documents that it calls by paths that are written out."""
 
@@ -111,7 +107,7 @@ def _compiled(
     if loaded.root is not None:
         draft = read_document(reading, loaded.root, loaded.file, loaded.text)
         if draft is not None:
-            found = _put_together(reading, draft, loaded, joblets, context, whole, looks)
+            found = _built_and_checked(reading, draft, loaded, joblets, context, whole, looks)
         for each in joblets.loaded.values():
             if each.root is not None:
                 warn_literals(findings, each.root)
@@ -146,7 +142,7 @@ class _Found:
     literals: Found = field(default_factory=Found)
 
 
-def _put_together(
+def _built_and_checked(
     reading: Reading,
     draft: JobDraft,
     loaded: Loaded,
@@ -161,10 +157,7 @@ def _put_together(
     wrong = {name: check_params(reading, unit) for name, unit in expanded.units.items()}
     for unit in expanded.units.values():
         check_keys(reading, unit)
-    defaults: JsonMap = {}
-    for joblet in joblets.drafts():
-        defaults.update(joblet.context)
-    defaults.update(draft.context)
+    defaults: JsonMap = {key: value for each in (*joblets.drafts(), draft) for key, value in each.context.items()}
     found = _Found(places=source_map(draft, expanded), is_joblet=draft.is_joblet)
     found.bases = find_bases(expanded, loaded.file, whole)
     found.gives_out = {
@@ -174,7 +167,16 @@ def _put_together(
     seen = Context(effective(defaults, context))
     folders = Folders(Path(loaded.file).parent, found.bases)
     keychain = _keychain(draft, joblets)
-    named = _check_literals(reading, draft, expanded, seen, folders, texts, keychain, looks)
+    named = Literals(
+        reading,
+        expanded,
+        declared=frozenset(str(entry.get("name")) for entry in keychain),
+        folders={name: folders.of(name, seen.text) for name in expanded.units},
+        texts=texts,
+        written=written_files(expanded, seen, folders),
+        looks=looks,
+        is_joblet=draft.is_joblet,
+    ).check()
     found.literals = named
     secrets = {**_keychain_places(draft, joblets), **named.places}
     if not _is_whole(expanded):
@@ -188,23 +190,7 @@ def _put_together(
     return found
 
 
-def _check_literals(
-    reading: Reading,
-    draft: JobDraft,
-    expanded: Expanded,
-    context: Context,
-    folders: Folders,
-    texts: Mapping[str, str],
-    keychain: list[JsonMap],
-    looks: bool,
-) -> Found:
-    declared = frozenset(str(entry.get("name")) for entry in keychain)
-    begins = {name: folders.of(name, context.text) for name in expanded.units}
-    written = written_files(expanded, context, folders)
-    return Literals(reading, expanded, declared, begins, texts, written, looks, draft.is_joblet).check()
-
-
-def _keychain_places(draft: JobDraft, joblets: Joblets) -> dict[str, Place]:
+def _keychain_places(draft: JobDraft, joblets: Joblets) -> dict[str, Position]:
     nodes = [node for each in (*joblets.drafts(), draft) for node in each.keychain_nodes]
     return {str(node.entries["name"].value): node.place for node in nodes if "name" in node.entries}
 

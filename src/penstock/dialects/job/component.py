@@ -1,12 +1,15 @@
-"""`components`: a list of components with a `name`, or a mapping from names to components."""
+"""`components`: a list of components with a `name`, or a mapping from names to components; and the columns they declare."""
 
 from __future__ import annotations
 
-from penstock.dialects.job.columns import read_schemas
-from penstock.dialects.job.drafts import ComponentDraft, ParamDraft
-from penstock.dialects.job.reading import Reading
-from penstock.dialects.problems import Place
-from penstock.dialects.source import SourceNode
+import re
+
+from penstock.dialects.job.drafts import ComponentDraft, Declared, ParamDraft
+from penstock.dialects.job.reader import Reading
+from penstock.dialects.problems import Position
+from penstock.dialects.reader import did_you_mean, listed
+from penstock.dialects.source.node import SourceNode
+from penstock.ports.rows import Column
 
 
 def read_components(reading: Reading, node: SourceNode) -> dict[str, ComponentDraft]:
@@ -51,7 +54,7 @@ def _listed(reading: Reading, item: SourceNode) -> ComponentDraft | None:
     return _read(reading, item, reading.name(named, "the name of a component"), named.place)
 
 
-def _read(reading: Reading, item: SourceNode, name: str | None, place: Place) -> ComponentDraft | None:
+def _read(reading: Reading, item: SourceNode, name: str | None, place: Position) -> ComponentDraft | None:
     kind = item.get("type")
     type_ = reading.text(kind, "`type`")
     params = reading.mapping(item.get("params"), "`params`")
@@ -71,3 +74,162 @@ def _read(reading: Reading, item: SourceNode, name: str | None, place: Place) ->
         schemas=schemas,
     )
     return component if name is not None and type_ is not None else None
+
+
+# ---- Declared columns: `- id: BIGINT`, or `- {name: id, type: BIGINT, nullable: false, key: true}`
+
+
+_ALIASES = {
+    "str": "VARCHAR", "string": "VARCHAR", "text": "VARCHAR", "char": "VARCHAR", "bpchar": "VARCHAR", "varchar": "VARCHAR",
+    "int": "INTEGER", "int4": "INTEGER", "integer": "INTEGER", "signed": "INTEGER", "short": "SMALLINT", "int2": "SMALLINT",
+    "smallint": "SMALLINT", "byte": "TINYINT", "int1": "TINYINT", "tinyint": "TINYINT", "long": "BIGINT", "int8": "BIGINT",
+    "bigint": "BIGINT", "hugeint": "HUGEINT", "uinteger": "UINTEGER", "ubigint": "UBIGINT", "usmallint": "USMALLINT",
+    "utinyint": "UTINYINT", "uhugeint": "UHUGEINT", "float": "FLOAT", "float4": "FLOAT", "real": "FLOAT",
+    "double": "DOUBLE", "float8": "DOUBLE", "number": "DOUBLE", "decimal": "DECIMAL(18,3)", "numeric": "DECIMAL(18,3)",
+    "bool": "BOOLEAN", "boolean": "BOOLEAN", "logical": "BOOLEAN", "date": "DATE", "time": "TIME", "datetime": "TIMESTAMP",
+    "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMP WITH TIME ZONE",
+    "timestamp with time zone": "TIMESTAMP WITH TIME ZONE", "timestamp_s": "TIMESTAMP_S", "timestamp_ms": "TIMESTAMP_MS",
+    "timestamp_ns": "TIMESTAMP_NS", "interval": "INTERVAL", "uuid": "UUID", "json": "JSON", "bytes": "BLOB",
+    "binary": "BLOB", "blob": "BLOB", "bytea": "BLOB", "varbinary": "BLOB", "bit": "BIT",
+}  # fmt: skip
+_PARAMETERS = re.compile(r"([a-z_0-9]+)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)\Z")
+_NESTED = re.compile(r"(struct|map|list|union|enum|row)\s*\(|.*\[\d*\]\Z", re.DOTALL)
+
+NO_VALUES = '"NULL"'
+"""What DuckDB calls the type of a column of which nothing is known but its name."""
+
+
+def column_type(text: str) -> str | None:
+    """A type as DuckDB writes it, or None when there is no such type: `string` is `VARCHAR`, `int[]` is `INTEGER[]`."""
+    bare = " ".join(text.casefold().split())
+    if bare in _ALIASES:
+        return _ALIASES[bare]
+    if found := _PARAMETERS.match(bare):
+        known = _ALIASES.get(found[1], "")
+        if known.startswith("DECIMAL"):
+            scale = found[3] or "0"
+            fits = 1 <= int(found[2]) <= 38 and int(scale) <= int(found[2])
+            return f"DECIMAL({found[2]},{scale})" if fits else None
+        return known if known in ("VARCHAR", "BIT", "TIMESTAMP", "TIME") and not found[3] else None
+    if bare.endswith("]") and not bare.startswith(("struct", "map", "union", "enum", "row")):
+        inner = column_type(bare[: bare.rindex("[")])
+        return None if inner is None else inner + bare[bare.rindex("[") :]
+    return _nested(text) if _NESTED.match(bare) else None
+
+
+def can_become(type_: str, other: str) -> bool:
+    """Are the two of a kind, so that a declaration brings about a width or a scale and not another meaning? Text takes all,
+    and a column without a value can be anything."""
+    return type_ in (other, NO_VALUES) or other == "VARCHAR" or _kind(type_) == _kind(other)
+
+
+def _kind(type_: str) -> str:
+    word = type_.partition("(")[0]
+    if type_.endswith("]") or word in ("STRUCT", "MAP", "UNION"):
+        return "nested"
+    if word.endswith("INT") or word in ("INTEGER", "UINTEGER", "DECIMAL", "FLOAT", "DOUBLE"):
+        return "number"
+    if word == "DATE" or word.startswith("TIMESTAMP"):
+        return "date"
+    return "text" if word in ("VARCHAR", "JSON", "UUID", "ENUM") else word
+
+
+def _nested(text: str) -> str | None:
+    # Only columns with types need it: it takes 0.1 s to import.
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    try:
+        return exp.DataType.build(text, dialect="duckdb").sql("duckdb")
+    except SqlglotError:
+        return None
+
+
+def read_schemas(reading: Reading, item: SourceNode) -> dict[str, Declared]:
+    """`schema` is about the port `main`, `schemas` about any port."""
+    found: dict[str, Declared] = {}
+    main = item.get("schema")
+    if main is not None and not main.is_null:
+        found["main"] = _read_columns(reading, main, item.keys["schema"])
+    ports = reading.mapping(item.get("schemas"), "`schemas`")
+    for port, node in ports.entries.items() if ports is not None else ():
+        assert ports is not None
+        if port in found:
+            message = "the columns of `main` are declared twice"
+            reading.report("BAD_COLUMN", message, ports.keys[port], hint="keep `schema`, or `schemas.main`")
+            continue
+        found[port] = _read_columns(reading, node, ports.keys[port])
+    return found
+
+
+def _read_columns(reading: Reading, node: SourceNode, port: Position) -> Declared:
+    columns: list[Column] = []
+    places: list[Position] = []
+    for place, column in _columns(reading, node):
+        if column.name in {other.name for other in columns}:
+            reading.report("BAD_COLUMN", f"the column `{column.name}` is declared twice", place)
+            continue
+        columns.append(column)
+        places.append(place)
+    return Declared(tuple(columns), tuple(places), port)
+
+
+def _columns(reading: Reading, node: SourceNode) -> list[tuple[Position, Column]]:
+    found: list[tuple[Position, Column]] = []
+    if node.kind == "mapping":
+        for name, value in node.entries.items():
+            found += _named(reading, name, node.keys[name], value)
+    elif node.kind == "sequence":
+        for item in node.items:
+            found += _column_list(reading, item)
+    else:
+        reading.wrong_shape(node, "a schema", "a list of columns", hint="such as `- id: BIGINT`")
+    return found
+
+
+def _column_list(reading: Reading, item: SourceNode) -> list[tuple[Position, Column]]:
+    if item.kind == "mapping" and len(item.entries) == 1 and "name" not in item.entries:
+        name, value = next(iter(item.entries.items()))
+        return _named(reading, name, item.keys[name], value)
+    if item.kind == "mapping":
+        reading.words(item, "column")
+        named = item.get("name")
+        if named is None or named.kind != "scalar" or named.value is None:
+            return []
+        return _full(reading, str(named.value), named.place, item)
+    if item.kind == "scalar" and item.value is not None:
+        return [(item.place, Column(str(item.value), "VARCHAR"))]
+    reading.wrong_shape(item, "a column", "`name: type` or a mapping")
+    return []
+
+
+def _named(reading: Reading, name: str, place: Position, value: SourceNode) -> list[tuple[Position, Column]]:
+    if value.kind == "mapping":
+        reading.words(value, "column", skip=("name",))
+        return _full(reading, name, place, value)
+    return [(place, Column(name, _type(reading, value)))]
+
+
+def _full(reading: Reading, name: str, place: Position, node: SourceNode) -> list[tuple[Position, Column]]:
+    pattern = node.get("pattern")
+    column = Column(
+        name,
+        _type(reading, node.get("type")),
+        nullable=reading.flag(node.get("nullable"), "`nullable`", True),
+        key=reading.flag(node.get("key"), "`key`", False),
+        pattern=None if pattern is None or pattern.is_null else reading.text(pattern, "`pattern`"),
+    )
+    return [(place, column)]
+
+
+def _type(reading: Reading, node: SourceNode | None) -> str:
+    if node is None or node.is_null:
+        return "VARCHAR"
+    text = reading.text(node, "the type of a column")
+    found = None if text is None else column_type(text)
+    if text is not None and found is None:
+        known = sorted({*_ALIASES.values()})
+        label = did_you_mean(text, [*_ALIASES, *known])
+        message = f"`{text}` is not a type of column"
+        reading.report("BAD_COLUMN", message, node.place, label=label, hint=f"types are {listed(known, most=40)}")
+    return found or "VARCHAR"

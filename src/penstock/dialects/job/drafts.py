@@ -1,4 +1,4 @@
-"""What one document says, read but not yet put together: typed values, each with its place.
+"""One document, read but not yet built: typed values, each with its position.
 
 JobDraft ── ComponentDraft ── params, declared columns
          └─ LinkDraft ── End, End, Excerpt        one written link; its ports may still be left out
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from penstock.dialects.problems import Place
-from penstock.dialects.source import SourceNode, place_in_text
+from penstock.dialects.problems import Position
+from penstock.dialects.source.node import SourceNode
+from penstock.dialects.source.positions import position_in_text
 from penstock.kernel.net import Durability, Limits, On
 from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Schema
@@ -23,13 +24,13 @@ class Excerpt:
     text: str
     offset: int = 0
 
-    def place(self, start: int, end: int, source: str) -> Place:
-        return place_in_text(self.node, self.offset + start, self.offset + end, source)
+    def place(self, start: int, end: int, source: str) -> Position:
+        return position_in_text(self.node, self.offset + start, self.offset + end, source)
 
 
 @dataclass(frozen=True, slots=True)
 class ParamDraft:
-    key: Place
+    key: Position
     node: SourceNode
 
 
@@ -38,17 +39,17 @@ class Declared:
     """Columns that the document declares for a port, and where each of them stands."""
 
     schema: Schema
-    places: tuple[Place, ...]
-    port: Place
+    places: tuple[Position, ...]
+    port: Position
 
 
 @dataclass(slots=True)
 class ComponentDraft:
     name: str
-    place: Place
+    place: Position
     """Of its name."""
     type: str
-    type_place: Place
+    type_place: Position
     params: dict[str, ParamDraft] = field(default_factory=dict)
     die_on_error: bool = False
     exports: tuple[str, ...] = ()
@@ -68,7 +69,7 @@ class End:
 
     name: str
     port: str | None
-    place: Place
+    place: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class LinkDraft:
     on: On
     order: int = 0
     when: Excerpt | None = None
-    place: Place = field(default_factory=lambda: Place.whole(""))
+    place: Position = field(default_factory=lambda: Position.whole(""))
     statement: int = 0
     """Links that were written as one: the branches of a join, the targets of a fork."""
 
@@ -123,7 +124,7 @@ class Config:
 class JobDraft:
     name: str
     file: str
-    place: Place
+    place: Position
     is_joblet: bool = False
     metadata: JsonMap = field(default_factory=dict)
     context: JsonMap = field(default_factory=dict)

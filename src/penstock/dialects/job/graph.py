@@ -3,15 +3,145 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from penstock.dialects.cards import dot_label, dot_text, mermaid_label, mermaid_text, wrapped
-from penstock.dialects.job.cards import arrows, card, is_failure, link_label
-from penstock.dialects.job.proxies import kind_of
-from penstock.dialects.job.svg import svg
-from penstock.kernel.net import Link, Net, On, Region
+from penstock.dialects.drawing.layout import Point, Spot, laid_out
+from penstock.dialects.drawing.parts import (
+    Card,
+    box,
+    card_box,
+    curve,
+    dot_label,
+    dot_text,
+    line_label,
+    mermaid_label,
+    mermaid_text,
+    page,
+    shortened,
+    tip,
+    wrapped,
+)
+from penstock.kernel.net import Gate, Link, Net, Node, On, Region
 from penstock.kernel.values import JsonMap
 
-__all__ = ["as_json", "dot", "mermaid", "svg"]
+# ---- The ends of a link: in the net a joblet call is its own boundary; pictures and plans name the boundary
+
+
+JOBLET = "joblet"
+
+
+def kind_of(net: Net, name: str) -> str:
+    return net.nodes[name].tasks[0].kind
+
+
+def container_of(net: Net, name: str) -> str:
+    part = net.nodes[name].part
+    return "" if part is None else part.container
+
+
+def shown_ends(net: Net, link: Link) -> tuple[str, str]:
+    """`caller.__proxy_in` where rows enter a joblet, `caller.__proxy_out` where they leave it."""
+    source, target = link.source, link.target
+    if link.on is not On.DATA:
+        return source, target
+    if kind_of(net, link.source) == JOBLET:
+        inside = container_of(net, link.target) == link.source
+        source = f"{source}.__proxy_{'in' if inside else 'out'}"
+    if kind_of(net, link.target) == JOBLET:
+        inside = container_of(net, link.source) == link.target
+        target = f"{target}.__proxy_{'out' if inside else 'in'}"
+    return source, target
+
+
+def link_text(net: Net, link: Link) -> str:
+    """A link as it would be written."""
+    source, target = shown_ends(net, link)
+    if link.on is On.DATA:
+        return f"{source}.{link.port} -> {target}.{link.to_port}"
+    if link.on is On.IF:
+        return f'{source} (if {link.order}: "{link.when}") {target}'
+    return f"{source} ({link.on.value}) {target}"
+
+
+# ---- Cards and labels, for all formats
+
+
+_TELLING = (
+    "path",
+    "where",
+    "query",
+    "by",
+    "on",
+    "items",
+    "while",
+    "message",
+    "values",
+    "columns",
+    "seconds",
+    "command",
+)
+"""Parameters that say most about a component, the most telling first."""
+
+
+def card(node: Node) -> Card:
+    assert node.part is not None
+    task = node.tasks[0]
+    badges: list[str] = []
+    if node.gate is Gate.BARRIER and not node.part.always:
+        badges.append(shortened("join " + " + ".join(node.joins)))
+    if node.iterates is not None:
+        badges.append("while" if node.iterates.while_ else "for each element")
+    if node.part.die_on_error:
+        badges.append("dies on error")
+    if node.part.group is not None:
+        badges.append(shortened(f"fused into {node.part.group}") if node.part.group != node.name else "fused")
+    kind = f"@{task.params.get('joblet')}" if task.kind == JOBLET else task.kind
+    lines = [kind]
+    told = next((key for key in _TELLING if isinstance(task.params.get(key), str | int | float)), None)
+    if told is not None:
+        lines.append(shortened(f"{told}: {' '.join(str(task.params[told]).split())}"))
+    return Card(node.name, tuple(badges), tuple(lines))
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """A link as a picture shows it."""
+
+    source: str
+    target: str
+    link: Link
+
+
+def arrows(net: Net) -> list[Arrow]:
+    """The author's own links. Rows that leave a joblet are drawn from the component inside that gives them: a picture with lines
+    back to the call would show a circle where there is none."""
+    shown = [link for link in net.links if not link.hidden]
+    left = {(link.target, link.to_port): link for link in shown if link.source.startswith(f"{link.target}.__")}
+    found: list[Arrow] = []
+    for link in shown:
+        if (link.target, link.to_port) in left and left[link.target, link.to_port] is link:
+            continue
+        start = link
+        while link.on is On.DATA and (start.source, start.port) in left:
+            start = left[start.source, start.port]
+        found.append(Arrow(start.source, link.target, link))
+    return found
+
+
+def link_label(link: Link) -> str:
+    """Ports where they say anything; what makes the link fire."""
+    if link.on is On.DATA:
+        ports = (link.port, link.to_port)
+        if ports in (("main", "input"), ("main", "main")):
+            return ""
+        return link.port if link.to_port in ("input", "main") else f"{link.port} → {link.to_port}"
+    if link.on is On.IF:
+        return f"if {link.order}: {link.when}"
+    return str(link.on.value)
+
+
+def is_failure(link: Link) -> bool:
+    return link.on in (On.ERROR, On.SUBJOB_ERROR, On.ITERATION_ERROR)
 
 
 def mermaid(net: Net) -> str:
@@ -121,3 +251,48 @@ def _link(link: Link) -> JsonMap:
     if link.on is On.IF:
         found.update({"order": link.order, "when": link.when})
     return found
+
+
+# ---- SVG: data links are thick lines, control links thin ones, dashed for failures
+
+
+_GAP_Y = 72.0
+_INDENT = 16.0
+_STRIPES = ("#0f766e", "#1d4ed8", "#b45309", "#7c3aed", "#be185d", "#4d7c0f", "#0369a1", "#a16207")
+"""Members of one sub-job have a stripe of one colour."""
+_STYLE = """\
+.rows{fill:none;stroke:#0f766e;stroke-width:2.4}.control{fill:none;stroke:#64748b;stroke-width:1.2}"""
+
+
+def svg(net: Net) -> str:
+    cards = {name: card(node) for name, node in net.nodes.items()}
+    links = arrows(net)
+    layout = laid_out(
+        {name: box(each, _INDENT, 8) for name, each in cards.items()},
+        [(link.source, link.target) for link in links],
+        net.entry,
+        _GAP_Y,
+    )
+    ways = [(way, arrow.link) for way, arrow in zip(layout.ways, links, strict=True)]
+    body = [_way(way, link) for way, link in ways]
+    stripes = _stripes(net)
+    body += [_part(layout.spots[name], each, stripes[name]) for name, each in cards.items()]
+    labels = [line_label(way, wrapped(link_label(link)), link.index) for way, link in ways]
+    body += [label for label in labels if label]
+    tips = tip("rows", "#0f766e") + tip("control", "#64748b")
+    return page(net.name, _STYLE, tips, layout, body, has_labels=any(labels))
+
+
+def _stripes(net: Net) -> dict[str, str]:
+    regions = [region for container in net.containers.values() for region in container.regions]
+    return {name: _STRIPES[number % len(_STRIPES)] for number, region in enumerate(regions) for name in region.members}
+
+
+def _part(spot: Spot, shown: Card, stripe: str) -> str:
+    return card_box(spot, shown.title, (("line", shown.lines), ("badge", shown.badges)), _INDENT, stripe)
+
+
+def _way(way: list[Point], link: Link) -> str:
+    name = "rows" if link.on is On.DATA else "control"
+    style = f"{name} fail" if is_failure(link) else name
+    return f'<path class="{style}" d="{curve(way)}" marker-end="url(#tip-{name})"/>'

@@ -1,7 +1,7 @@
-"""Columns before the run: each component is asked, in topological order, what flows out of it given what flows in.
+"""Columns before the run: each component infers its output columns from its input columns, in topological order.
 
-What a component finds wrong comes back as a mistake at an offset in a parameter; here it gets its place in the file. A column
-that a document declares is taken at its word.
+A component reports a mistake at an offset in a parameter, which is mapped to its position in the file here. Columns that a
+document declares are not verified.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from penstock.dialects.job.check_names import WHILE
-from penstock.dialects.job.columns import can_become
+from penstock.dialects.job.checks.names import WHILE
+from penstock.dialects.job.component import can_become
+from penstock.dialects.job.context import Context, Folders, written_files
 from penstock.dialects.job.expand import Expanded, Unit
-from penstock.dialects.job.folders import Folders, written_files
 from penstock.dialects.job.level import Wire
-from penstock.dialects.job.reading import Reading, did_you_mean, is_template, listed
-from penstock.dialects.job.render import Context
-from penstock.dialects.problems import Place
-from penstock.dialects.source import SourceNode, place_in_text
+from penstock.dialects.job.reader import Reading
+from penstock.dialects.problems import Position
+from penstock.dialects.reader import did_you_mean, is_template, listed
+from penstock.dialects.source.node import SourceNode
+from penstock.dialects.source.positions import position_in_text
 from penstock.kernel.errors import PenstockError
 from penstock.ports.components import UNKNOWN, Inferred, Mistake
 from penstock.ports.rows import Column, Schema
@@ -82,7 +83,7 @@ class _Inference:
         self.units = expanded.units
         self.boundary = expanded.boundary
         self.wrong = wrong
-        self.told: set[tuple[str, Place]] = set()
+        self.told: set[tuple[str, Position]] = set()
         self._paths: set[str] | None = None
         for wire in expanded.wires:
             if wire.is_data:
@@ -95,7 +96,7 @@ class _Inference:
             return
         inputs = {wire.to_port: self._arriving(unit.name, wire.to_port) for wire in self.arrivals.get(unit.name, ())}
         inputs.update({wire.to_port: None for wire in self.boundary if wire.target == unit.name})
-        # That nothing feeds a port has been said; to the component it is one of which nothing is known.
+        # The unconnected port has been reported; the component sees an input with unknown columns.
         for port in unit.member.ports.inputs if unit.member.ports else ():
             if port.required and not any(map(port.accepts, inputs)):
                 inputs[port.name] = None
@@ -213,7 +214,7 @@ class _Inference:
         self.told.add((mistake.message, place))
         self.reading.report(_NAMES[mistake.kind], message, place, label=mistake.label, hint=mistake.hint)
 
-    def _place(self, unit: Unit, params: dict[str, Any], mistake: Mistake) -> Place:
+    def _place(self, unit: Unit, params: dict[str, Any], mistake: Mistake) -> Position:
         if not mistake.path:
             return unit.member.draft.place
         node = unit.params.get(str(mistake.path[0]))
@@ -229,7 +230,7 @@ class _Inference:
             return node.place
         return self._in_text(node, value, mistake)
 
-    def _in_text(self, node: SourceNode, value: Any, mistake: Mistake) -> Place:
+    def _in_text(self, node: SourceNode, value: Any, mistake: Mistake) -> Position:
         assert mistake.offset is not None
         start, end = mistake.offset, mistake.offset + max(1, mistake.length)
         text = str(node.value)
@@ -240,7 +241,7 @@ class _Inference:
                 return node.place
             start = text.index(word)
             end = start + len(word)
-        return place_in_text(node, start, end, self.texts.get(node.place.file, ""))
+        return position_in_text(node, start, end, self.texts.get(node.place.file, ""))
 
 
 def _has(schema: Schema | None, column: str) -> bool:
@@ -258,7 +259,7 @@ def _inside(node: SourceNode, step: str | int) -> SourceNode | None:
     return node.get(str(step))
 
 
-def _key(node: SourceNode, step: str | int) -> Place:
+def _key(node: SourceNode, step: str | int) -> Position:
     return node.keys.get(str(step), node.place)
 
 

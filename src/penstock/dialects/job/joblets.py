@@ -1,7 +1,7 @@
-"""Joblets: where they are found, and that none calls itself.
+"""Joblets: where they are found, and that they do not call themselves.
 
 `@x` is `x.yaml` beside the document that calls it, or in the folder `joblets` there; then the same beside the job. Each file
-is read once, whoever calls it.
+is read once, however many calls it has.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from penstock.dialects.job.build import build
-from penstock.dialects.job.check_names import Names
+from penstock.dialects.job.checks.names import Names
 from penstock.dialects.job.document import read_document
 from penstock.dialects.job.drafts import JobDraft
 from penstock.dialects.job.level import Level
-from penstock.dialects.job.reading import Reading, did_you_mean
-from penstock.dialects.problems import Place
-from penstock.dialects.source import Loaded, load_file, load_text
+from penstock.dialects.job.reader import Reading
+from penstock.dialects.problems import Position
+from penstock.dialects.reader import did_you_mean
+from penstock.dialects.source.loader import Loaded, load_file, load_text
 from penstock.ports.folders import whole_folder
 
 Read = Callable[[Path], str | None]
@@ -56,7 +57,7 @@ class Joblets:
     def drafts(self) -> Iterator[JobDraft]:
         return (level.draft for level in self._levels.values() if level is not None)
 
-    def _find(self, name: str, place: Place, near: Path) -> Level | None:
+    def _find(self, name: str, place: Position, near: Path) -> Level | None:
         found = self._look(name, near) if _NAME.match(name) else None
         if found is None:
             self._not_found(name, place, near)
@@ -76,7 +77,7 @@ class Joblets:
             self._too_deep(place)
         return level
 
-    def _built(self, name: str, loaded: Loaded, path: str, place: Place) -> Level | None:
+    def _built(self, name: str, loaded: Loaded, path: str, place: Position) -> Level | None:
         self.sources[path] = loaded.text
         self.loaded[loaded.file] = loaded
         self.reading.findings.extend(loaded.problems)
@@ -97,7 +98,7 @@ class Joblets:
         finally:
             self._stack.pop()
 
-    def _too_deep(self, place: Place) -> None:
+    def _too_deep(self, place: Position) -> None:
         # Every caller further up is too deep as well; the innermost is met first, and one message is enough.
         if self._is_told_of_depth:
             return
@@ -127,7 +128,7 @@ class Joblets:
         folders = (near, near / "joblets", self.folder, self.folder / "joblets")
         return list(dict.fromkeys(folder / f"{name}{ending}" for folder in folders for ending in (".yaml", ".yml")))
 
-    def _not_found(self, name: str, place: Place, near: Path) -> None:
+    def _not_found(self, name: str, place: Position, near: Path) -> None:
         looked = [str(path) for path in self._candidates(name, near) if path.suffix == ".yaml"]
         hint = (
             "looked for " + ", ".join(f"`{path}`" for path in looked) if _NAME.match(name) else "`@name` names a file"

@@ -1,7 +1,7 @@
-"""One document put together: its components, its links with their ports, its sub-jobs.
+"""One document, built: its components, its links with their ports, its sub-jobs.
 
-A job and each joblet is a level of its own. What a level says of boundaries, order and joins holds for every call of it, so it
-is worked out once per document and copied once per call.
+A job and each joblet is a level of its own. Boundaries, order and joins are the same for every call of a level, so they are
+computed once per document and copied once per call.
 
     Level ── Member          a component in use
           ├─ Wire            a link whose ports are known
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from penstock.dialects.job.drafts import ComponentDraft, Excerpt, JobDraft
-from penstock.dialects.problems import Place
+from penstock.dialects.problems import Position
 from penstock.kernel.net import On
 from penstock.ports.components import ComponentDescription, Port, Ports
 
@@ -63,7 +63,7 @@ class Wire:
     source: str
     target: str
     on: On
-    place: Place
+    place: Position
     port: str = ""
     to_port: str = ""
     order: int = 0

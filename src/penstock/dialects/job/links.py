@@ -8,15 +8,17 @@ mapping   - {from: a.main, to: b.input}   - {from: a, to: b, on: if, order: 1, w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
 from penstock.dialects.job.drafts import End, Excerpt, LinkDraft
-from penstock.dialects.job.link_text import Head, Links, Statement, Word, control_links, data_links
-from penstock.dialects.job.reading import Reading, did_you_mean, listed
+from penstock.dialects.job.reader import Reading
 from penstock.dialects.job.words import CONTROL
-from penstock.dialects.problems import Place
-from penstock.dialects.source import SourceNode, place_in_text
+from penstock.dialects.problems import Position
+from penstock.dialects.reader import did_you_mean, listed
+from penstock.dialects.source.node import SourceNode
+from penstock.dialects.source.positions import position_in_text
 from penstock.kernel.net import On
 
 _PLAIN = re.compile(r"[\w.*-]+\Z")
@@ -33,7 +35,7 @@ def read_links(reading: Reading, root: SourceNode, text: str) -> list[LinkDraft]
 
 
 def _ordered(links: list[LinkDraft]) -> list[LinkDraft]:
-    """`if` links without an order are asked in the order in which they are written."""
+    """`if` links without an order are evaluated in the order of the document."""
     seen: dict[str, dict[int, int]] = {}
     found: list[LinkDraft] = []
     for link in links:
@@ -81,7 +83,7 @@ class _Reader:
         value = str(node.value)
         found: Links = data_links(value) if kind == "data" else control_links(value)
         for slip in found.slips:
-            place = place_in_text(node, slip.start, slip.end, self.text)
+            place = position_in_text(node, slip.start, slip.end, self.text)
             self.reading.report("BAD_LINK", slip.message, place, hint=slip.hint)
         for statement in found.statements:
             self.statement += 1
@@ -94,8 +96,8 @@ class _Reader:
                 assert statement.head is not None
                 self._control(node, statement, sources, targets, place)
 
-    def _place(self, node: SourceNode, first: Word, last: Word) -> Place:
-        return place_in_text(node, first.start, last.end, self.text)
+    def _place(self, node: SourceNode, first: Word, last: Word) -> Position:
+        return position_in_text(node, first.start, last.end, self.text)
 
     def _ends(self, node: SourceNode, words: Sequence[Word], kind: str) -> list[End]:
         ends = [self.end(node, word) for word in words]
@@ -105,7 +107,7 @@ class _Reader:
         return found
 
     def end(self, node: SourceNode, word: Word) -> End | None:
-        place = place_in_text(node, word.start, word.end, self.text)
+        place = position_in_text(node, word.start, word.end, self.text)
         name, _, port = word.text.partition(".")
         is_clear = _PLAIN.match(word.text) and name and "." not in port and not word.text.endswith(".")
         if not is_clear or "*" in word.text:
@@ -121,11 +123,11 @@ class _Reader:
                 self.reading.report("BAD_LINK", message, end.place, hint=f"write `{end.name}`")
 
     def _control(
-        self, node: SourceNode, statement: Statement, sources: list[End], targets: list[End], place: Place
+        self, node: SourceNode, statement: Statement, sources: list[End], targets: list[End], place: Position
     ) -> None:
         head = statement.head
         assert head is not None
-        on_place = place_in_text(node, head.on.start, head.on.end, self.text)
+        on_place = position_in_text(node, head.on.start, head.on.end, self.text)
         on = self._on(head.on.text, on_place)
         if on is None:
             return
@@ -134,7 +136,7 @@ class _Reader:
             return
         self._add(sources, targets, on, place, -1 if head.order is None else head.order, when)
 
-    def _on(self, word: str, place: Place) -> On | None:
+    def _on(self, word: str, place: Position) -> On | None:
         if word in CONTROL:
             return On(word)
         label = did_you_mean(word, CONTROL)
@@ -143,7 +145,7 @@ class _Reader:
         self.reading.report("BAD_LINK", f"no link fires on {meant}", place, label=label, hint=hint)
         return None
 
-    def _condition(self, node: SourceNode, head: Head, on: On, place: Place) -> Excerpt | None:
+    def _condition(self, node: SourceNode, head: Head, on: On, place: Position) -> Excerpt | None:
         given = head.condition
         if on is On.IF and given is None:
             self.reading.report(
@@ -223,7 +225,7 @@ class _Reader:
         sources: list[End],
         targets: list[End],
         on: On,
-        place: Place,
+        place: Position,
         order: int = 0,
         when: Excerpt | None = None,
     ) -> None:
@@ -240,3 +242,208 @@ def _is_torn(node: SourceNode) -> bool:
 
 def _hint_of_mapping(kind: str) -> str:
     return "such as `- a.main -> b.input`" if kind == "data" else "such as `- a (ok) b`"
+
+
+# ---- Links as lines of text: `a.main -> b.input`, `a (if 1: "NB_LINE > 0") b, c`
+#
+# Line breaks mean nothing: YAML folds lines that stand without `|` into one, and the same links must come out. So a
+# statement ends where it is complete and the next name begins.
+
+
+_BLANK = re.compile(r"(?:\s|(?:(?<=\s)|(?<![\s\S]))#[^\n]*)+")
+_WORD = re.compile(r"(?:[\w.*@\[\]]|-(?!->|>))+")
+_ON = re.compile(r"\s*([\w-]*)")
+_ORDER = re.compile(r"\s*(\d*)\s*:\s*")
+_WRONG_ARROWS = ("=>", "→", "-->")
+_DATA_SHAPE = "a data link is written `a.port -> b.port`"
+_CONTROL_SHAPE = "a control link is written `a (ok) b`"
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A piece of the text; `start` is its offset."""
+
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What stands between the parentheses of a control link."""
+
+    on: Word
+    order: int | None = None
+    condition: Word | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    sources: tuple[Word, ...]
+    targets: tuple[Word, ...]
+    head: Head | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """What is wrong with the text, and where."""
+
+    message: str
+    start: int
+    end: int
+    hint: str = ""
+
+
+@dataclass(slots=True)
+class Links:
+    statements: list[Statement] = field(default_factory=list)
+    slips: list[Slip] = field(default_factory=list)
+
+
+def data_links(text: str) -> Links:
+    scanner = _Scanner(text)
+    return scanner.all(scanner.data)
+
+
+def control_links(text: str) -> Links:
+    scanner = _Scanner(text)
+    return scanner.all(scanner.control)
+
+
+class _Stop(Exception):
+    """The statement cannot be read any further; the slip is recorded."""
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.found = Links()
+        self.at = 0
+        self.read = 0
+        """Where the last piece that was read ends."""
+
+    def all(self, statement: Callable[[], None]) -> Links:
+        """Statement by statement; behind one that cannot be read, the next line goes on."""
+        while self._more():
+            self.read = self.at
+            try:
+                statement()
+            except _Stop:
+                continue
+        return self.found
+
+    def data(self) -> None:
+        sources = self._words(_DATA_SHAPE)
+        self._arrow(sources)
+        targets = self._words(_DATA_SHAPE)
+        self.found.statements.append(Statement(sources, targets))
+        while self._sees("->"):  # `a -> b -> c`
+            self.at = self.read = self.at + 2
+            sources, targets = targets, self._words(_DATA_SHAPE)
+            self.found.statements.append(Statement(sources, targets))
+
+    def control(self) -> None:
+        sources = self._words(_CONTROL_SHAPE)
+        if not self._sees("("):
+            hint = "rows are joined under `connections.data`" if self._sees("->") else _CONTROL_SHAPE
+            self._slip("what makes the link fire is missing", hint, 1 if self._more() else 0)
+        head = self._head()
+        self.found.statements.append(Statement(sources, self._words(_CONTROL_SHAPE), head))
+
+    def _more(self) -> bool:
+        if blank := _BLANK.match(self.text, self.at):
+            self.at = blank.end()
+        return self.at < len(self.text)
+
+    def _sees(self, sign: str) -> bool:
+        return self._more() and self.text.startswith(sign, self.at)
+
+    def _words(self, shape: str) -> tuple[Word, ...]:
+        words = [self._word(shape)]
+        while self._sees(","):
+            self.at = self.read = self.at + 1
+            words.append(self._word(shape))
+        return tuple(words)
+
+    def _word(self, shape: str) -> Word:
+        if not self._more():
+            self._slip("the link ends too early", shape, 0)
+        match = _WORD.match(self.text, self.at)
+        if match is None:
+            self._slip(f"`{self.text[self.at]}` cannot stand here", shape, 1)
+        self.at = self.read = match.end()
+        return Word(match[0], match.start())
+
+    def _arrow(self, sources: tuple[Word, ...]) -> None:
+        if self._sees("->"):
+            self.at = self.read = self.at + 2
+            return
+        for other in _WRONG_ARROWS:
+            if self._sees(other):
+                self._slip(f"`{other}` is not an arrow here", "write `->`", len(other))
+        if self._sees("("):
+            self._slip("this is a control link", "it belongs under `connections.control`", 1)
+        self._slip(f"`->` is expected after `{sources[-1].text}`", _DATA_SHAPE, 1 if self._more() else 0)
+
+    def _slip(self, message: str, hint: str, width: int) -> NoReturn:
+        """What is missing at the end of a line is reported there; behind any other slip the rest of the line is skipped."""
+        if self.at >= len(self.text) or "\n" in self.text[self.read : self.at]:
+            self.found.slips.append(Slip(message, self.read, self.read, hint))
+        else:
+            self.found.slips.append(Slip(message, self.at, self.at + width, hint))
+            line_end = self.text.find("\n", self.at)
+            self.at = len(self.text) if line_end < 0 else line_end
+        raise _Stop
+
+    def _head(self) -> Head:
+        begin = self.at + 1
+        end = closing(self.text, begin)
+        if end is None:
+            self._slip("this `(` is never closed", _CONTROL_SHAPE, 1)
+        on = _ON.match(self.text, begin, end)
+        assert on is not None
+        order: int | None = None
+        rest = on.end()
+        if numbered := _ORDER.match(self.text, rest, end):
+            order = int(numbered[1]) if numbered[1] else None
+            rest = numbered.end()
+        condition = _unquoted(Word(self.text[rest:end].rstrip(), rest))
+        self.at = self.read = end + 1
+        return Head(Word(on[1], on.start(1)), order, condition)
+
+
+def closing(text: str, begin: int) -> int | None:
+    """Where the parenthesis before `begin` is closed; those inside quotes do not count."""
+    depth, quote, at = 1, "", begin
+    while at < len(text):
+        sign = text[at]
+        if quote:
+            if sign == "\\":
+                at += 1
+            elif sign == quote:
+                quote = ""
+        elif sign in "\"'":
+            quote = sign
+        elif sign in "()":
+            depth += 1 if sign == "(" else -1
+            if depth == 0:
+                return at
+        at += 1
+    return None
+
+
+def _unquoted(word: Word) -> Word | None:
+    """A condition without the quotes around all of it; they are there for people, and may be left out."""
+    text = word.text.lstrip()
+    start = word.start + len(word.text) - len(text)
+    if not text:
+        return None
+    quote = text[0]
+    if quote in "\"'" and len(text) > 1:
+        inside = re.fullmatch(rf"{quote}((?:[^{quote}\\]|\\.)*){quote}", text, re.DOTALL)
+        if inside:
+            return Word(re.sub(rf"\\({quote})", r"\1", inside[1]), start + 1)
+    return Word(text, start)

@@ -1,25 +1,23 @@
-"""From the expanded job to the net. Joblets, wild-cards, spellings and roles are gone after this."""
+"""From the expanded job to the net: links, fused groups and sources that start early. Joblets, wild-cards, spellings and roles
+do not exist after this step."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
-from dataclasses import fields, replace
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-import msgspec
-
-from penstock.dialects.digest import LATER
-from penstock.dialects.inline_secrets import without_secrets
-from penstock.dialects.job.check_names import WHILE
+from penstock.dialects.digest import with_digest
+from penstock.dialects.job.checks.names import WHILE
 from penstock.dialects.job.drafts import JobDraft
-from penstock.dialects.job.expand import Expanded, Unit
-from penstock.dialects.job.fuse import fused
+from penstock.dialects.job.expand import Expanded, ExpandedSubjob, Unit
 from penstock.dialects.job.level import ITEM, POST_JOB, PRE_JOB, Wire
-from penstock.dialects.job.triggers import early_starts
-from penstock.dialects.literal_secrets import masked_tree
-from penstock.dialects.source import to_json
-from penstock.dialects.source_map import SourceMap
+from penstock.dialects.job.order import reached
+from penstock.dialects.reader import texts_in
+from penstock.dialects.source.node import to_json
+from penstock.dialects.source.positions import SourceMap
+from penstock.expr.errors import ExpressionError
+from penstock.expr.template import roots
 from penstock.kernel.net import Container, Gate, Iteration, Link, Net, Node, On, Part, Region, Task
 from penstock.kernel.values import Json, JsonMap
 
@@ -35,35 +33,12 @@ def lowered(draft: JobDraft, expanded: Expanded, context: JsonMap, keychain: lis
 
 
 def source_map(draft: JobDraft, expanded: Expanded) -> SourceMap:
-    """Components stand for both the step and the task; a link is found under its source and its index."""
+    """A component is both the step and the task; a link is found under its source and its index."""
     found = SourceMap(draft.file)
     for name, unit in expanded.units.items():
         found.steps[name] = found.tasks[name, name] = unit.member.draft.place
         found.lines[name, name] = {param: node.text_line or node.place.line for param, node in unit.params.items()}
     return found
-
-
-def with_digest(net: Net) -> Net:
-    """Two documents that mean the same have the same digest; secrets have no part in it."""
-    told: dict[str, Any] = {one.name: getattr(net, one.name) for one in fields(net)}
-    told |= {"digest": "", "keychain": without_secrets(net.keychain)}
-    told["nodes"] = {name: _told(node) for name, node in net.nodes.items()}
-    kept = {name: value for name, value in told.items() if value or name not in LATER}
-    return replace(net, digest=hashlib.sha256(msgspec.json.encode(kept, order="sorted")).hexdigest())
-
-
-def _told(node: Node) -> Node | JsonMap:
-    """What counts of a node."""
-    if any(task.params for task in node.tasks):
-        tasks = [replace(task, params=masked_tree(task.params, "params")) for task in node.tasks]  # type: ignore[arg-type]
-        node = replace(node, tasks=tuple(tasks))
-    if node.iterates is None or node.iterates.fails:
-        return node
-    bare: JsonMap = msgspec.to_builtins(node)
-    iterates = bare["iterates"]
-    assert isinstance(iterates, dict)
-    del iterates["fails"]  # A field that nets did not always have.
-    return bare
 
 
 def _by_target(wires: Iterable[Wire]) -> dict[str, list[Wire]]:
@@ -252,3 +227,164 @@ class _Lowering:
             for number, subjob in enumerate(scope.subjobs)
         )
         return Container(key, scope.opening, regions)
+
+
+# ---- Fused groups: chains and trees of relational components whose queries may run as one
+#
+# Law: within a group nothing waits for anything but the rows of other members. So a component joins the groups of all that
+# feed it, or of none. It may join when each of these gives its rows to it alone, when nothing but their `ok` gates it, and
+# when at most one component waits for anything outside the group.
+
+
+_GLOBALS = frozenset(("global", "globals"))
+
+
+@dataclass(slots=True)
+class _Tree:
+    members: list[str]
+    heads: list[str]
+
+
+def fused(expanded: Expanded, links: Iterable[Wire]) -> dict[str, tuple[str, ...]]:
+    """Name of the last member -> all members in topological order."""
+    grouping = _Grouping(expanded, links)
+    found: dict[str, tuple[str, ...]] = {}
+    for scope in expanded.scopes.values():
+        for subjob in scope.subjobs:
+            inside = set(subjob.members)
+            for name in subjob.members:
+                grouping.add(name, inside)
+            together: dict[int, list[str]] = {}
+            for name in subjob.members:
+                if name in grouping.tree_of:
+                    together.setdefault(id(grouping.tree_of[name]), []).append(name)
+            found.update({names[-1]: tuple(names) for names in together.values() if len(names) > 1})
+    return found
+
+
+class _Grouping:
+    def __init__(self, expanded: Expanded, links: Iterable[Wire]) -> None:
+        self.units = expanded.units
+        self.into: dict[str, list[Wire]] = {}
+        self.out: dict[str, list[Wire]] = {}
+        for link in links:
+            self.into.setdefault(link.target, []).append(link)
+            self.out.setdefault(link.source, []).append(link)
+        self.tree_of: dict[str, _Tree] = {}
+
+    def add(self, name: str, subjob: set[str]) -> None:
+        """Members come in topological order, so those that feed this one have their trees already."""
+        unit = self.units[name]
+        if not unit.member.is_relational:
+            return
+        feeders = list(dict.fromkeys(wire.source for wire in self.into.get(name, ()) if wire.is_data))
+        trees = {id(tree): tree for source in feeders if source in subjob and (tree := self.tree_of.get(source))}
+        is_fed_inside = bool(feeders) and all(source in subjob and source in self.tree_of for source in feeders)
+        if not is_fed_inside or not self._joins(unit, feeders, trees):
+            self.tree_of[name] = _Tree([name], [name])
+            return
+        # The largest takes in the others, so that a long chain costs one step per member.
+        largest, *others = sorted(trees.values(), key=lambda tree: -len(tree.members))
+        for tree in others:
+            largest.members += tree.members
+            largest.heads += tree.heads
+            self.tree_of.update(dict.fromkeys(tree.members, largest))
+        largest.members.append(name)
+        self.tree_of[name] = largest
+
+    def _joins(self, unit: Unit, feeders: list[str], trees: dict[int, _Tree]) -> bool:
+        gives_alone = all(self._feeds_only(source, unit.name) for source in feeders)
+        gates = [wire for wire in self.into[unit.name] if not wire.is_data]
+        is_free = all(wire.on is On.OK and id(self.tree_of.get(wire.source)) in trees for wire in gates)
+        if not (gives_alone and is_free) or _reads_globals(unit):
+            return False
+        heads = [name for tree in trees.values() for name in tree.heads]
+        return len(heads) == 1 or self._start_alike(heads)
+
+    def _feeds_only(self, source: str, target: str) -> bool:
+        """Every connected output of the source has one link, and it leads to the target."""
+        leaving = [wire for wire in self.out[source] if wire.is_data]
+        return all(wire.target == target for wire in leaving) and len({wire.port for wire in leaving}) == len(leaving)
+
+    def _start_alike(self, heads: list[str]) -> bool:
+        """Several heads: nothing feeds them, what lets them start is the same for all, and none reads globals."""
+        gates = []
+        for name in heads:
+            links = self.into.get(name, ())
+            allowed = all(wire.on is On.ITERATE or (wire.hidden and wire.on is On.SUBJOB_OK) for wire in links)
+            if not allowed or _reads_globals(self.units[name]):
+                return False
+            gates.append({(wire.source, wire.on) for wire in links})
+        return all(gate == gates[0] for gate in gates)
+
+
+def _reads_globals(unit: Unit) -> bool:
+    return any(_mentions_globals(str(text.value)) for node in unit.params.values() for text in texts_in(node))
+
+
+def _mentions_globals(text: str) -> bool:
+    if "global" not in text:
+        return False
+    try:
+        return bool(roots(text) & _GLOBALS)
+    except ExpressionError:
+        return True
+
+
+# ---- Sources that start before the trigger of their sub-job
+#
+# Law (rulebook A6, D58): a component that no control link leads to starts at T=0, also in a sub-job that another one
+# triggers. With `job_config.start: subjob` such a sub-job starts as a whole: its triggers lead to these sources, too.
+
+
+OF_SUBJOB = (On.SUBJOB_OK, On.SUBJOB_ERROR, On.SYNCHRONISE)
+
+
+class EarlyStart(NamedTuple):
+    """A source that starts before a trigger of its sub-job. `is_needed`: the trigger depends on it, so it cannot wait."""
+
+    source: Unit
+    subjob: ExpandedSubjob
+    triggers: tuple[Wire, ...]
+    is_needed: bool
+
+
+def early_starts(expanded: Expanded) -> Iterator[EarlyStart]:
+    into: dict[str, list[Wire]] = {}
+    for wire in expanded.wires:
+        into.setdefault(wire.target, []).append(wire)
+    homes = {name: subjob for scope in expanded.scopes.values() for subjob in scope.subjobs for name in subjob.members}
+    ways = _ways(expanded, homes)
+    for scope in expanded.scopes.values():
+        for subjob in scope.subjobs:
+            if subjob.handles is not None:  # It begins after the body, all of it.
+                continue
+            triggers = [wire for name in subjob.members for wire in into.get(name, ()) if _triggers(wire, homes)]
+            for name in subjob.members if triggers else ():
+                unit = expanded.units[name]
+                if not into.get(name) and not unit.member.draft.startable and not _is_part_of_call(unit):
+                    needed = reached(name, ways)
+                    is_needed = any(wire.source in needed for wire in triggers)
+                    yield EarlyStart(unit, subjob, tuple(triggers), is_needed)
+
+
+def _triggers(wire: Wire, homes: dict[str, ExpandedSubjob]) -> bool:
+    """Does it come from another sub-job of the same scope, and is it a control link?"""
+    if wire.is_data or wire.on in (On.ITERATE, On.ITERATION_OK, On.ITERATION_ERROR):
+        return False
+    return homes.get(wire.source) is not homes[wire.target]
+
+
+def _is_part_of_call(unit: Unit) -> bool:
+    """The unit is the boundary of a joblet, not a component that an author wrote."""
+    return unit.member.description is None and unit.member.joblet is None
+
+
+def _ways(expanded: Expanded, homes: dict[str, ExpandedSubjob]) -> dict[str, set[str]]:
+    """Component -> what waits for it. What waits for a sub-job waits for each of its members."""
+    found: dict[str, set[str]] = {}
+    for wire in expanded.wires:
+        sources = homes[wire.source].members if wire.on in OF_SUBJOB and wire.source in homes else [wire.source]
+        for source in sources:
+            found.setdefault(source, set()).add(wire.target)
+    return found

@@ -1,4 +1,4 @@
-"""The order in which things can happen: one topological order of a level, or the cycle that forbids it.
+"""The order of execution: sub-jobs, and one topological order of a level or the cycle that forbids it.
 
 Some links wait for more than their source: those of a sub-job for all of its members, those of an iterator for its body. The
 graph has nodes of its own for these ends, so that a component that waits for the end of its own sub-job is found like any
@@ -8,12 +8,47 @@ other cycle.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 
-from penstock.dialects.job.level import INTO_BODY, ITEM, PROXY, Level, Wire
-from penstock.dialects.job.reading import Reading
-from penstock.dialects.job.topology import ordered
+from penstock.dialects.job.level import INTO_BODY, ITEM, MERGING, PROXY, Level, Subjob, Wire
+from penstock.dialects.job.reader import Reading
 from penstock.kernel.net import On
+
+# ---- A topological order, in which ties keep the order of the document
+
+
+def ordered(after: Mapping[str, Iterable[str]], rank: Callable[[str], int]) -> list[str]:
+    """The keys of `after` in such an order. What lies on a circle, or behind one, is not among them."""
+    waits = dict.fromkeys(after, 0)
+    for following in after.values():
+        for name in following:
+            waits[name] += 1
+    ready = [(rank(name), name) for name, count in waits.items() if not count]
+    heapify(ready)
+    found: list[str] = []
+    while ready:
+        _, name = heappop(ready)
+        found.append(name)
+        for other in after[name]:
+            waits[other] -= 1
+            if not waits[other]:
+                heappush(ready, (rank(other), other))
+    return found
+
+
+def reached(name: str, after: Mapping[str, Iterable[str]]) -> set[str]:
+    """All that comes after a name, however far; itself only if it lies on a cycle."""
+    found: set[str] = set()
+    todo = [name]
+    while todo:
+        for target in after.get(todo.pop(), ()):
+            if target not in found:
+                found.add(target)
+                todo.append(target)
+    return found
+
 
 _OF_SUBJOBS = (On.SUBJOB_OK, On.SUBJOB_ERROR, On.SYNCHRONISE)
 
@@ -153,3 +188,56 @@ def _shortest(graph: _Graph, start: str, left: set[str]) -> list[tuple[str, Wire
                 came[target] = (name, wire)
                 waiting.append(target)
     return None
+
+
+# ---- Boundaries of sub-jobs
+#
+# Law (rulebook 3.1, D27, D35): data, ok, error, if and iterator_complete links make their ends members of one sub-job;
+# parallelise, synchronise, subjob_ok and subjob_error never do, and neither does any link into the target of a parallelise
+# or into a join.
+
+
+def find_subjobs(level: Level) -> None:
+    cuts = level.branch_roots()
+    roots = {name: name for name in level.members}
+    for wire in level.wires:
+        if _merges(level, wire, cuts):
+            roots[_root(roots, wire.source)] = _root(roots, wire.target)
+    together: dict[str, list[str]] = {}
+    for name in level.members:
+        together.setdefault(_root(roots, name), []).append(name)
+    # Bodies come before what handles their end; apart from that the document decides.
+    found = sorted(together.values(), key=lambda names: (names[0] in level.handlers, level.members[names[0]].index))
+    level.subjobs = [_as_subjob(level, names, number) for number, names in enumerate(found)]
+    level.subjob_of = {name: subjob for subjob in level.subjobs for name in subjob.members}
+
+
+def _merges(level: Level, wire: Wire, cuts: set[str]) -> bool:
+    if wire.on not in MERGING or wire.target in cuts or PROXY in (wire.source, wire.target):
+        return False
+    is_same_home = level.homes[wire.source] == level.homes[wire.target]
+    return is_same_home and (wire.source in level.handlers) == (wire.target in level.handlers)
+
+
+def _root(roots: dict[str, str], name: str) -> str:
+    while roots[name] != name:
+        roots[name] = roots[roots[name]]
+        name = roots[name]
+    return name
+
+
+def _as_subjob(level: Level, names: list[str], number: int) -> Subjob:
+    handles = next((level.handlers[name] for name in names if name in level.handlers), None)
+    return Subjob(level.homes[names[0]], _ranked(level, names), handles, number)
+
+
+def _ranked(level: Level, names: list[str]) -> list[str]:
+    """Topological order within the sub-job, ties in the order of the document; what lies on a cycle comes last."""
+    inside = set(names)
+    after = {
+        name: [wire.target for wire in level.out_of(name) if wire.target in inside and wire.target != name]
+        for name in names
+    }
+    order = ordered(after, lambda name: level.members[name].index)
+    done = set(order)
+    return [*order, *(name for name in names if name not in done)]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from penstock.dialects.digest import as_json
 from penstock.dialects.job.compile import CompiledJob
+from penstock.dialects.job.graph import link_text, shown_ends
 from penstock.dialects.job.level import ITEM
-from penstock.dialects.job.proxies import link_text, shown_ends
-from penstock.dialects.literal_secrets import masked_tree
+from penstock.dialects.secrets import masked_tree
 from penstock.kernel.errors import Bug
 from penstock.kernel.net import Container, Gate, Link, Net, Node, On, Opening, Part, Region
 from penstock.kernel.values import Json, JsonMap

@@ -1,4 +1,4 @@
-"""The JSON Schema of jobs and joblets, for editors: made from the table of words and from what components say of themselves."""
+"""The JSON Schema of jobs and joblets, for editors: made from the table of words and the descriptions of components."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.dialects.schema import (
     part,
     scope_schema,
 )
-from penstock.dialects.word import TEXT, ref
+from penstock.dialects.words import TEXT, ref
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.components import ComponentCatalog, ComponentDescription
 

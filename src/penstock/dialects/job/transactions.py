@@ -1,9 +1,9 @@
-"""Transactions that components of a sub-job share: who has part in them, and where they end.
+"""Shared transactions: which components of a sub-job take part, and where a transaction ends.
 
 Law: what `transaction: shared` joins is one sub-job, because that is what is kept or run again as a whole. The planner lets the
 writers of the same connection join, and puts one component at the end of the sub-job, which all members lead to, and all that
 nothing follows: when it is decided, everything else in the sub-job has been. A writer that an `error` link leads to has a
-transaction of its own: it tells of the failure that rolls the shared one back.
+transaction of its own: it records the failure that rolls the shared one back.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from itertools import count
 from penstock.dialects.job.drafts import ComponentDraft
 from penstock.dialects.job.expand import Expanded, ExpandedSubjob, Unit
 from penstock.dialects.job.level import RUN_SQL, WRITE_SQL, Member, Wire
-from penstock.dialects.job.reading import Reading
-from penstock.dialects.job.topology import reached
-from penstock.dialects.problems import Place, Severity
-from penstock.dialects.source import SourceNode, to_json
+from penstock.dialects.job.order import reached
+from penstock.dialects.job.reader import Reading
+from penstock.dialects.problems import Position, Severity
+from penstock.dialects.source.node import SourceNode, to_json
 from penstock.kernel.net import On
 from penstock.ports.components import SHARED_COMMIT, Ports
 
@@ -108,7 +108,7 @@ def _report_beside(
 
 
 def _is_told_so(unit: Unit) -> bool:
-    """The author has said that its transaction is another, or an error link leads to it."""
+    """The author gave it another transaction, or an error link leads to it."""
     return (
         unit.type == RUN_SQL
         or "transaction" in unit.params
@@ -155,6 +155,6 @@ def _put_commit(reading: Reading, expanded: Expanded, subjob: ExpandedSubjob, me
     subjob.members.append(full)
 
 
-def _place(unit: Unit) -> Place:
+def _place(unit: Unit) -> Position:
     node = unit.params.get("transaction")
     return node.place if node is not None else unit.member.draft.place

@@ -6,7 +6,7 @@ from it, so none of them can know a word the others do not.
 
 from __future__ import annotations
 
-from penstock.dialects.word import (
+from penstock.dialects.words import (
     BOOLEAN,
     DURABILITIES,
     INPUT_RULES,
@@ -237,16 +237,3 @@ SYNONYMS: dict[str, dict[str, str]] = {
     },
     "job_config": {"on_error": "on_subjob_error", "memory": "memory_limit", "threads": "engine"},
 }  # fmt: skip
-
-
-__all__ = [
-    "API_VERSIONS",
-    "CONTROL",
-    "ENGINES",
-    "FAIL_STRATEGIES",
-    "KINDS",
-    "SCOPES",
-    "STARTS",
-    "SUBJOB_POLICIES",
-    "SYNONYMS",
-]

@@ -1,4 +1,4 @@
-"""Compiling: read, expand, check, lower. Every problem of the file comes out at once; a net only when there is no error."""
+"""Compilation: read, expand, check, lower. All problems of the file are reported at once; a net results only without errors."""
 
 from __future__ import annotations
 
@@ -6,28 +6,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from penstock.dialects.calls import DocumentCall
-from penstock.dialects.literal_secrets import warn_literals
-from penstock.dialects.playbook import codes
-from penstock.dialects.playbook.check_flow import Flow, check_flow, check_targets
-from penstock.dialects.playbook.check_literals import Literals, check_uncalled
-from penstock.dialects.playbook.check_names import check_names
-from penstock.dialects.playbook.check_pipeline import check_pipeline
-from penstock.dialects.playbook.check_tools import check_tool
+from penstock.dialects.playbook.checks.flow import Flow, check_flow, check_pipeline, check_targets
+from penstock.dialects.playbook.checks.names import check_names
+from penstock.dialects.playbook.checks.tasks import Literals, check_tool, check_uncalled
 from penstock.dialects.playbook.document import read_document
 from penstock.dialects.playbook.drafts import PlaybookDraft
-from penstock.dialects.playbook.fanouts import check_fanout
+from penstock.dialects.playbook.loops import check_fanout
 from penstock.dialects.playbook.lower import Pipelines, entry_of, lowered, source_map
-from penstock.dialects.playbook.reading import Reading, did_you_mean
-from penstock.dialects.playbook.shared import check_shared
+from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.sugar import expand
 from penstock.dialects.playbook.workbook import Workbook, inlined, report_uncalled
+from penstock.dialects.playbook.writes import check_shared
 from penstock.dialects.problems import Findings, Problem
-from penstock.dialects.source import Loaded, load_file, load_text
-from penstock.dialects.source_map import SourceMap
+from penstock.dialects.reader import did_you_mean
+from penstock.dialects.secrets import warn_literals
+from penstock.dialects.source.loader import Loaded, load_file, load_text
+from penstock.dialects.source.positions import SourceMap
 from penstock.kernel.net import Net
 from penstock.ports.plugins import ToolCatalog
-
-codes.register_all()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,24 @@
-"""The root of a playbook: which sections it has, and what kind of document it is."""
+"""From a document to the draft of a playbook: its sections, its steps, and the router of each step."""
 
 from __future__ import annotations
 
 from pathlib import PurePath
 
-from penstock.dialects.keychain import read_keychain
-from penstock.dialects.playbook.drafts import ExecutorDraft, PlaybookDraft, Site, StepDraft, Where
-from penstock.dialects.playbook.fanouts import dotted, read_fanout
-from penstock.dialects.playbook.policy import refuse_control
-from penstock.dialects.playbook.reading import Reading, did_you_mean, listed
-from penstock.dialects.playbook.steps import as_map, read_failure, read_steps
-from penstock.dialects.playbook.word import API_VERSIONS
+from penstock.dialects.playbook.drafts import ArcPositions, ExecutorDraft, PlaybookDraft, Site, StepDraft, Where
+from penstock.dialects.playbook.guards import reads_event
+from penstock.dialects.playbook.loops import LEAST_S, dotted, laid_over, read_concurrency, read_fanout, read_loop
+from penstock.dialects.playbook.policy import read_admission, refuse_control
+from penstock.dialects.playbook.reader import Reading
+from penstock.dialects.playbook.refused import router_of, yaml_text
+from penstock.dialects.playbook.tasks import read_tool
+from penstock.dialects.playbook.words import API_VERSIONS, ROUTERS
 from penstock.dialects.playbook.workbook import Workbook, read_workbook
-from penstock.dialects.source import SourceNode
-from penstock.dialects.word import INPUT_RULES, OPEN
-from penstock.kernel.net import Durability, FailureMode, Limits
+from penstock.dialects.playbook.writes import read_arc_set, read_step_set
+from penstock.dialects.reader import did_you_mean, listed, read_keychain
+from penstock.dialects.source.node import SourceNode, to_json
+from penstock.dialects.words import INPUT_RULES, OPEN
+from penstock.kernel.net import Durability, Edge, FailureMode, Limits
+from penstock.kernel.values import JsonMap, merge_deeply
 
 _KIND = "Playbook"
 _JOB_KINDS = ("Job", "Joblet")
@@ -162,3 +166,137 @@ def _read_limits(reading: Reading, policy: SourceNode) -> Limits:
         max_step_visits=limit("max_step_visits", limits.max_step_visits),
         max_task_runs=limit("max_task_runs", limits.max_task_runs),
     )
+
+
+# ---- Steps: admission, loop, pipeline, router
+
+
+def read_steps(reading: Reading, items: list[SourceNode]) -> list[StepDraft]:
+    found: dict[str, StepDraft] = {}
+    for item in items:
+        step = _read_step(reading, item)
+        if step is None:
+            continue
+        first = found.setdefault(step.name, step)
+        if first is not step:
+            message = f"two steps are called `{step.name}`"
+            reading.findings.error("P0302", message, step.place, hint=f"the first is on line {first.place.line}")
+    return list(found.values())
+
+
+def as_map(node: SourceNode) -> JsonMap:
+    value = to_json(node)
+    return value if isinstance(value, dict) else {}
+
+
+def _read_step(reading: Reading, item: SourceNode) -> StepDraft | None:
+    if item.kind != "mapping":
+        reading.wrong_shape(item, "a step", "a mapping")
+        return None
+    reading.words(item, "step")
+    named = item.get("step")
+    name = None if named is None else reading.name(named, "the name of a step")
+    # Without a name the rest is still read, so that all its problems come out at once.
+    step = StepDraft(name or "step", named.place if named is not None else item.place)
+    reading.text(item.get("desc"), "`desc`")
+    spec = reading.section(item, "spec", "step_spec")
+    if spec is not None:
+        _read_spec(reading, spec, step)
+    step.loop = read_loop(reading, item.get("loop"), step.sites)
+    if step.loop is not None:
+        step.fanout = laid_over(step.fanout, step.loop.fanout)
+    step.tasks = read_tool(reading, item.get("tool"), step.name)
+    step.on_done = read_step_set(reading, item.get("set"), step.sites)
+    read_next(reading, item, step)
+    step.is_unclear = step.is_unclear or "case" in item.entries
+    return None if name is None else step
+
+
+def _read_spec(reading: Reading, spec: SourceNode, step: StepDraft) -> None:
+    step.spec = as_map(spec)
+    reading.warn_unrendered(spec, "`spec`", skip="policy")
+    read_concurrency(reading, spec.get("concurrency"))
+    reading.texts(spec.get("needs"), "`needs`")
+    policy = reading.mapping(spec.get("policy"), "`policy`")
+    step.fanout = read_fanout(reading, spec, policy)
+    for entry in reading.items(spec.get("join"), "`join`"):
+        source = reading.text(entry, "an entry of `join`")
+        if source is not None and source in step.joins:
+            reading.findings.error("P0607", f"`join` names `{source}` twice", entry.place)
+        elif source is not None:
+            step.joins[source] = entry.place
+    if policy is None:
+        return
+    control = refuse_control(reading, policy, "a step's policy")
+    reading.words(policy, "step_policy", skip=[*control, *dotted(policy)])
+    admit = policy.get("admit")
+    if admit is not None:
+        step.admit = read_admission(reading, admit, step.sites)
+    lifecycle = reading.section(policy, "lifecycle", "lifecycle")
+    if lifecycle is not None:
+        step.timeout_s = reading.number(lifecycle.get("timeout_s"), "`timeout_s`")
+        step.deadline_s = reading.number(lifecycle.get("deadline_s"), "`deadline_s`")
+        reading.number(lifecycle.get("stall_s"), "`stall_s`", LEAST_S)
+    step.failure = read_failure(reading, policy)
+
+
+def read_failure(reading: Reading, policy: SourceNode) -> FailureMode | None:
+    failure = reading.section(policy, "failure", "failure")
+    return None if failure is None else reading.enum(failure.get("mode"), "a failure mode", FailureMode)
+
+
+# ---- `next`: the router and its arcs
+
+
+def read_next(reading: Reading, item: SourceNode, step: StepDraft) -> None:
+    node = item.get("next")
+    if node is None or node.is_null:
+        return
+    if node.kind != "mapping":
+        what = "a list" if node.kind == "sequence" else f"`{node.value}`"
+        reading.findings.error(
+            "P0207", f"`next` is {what}, not a router", item.keys["next"],
+            hint="`next` is a mapping: `spec.mode` says how arcs are chosen, `arcs` lists them",
+            rewrite=yaml_text(router_of(to_json(node))),
+        )  # fmt: skip
+        step.is_unclear = True
+        return
+    has_bare_arc = any(key in node.entries for key in ("step", "to", "when"))
+    step.is_unclear = has_bare_arc
+    reading.words(node, "next", skip=("arcs",) if has_bare_arc else ())
+    spec = reading.section(node, "spec", "next_spec")
+    if spec is not None:
+        step.first_only = reading.choice(spec.get("mode"), "a way to choose arcs", ROUTERS) != "inclusive"
+        refuse_control(reading, spec.get("policy"), "a router's policy")
+    for arc in reading.items(node.get("arcs"), "`arcs`"):
+        _read_arc(reading, arc, step)
+
+
+def _read_arc(reading: Reading, node: SourceNode, step: StepDraft) -> None:
+    if node.kind != "mapping":
+        rewrite = yaml_text([{"step": node.value}]) if node.text() else ""
+        reading.wrong_shape(node, "an arc", "a mapping", rewrite=rewrite)
+        return
+    reading.words(node, "arc")
+    refuse_control(reading, node.get("spec"), "an arc")
+    target = node.get("step")
+    name = reading.text(target, "`step`")
+    guard_node = node.get("when")
+    if guard_node is not None and guard_node.is_null:
+        guard_node = None
+    guard = reading.condition(guard_node, "`when`")
+    if guard is not None and guard_node is not None:
+        step.sites.append(Site(guard_node, Where.ARC, is_condition=True))
+    args: JsonMap = {}
+    args_node = reading.mapping(node.get("args"), "`args`")
+    if args_node is not None:
+        step.sites.append(Site(args_node, Where.ARC))
+        reading.refuse_template_keys(args_node)
+        value = to_json(args_node)
+        args = value if isinstance(value, dict) else {}
+    writes, more = read_arc_set(reading, node.get("set"), step.sites)
+    if name is None or target is None:
+        return
+    takes_failure = guard is not None and reads_event(guard)
+    step.edges.append(Edge(len(step.edges), name, guard, merge_deeply(args, more), writes, takes_failure))
+    step.arc_places.append(ArcPositions(target.place, guard_node.place if guard_node is not None else node.place))

@@ -1,4 +1,4 @@
-"""What a document says, read but not yet lowered: typed values, each with its place.
+"""A document, read but not yet lowered: typed values, each with its position.
 
 Where nothing is left to lower (rules, arcs, writes) a draft holds the net's own types.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from penstock.dialects.problems import Place
-from penstock.dialects.source import SourceNode
+from penstock.dialects.problems import Position
+from penstock.dialects.source.node import SourceNode
 from penstock.kernel.net import AdmitRule, Durability, Edge, FailureMode, Limits, LoopMode, Rule, Writes
-from penstock.kernel.values import Condition, Json, JsonMap, Template
+from penstock.kernel.values import Condition, Json, JsonMap, Template, merge_deeply
 
 
 class Where(Enum):
@@ -43,7 +43,7 @@ class Shared:
 
     key: str
     operation: str | None
-    place: Place
+    place: Position
 
 
 @dataclass(slots=True)
@@ -52,12 +52,12 @@ class FanoutDraft:
 
     mode: str | None = None
     said: JsonMap = field(default_factory=dict)
-    places: dict[str, Place] = field(default_factory=dict)
+    places: dict[str, Position] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ParamDraft:
-    key: Place
+    key: Position
     node: SourceNode
 
 
@@ -66,14 +66,14 @@ class TaskDraft:
     """One entry of a pipeline. `sugar` is set for choose, while and until, which have no tool of their own."""
 
     label: str
-    place: Place
+    place: Position
     kind: str = ""
-    kind_place: Place | None = None
+    kind_place: Position | None = None
     params: dict[str, ParamDraft] = field(default_factory=dict)
     values: JsonMap = field(default_factory=dict)
     spec: JsonMap = field(default_factory=dict)
     rules: tuple[Rule, ...] | None = None
-    jumps: dict[int, Place] = field(default_factory=dict)
+    jumps: dict[int, Position] = field(default_factory=dict)
     """Rule number -> where its `to` stands."""
     on_ok: Writes = field(default_factory=Writes)
     shared: list[Shared] = field(default_factory=list)
@@ -81,7 +81,7 @@ class TaskDraft:
     shared_rules: list[Shared] = field(default_factory=list)
     """What its rules share."""
     sites: list[Site] = field(default_factory=list)
-    calls: tuple[str, Place] | None = None
+    calls: tuple[str, Position] | None = None
     """The workbook task it calls, for `kind: workbook`."""
     sugar: Choose | While | Until | None = None
     is_generated: bool = False
@@ -114,7 +114,7 @@ class Until:
 
 @dataclass(slots=True)
 class LoopDraft:
-    place: Place
+    place: Position
     collection: Template
     iterator: str
     mode: LoopMode = LoopMode.SEQUENTIAL
@@ -126,29 +126,29 @@ class LoopDraft:
 
 
 @dataclass(frozen=True, slots=True)
-class ArcPlaces:
-    target: Place
-    guard: Place
+class ArcPositions:
+    target: Position
+    guard: Position
 
 
 @dataclass(slots=True)
 class StepDraft:
     name: str
-    place: Place
+    place: Position
     spec: JsonMap = field(default_factory=dict)
     tasks: list[TaskDraft] = field(default_factory=list)
     loop: LoopDraft | None = None
-    joins: dict[str, Place] = field(default_factory=dict)
+    joins: dict[str, Position] = field(default_factory=dict)
     admit: tuple[AdmitRule, ...] | None = None
     timeout_s: float | None = None
     deadline_s: float | None = None
     failure: FailureMode | None = None
     fanout: FanoutDraft = field(default_factory=FanoutDraft)
     edges: list[Edge] = field(default_factory=list)
-    arc_places: list[ArcPlaces] = field(default_factory=list)
+    arc_places: list[ArcPositions] = field(default_factory=list)
     first_only: bool = True
     is_unclear: bool = False
-    """Its ways on are written in words that are refused, so nothing can be said about where tokens go."""
+    """Its routing uses refused words, so where its tokens go is unknown."""
     on_done: Writes = field(default_factory=Writes)
     sites: list[Site] = field(default_factory=list)
 
@@ -164,20 +164,44 @@ class ExecutorDraft:
     durability: Durability = Durability.GROUPED
     strict: bool = False
     fanout: FanoutDraft = field(default_factory=FanoutDraft)
-    entry: tuple[str, Place] | None = None
+    entry: tuple[str, Position] | None = None
     open_inputs: bool = False
 
 
 @dataclass(slots=True)
 class PlaybookDraft:
     name: str
-    place: Place
+    place: Position
     metadata: JsonMap = field(default_factory=dict)
     workload: JsonMap = field(default_factory=dict)
     state: JsonMap | None = None
     keychain: list[JsonMap] = field(default_factory=list)
     keychain_sites: list[Site] = field(default_factory=list)
-    keychain_places: dict[str, Place] = field(default_factory=dict)
+    keychain_places: dict[str, Position] = field(default_factory=dict)
     """Entry -> where it is declared, or first used."""
     executor: ExecutorDraft = field(default_factory=ExecutorDraft)
     steps: list[StepDraft] = field(default_factory=list)
+
+
+# ---- Spec layering: kind defaults < executor < step < loop < task. Scalars and lists replace, mappings merge deeply. `policy`
+# takes no part: what a policy means depends on the scope it stands in, so each scope reads its own.
+
+
+def effective(*layers: JsonMap) -> JsonMap:
+    """The spec a task runs with, from the outermost layer to the innermost."""
+    result: JsonMap = {}
+    for layer in layers:
+        result = merge_deeply(result, without_policy(layer))
+    return result
+
+
+# Words of a spec that are the engine's and say nothing to a tool.
+_ENGINE_WORDS = ("strict", "loop_mode", "fanout", "reducers", "shared", "concurrency", "inputs")
+
+
+def without_engine_words(spec: JsonMap) -> JsonMap:
+    return {key: value for key, value in spec.items() if key not in _ENGINE_WORDS and not key.startswith("fanout.")}
+
+
+def without_policy(spec: JsonMap) -> JsonMap:
+    return {key: value for key, value in spec.items() if key != "policy"}

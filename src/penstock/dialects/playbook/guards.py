@@ -1,4 +1,4 @@
-"""What can be known of a condition before it is asked: for which ends of a step it may hold, and for which it must.
+"""Conditions before the run: for which ends of a step a condition may hold, and for which it must.
 
 Three answers: True, False, or None for "it depends". Only constants and `event.name` are looked at; all else depends.
 """
@@ -82,7 +82,7 @@ _POLICY_ROOTS = (*OUTCOME_ROOTS, "_attempt")
 
 
 def catches_errors(conditions: Sequence[Condition | None]) -> bool:
-    """Does one of a policy's rules match whatever error its task ends in? They are asked about errors that no author names.
+    """Does one of a policy's rules match whatever error its task ends in? They are tested with errors that no author names.
 
     Where a rule reads anything but the outcome it cannot be known, and is taken for granted."""
     read = {path[0] for condition in conditions if condition is not None for path in paths_read(condition)}
@@ -96,7 +96,7 @@ def catches_errors(conditions: Sequence[Condition | None]) -> bool:
 
 
 _LATE = 1_000_000
-"""An attempt that comes after all that anybody would ask for."""
+"""An attempt beyond any realistic number of attempts."""
 
 
 def _holds_for(condition: Condition, is_retryable: bool, attempt: int) -> bool:

@@ -1,21 +1,28 @@
-"""From drafts to the net. Shorthands, sugar, calls of the workbook and spec layers are gone after this."""
+"""From drafts to the net. Shorthands, sugar, calls of the workbook and spec layers do not exist after this step."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from penstock.dialects.digest import with_digest
-from penstock.dialects.playbook.drafts import ExecutorDraft, LoopDraft, PlaybookDraft, StepDraft, TaskDraft
-from penstock.dialects.playbook.fanouts import fanout_of, local_failure
-from penstock.dialects.playbook.overlay import effective, without_engine_words
-from penstock.dialects.playbook.shared import reducers_of
-from penstock.dialects.playbook.word import DEFAULT_MAX_IN_FLIGHT
-from penstock.dialects.problems import Place
-from penstock.dialects.source_map import SourceMap
+from penstock.dialects.playbook.drafts import (
+    ExecutorDraft,
+    LoopDraft,
+    PlaybookDraft,
+    StepDraft,
+    TaskDraft,
+    effective,
+    without_engine_words,
+)
+from penstock.dialects.playbook.loops import fanout_of, local_failure
+from penstock.dialects.playbook.words import DEFAULT_MAX_IN_FLIGHT
+from penstock.dialects.playbook.writes import reducers_of
+from penstock.dialects.problems import Position
+from penstock.dialects.source.positions import SourceMap
 from penstock.kernel.net import FailureMode, Fan, Gate, LoopMode, Net, Node, Task
 from penstock.ports.plugins import ToolDescription
 
-Describe = Callable[[str, Place], ToolDescription | None]
+Describe = Callable[[str, Position], ToolDescription | None]
 Pipelines = dict[str, list[TaskDraft]]
 """Step name -> its tasks, without sugar."""
 

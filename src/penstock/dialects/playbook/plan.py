@@ -5,7 +5,7 @@ Tasks are in the canonical form with their effective spec, labels made by sugar 
 
 from __future__ import annotations
 
-from penstock.dialects.literal_secrets import masked_tree
+from penstock.dialects.secrets import masked_tree
 from penstock.kernel.net import (
     AdmitRule,
     Backoff,
@@ -87,10 +87,10 @@ def _loop(fan: Fan) -> JsonMap:
 
 
 def _fanout(fanout: Fanout) -> JsonMap:
-    """In the words of the language, without what was not said."""
+    """In the words of the language, without defaults."""
     shown = fanout.as_json()
     del shown["reducers"], shown["retries"], shown["losses"]
-    # Unless it is said, what failed is not handed out again, and what was lost is.
+    # By default a failed range is not retried, and a lost one is.
     return {**shown, **({"max_job_retries": fanout.retries} if fanout.retries == fanout.losses else {})}
 
 

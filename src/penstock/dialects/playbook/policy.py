@@ -1,6 +1,7 @@
 """Policies, each typed by the scope it stands in.
 
-Only a task's `spec.policy.rules` control anything. Everywhere else a control action is refused, and says where it belongs.
+Only a task's `spec.policy.rules` control anything. Everywhere else a control action is refused, and the message names the right
+scope.
 """
 
 from __future__ import annotations
@@ -8,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from penstock.dialects.playbook.drafts import Shared, Site, Where
-from penstock.dialects.playbook.reading import Reading, is_template
-from penstock.dialects.playbook.rewrite import yaml_text
-from penstock.dialects.playbook.word import BACKOFFS, DIRECTIVES
+from penstock.dialects.playbook.reader import Reading
+from penstock.dialects.playbook.refused import yaml_text
+from penstock.dialects.playbook.words import BACKOFFS, DIRECTIVES
 from penstock.dialects.playbook.writes import read_then_writes
-from penstock.dialects.problems import Place
-from penstock.dialects.source import SourceNode, to_json
-from penstock.dialects.source_scalars import NotJson, resolve
+from penstock.dialects.problems import Position
+from penstock.dialects.reader import is_template
+from penstock.dialects.source.node import SourceNode, to_json
+from penstock.dialects.source.scalars import NotJson, resolve
 from penstock.kernel.net import AdmitRule, Backoff, Do, Rule, Then
 from penstock.kernel.pipeline import DEFAULT_ATTEMPTS
 from penstock.kernel.values import Template
@@ -30,7 +32,7 @@ _OWN_SECTIONS = ("admit", "fanout", "reducers")
 @dataclass(slots=True)
 class RulesDraft:
     rules: tuple[Rule, ...] = ()
-    jumps: dict[int, Place] = field(default_factory=dict)
+    jumps: dict[int, Position] = field(default_factory=dict)
     sites: list[Site] = field(default_factory=list)
     shared: list[Shared] = field(default_factory=list)
 

@@ -5,14 +5,15 @@ Where the rewrite is mechanical it is shown as YAML. `SYNONYMS` are words that n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from penstock.dialects.playbook.overlay import merged
-from penstock.dialects.playbook.rewrite import yaml_text
+import yaml
+
 from penstock.dialects.playbook.words import SCOPES
-from penstock.dialects.source import SourceNode, to_json
-from penstock.kernel.values import Json, JsonMap
+from penstock.dialects.source.node import SourceNode, to_json
+from penstock.kernel.values import Json, JsonMap, merge_deeply
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def _rest(node: SourceNode, *without: str) -> JsonMap:
 
 def _root_vars(key: str, node: SourceNode) -> Refusal:
     values = _map(_value(node, key))
-    workload = merged(_map(_rest(node).get("workload")), values)
+    workload = merge_deeply(_map(_rest(node).get("workload")), values)
     return Refusal(
         "P0201", "a playbook has no `vars`", "inputs belong to `workload`; values that change are written with `set_ctx`",
         yaml_text({"workload": workload}) if values else "",
@@ -88,7 +89,7 @@ def _step_when(key: str, node: SourceNode) -> Refusal:
         {"when": _value(node, key), "then": {"allow": True}},
         {"else": {"then": {"allow": False}}},
     ]
-    spec = merged(_map(_rest(node).get("spec")), {"policy": {"admit": {"rules": rules}}})
+    spec = merge_deeply(_map(_rest(node).get("spec")), {"policy": {"admit": {"rules": rules}}})
     hint = "admission is `spec.policy.admit.rules`; to choose among ways on, put `when` on the arcs that lead here"
     return Refusal("P0202", "a step has no `when`", hint, yaml_text({"spec": spec}))
 
@@ -143,7 +144,7 @@ def _eval(key: str, node: SourceNode) -> Refusal:
     rules = [_rule(entry) for entry in (value if isinstance(value, list) else [value])]
     hint = "what an outcome means is said in `spec.policy.rules`"
     known: list[Json] = [rule for rule in rules if rule]
-    spec = merged(_map(_rest(node).get("spec")), {"policy": {"rules": known}})
+    spec = merge_deeply(_map(_rest(node).get("spec")), {"policy": {"rules": known}})
     whole = known and len(known) == len(rules)
     return Refusal("P0205", "there is no `eval`", hint, yaml_text({"spec": spec}) if whole else "")
 
@@ -152,7 +153,7 @@ def _rule(entry: Json) -> JsonMap:
     """One rule in the canonical form, or nothing when it says more than a rule can."""
     given = _map(entry)
     if "else" in given:
-        inner = merged(_map(given["else"]), _map(given.get("then")))
+        inner = merge_deeply(_map(given["else"]), _map(given.get("then")))
         return {"else": {"then": _map(inner.get("then")) or inner}}
     condition = given.get("when", given.get("expr"))
     then = _map(given.get("then")) or {key: value for key, value in given.items() if key in THEN_WORDS}
@@ -223,7 +224,7 @@ def _task_when(key: str, node: SourceNode) -> Refusal:
 
 
 def _under_spec(key: str, node: SourceNode) -> Refusal:
-    spec = merged(_map(_rest(node).get("spec")), {key: _value(node, key)})
+    spec = merge_deeply(_map(_rest(node).get("spec")), {key: _value(node, key)})
     return Refusal(
         "P0213",
         f"`{key}` stands in the wrong place",
@@ -233,7 +234,7 @@ def _under_spec(key: str, node: SourceNode) -> Refusal:
 
 
 def _under_policy(key: str, node: SourceNode) -> Refusal:
-    spec = merged(_map(_rest(node).get("spec")), {"policy": {key: _value(node, key)}})
+    spec = merge_deeply(_map(_rest(node).get("spec")), {"policy": {key: _value(node, key)}})
     hint = f"it belongs under `spec.policy`, as `spec.policy.{key}`"
     return Refusal("P0213", f"`{key}` stands in the wrong place", hint, yaml_text({"spec": spec}))
 
@@ -258,7 +259,7 @@ def _task_tool(key: str, node: SourceNode) -> Refusal:
 
 def _rule_do(key: str, node: SourceNode) -> Refusal:
     then = {name: value for name, value in _rest(node).items() if name in THEN_WORDS}
-    rule = {**_rest(node, *THEN_WORDS), "then": merged(_map(_rest(node).get("then")), then)}
+    rule = {**_rest(node, *THEN_WORDS), "then": merge_deeply(_map(_rest(node).get("then")), then)}
     return Refusal("P0407", f"`{key}` stands beside `when`", "directives stand under `then`", yaml_text([rule]))
 
 
@@ -331,3 +332,36 @@ SYNONYMS: dict[str, dict[str, str]] = {
     "collection_sql": {"sql": "query", "command": "query", "order_by": "key", "primary_key": "key"},
     "shared": {"name": "key", "operation": "op", "reducer": "op"},
 }  # fmt: skip
+
+
+# ---- Rewrites as YAML
+
+
+class _Dumper(yaml.SafeDumper):
+    """Two spaces before list dashes, quotes as people write them around templates, blocks for texts of several lines."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = None
+    if "\n" in text:
+        style = "|"
+    elif "{{" in text and '"' not in text and "\\" not in text:
+        style = '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+def _represent_nothing(dumper: yaml.SafeDumper, _: None) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:null", "")
+
+
+_Dumper.add_representer(str, _represent_text)
+_Dumper.add_representer(type(None), _represent_nothing)
+
+
+def yaml_text(value: Json) -> str:
+    """The value as block YAML, keys in the order given, without a final line break."""
+    text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110, default_flow_style=False)
+    return re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE).rstrip("\n")

@@ -1,10 +1,9 @@
-"""The JSON Schema of a playbook, for editors: made from the table of words and from what installed tools say of themselves."""
+"""The JSON Schema of a playbook, for editors: made from the table of words and the descriptions of the installed tools."""
 
 from __future__ import annotations
 
 from penstock.dialects.playbook.tasks import WORKBOOK
-from penstock.dialects.playbook.word import SUGAR
-from penstock.dialects.playbook.words import SCOPES
+from penstock.dialects.playbook.words import SCOPES, SUGAR
 from penstock.dialects.schema import (
     DIALECT,
     by_key,
@@ -15,7 +14,7 @@ from penstock.dialects.schema import (
     part,
     scope_schema,
 )
-from penstock.dialects.word import TEXT, list_of, ref
+from penstock.dialects.words import TEXT, list_of, ref
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.plugins import ParamInfo, ToolCatalog, ToolDescription
 

@@ -15,8 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from penstock.dialects.playbook.drafts import Choose, TaskDraft, Until, While
-from penstock.dialects.playbook.reading import Reading, did_you_mean, listed
-from penstock.dialects.problems import Place
+from penstock.dialects.playbook.reader import Reading
+from penstock.dialects.problems import Position
+from penstock.dialects.reader import did_you_mean, listed
 from penstock.kernel.net import Do, Rule, Then, Writes
 from penstock.kernel.values import JsonMap
 
@@ -119,12 +120,12 @@ class _Expander:
             flat.append(_Flat(self._bound(label, task.place, rounds.limit, first), names))
         return [*flat, _Flat(_noop(end, task.place), names)]
 
-    def _begin(self, label: str, place: Place, started: int = 0) -> TaskDraft:
+    def _begin(self, label: str, place: Position, started: int = 0) -> TaskDraft:
         """Set the counter back, since an outer loop may come here again."""
         counter = counter_name(label)
         return _noop(f"{label}.begin", place, [Rule(None, Then(writes=Writes(iter={counter: started})))])
 
-    def _bound(self, label: str, place: Place, limit: int, first: str) -> TaskDraft:
+    def _bound(self, label: str, place: Position, limit: int, first: str) -> TaskDraft:
         counter = counter_name(label)
         counted = Writes(iter={counter: f"{{{{ iter.{counter} + 1 }}}}"})
         over = Rule(f"{{{{ iter.{counter} >= {limit} }}}}", Then(do=Do.FAIL, message=_too_often(label, limit)))
@@ -154,7 +155,7 @@ def _jump(to: str) -> Then:
     return Then(do=Do.JUMP, to=to)
 
 
-def _noop(label: str, place: Place, rules: list[Rule] | None = None) -> TaskDraft:
+def _noop(label: str, place: Position, rules: list[Rule] | None = None) -> TaskDraft:
     """A task that hands on the result before it, so that neither `_prev` nor the step's result ends at a choice or a loop."""
     handed_on: JsonMap = {"value": HANDED_ON}
     return TaskDraft(
@@ -199,7 +200,7 @@ def _resolved(reading: Reading, entry: _Flat, labels: set[str]) -> TaskDraft:
     return replace(task, rules=tuple(rules))
 
 
-def _unknown_label(reading: Reading, to: str, place: Place, names: Names) -> None:
+def _unknown_label(reading: Reading, to: str, place: Position, names: Names) -> None:
     reading.findings.error(
         "P0414",
         f"this pipeline has no task `{to}`",

@@ -10,17 +10,24 @@ An entry with `choose`, `while` or `until` is control, and holds further tasks.
 
 from __future__ import annotations
 
-from penstock.dialects.playbook.drafts import Branch, Choose, ParamDraft, Site, TaskDraft, Until, Where, While
-from penstock.dialects.playbook.overlay import without_policy
+from penstock.dialects.playbook.drafts import (
+    Branch,
+    Choose,
+    ParamDraft,
+    Site,
+    TaskDraft,
+    Until,
+    Where,
+    While,
+    without_policy,
+)
 from penstock.dialects.playbook.policy import clauses, read_task_policy
-from penstock.dialects.playbook.reading import Reading
-from penstock.dialects.playbook.refused import refusal
-from penstock.dialects.playbook.rewrite import yaml_text
-from penstock.dialects.playbook.word import SUGAR
-from penstock.dialects.playbook.words import SCOPES
+from penstock.dialects.playbook.reader import Reading
+from penstock.dialects.playbook.refused import refusal, yaml_text
+from penstock.dialects.playbook.words import SCOPES, SUGAR
 from penstock.dialects.playbook.writes import read_task_set
-from penstock.dialects.problems import Place
-from penstock.dialects.source import SourceNode, to_json
+from penstock.dialects.problems import Position
+from penstock.dialects.source.node import SourceNode, to_json
 from penstock.kernel.values import JsonMap
 from penstock.ports.plugins import ToolDescription
 
@@ -55,7 +62,7 @@ def read_tool(reading: Reading, node: SourceNode | None, step: str) -> list[Task
 
 def read_tasks(reading: Reading, items: list[SourceNode]) -> list[TaskDraft]:
     found: list[TaskDraft] = []
-    seen: dict[str, Place] = {}
+    seen: dict[str, Position] = {}
     for position, item in enumerate(items):
         task = _read_item(reading, item, f"task_{position}")
         if task is None:
@@ -118,7 +125,7 @@ def _read_item(reading: Reading, item: SourceNode, default_label: str) -> TaskDr
     return _read_body(reading, body, named or default_label, place)
 
 
-def _read_entry(reading: Reading, node: SourceNode, default_label: str, place: Place) -> TaskDraft | None:
+def _read_entry(reading: Reading, node: SourceNode, default_label: str, place: Position) -> TaskDraft | None:
     label = default_label
     given = node.get("name")
     if given is not None:
@@ -127,7 +134,7 @@ def _read_entry(reading: Reading, node: SourceNode, default_label: str, place: P
     return _read_body(reading, node, label, place)
 
 
-def _read_body(reading: Reading, node: SourceNode, label: str, place: Place) -> TaskDraft | None:
+def _read_body(reading: Reading, node: SourceNode, label: str, place: Position) -> TaskDraft | None:
     if any(word in node.entries for word in SUGAR) and "kind" not in node.entries:
         return _read_sugar(reading, node, label, place)
     # A task without a tool is still read: its label may be jumped to, and its other problems come out at once.
@@ -210,7 +217,7 @@ def _read_call(reading: Reading, node: SourceNode, draft: TaskDraft) -> None:
     draft.calls = str(named.value), named.place
 
 
-def _read_sugar(reading: Reading, node: SourceNode, label: str, place: Place) -> TaskDraft | None:
+def _read_sugar(reading: Reading, node: SourceNode, label: str, place: Position) -> TaskDraft | None:
     words = [word for word in SUGAR if word in node.entries]
     if len(words) > 1:
         message = f"`{words[0]}` and `{words[1]}` stand in one entry"

@@ -1,4 +1,4 @@
-"""The workbook: tasks written once and called by name. A call is replaced by the task it names; nothing is left at run time."""
+"""The workbook: tasks written once and called by name. A call is replaced by the task it names when the document is compiled."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from penstock.dialects.playbook.drafts import TaskDraft
-from penstock.dialects.playbook.overlay import merged
-from penstock.dialects.playbook.reading import Reading, did_you_mean, listed
+from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.tasks import WORKBOOK, read_tasks
-from penstock.dialects.problems import Place
-from penstock.dialects.source import SourceNode
+from penstock.dialects.problems import Position
+from penstock.dialects.reader import did_you_mean, listed
+from penstock.dialects.source.node import SourceNode
 from penstock.kernel.net import Writes
+from penstock.kernel.values import merge_deeply
 
 
 @dataclass(slots=True)
@@ -42,7 +43,7 @@ def read_workbook(reading: Reading, node: SourceNode | None) -> Workbook:
     return book
 
 
-def _entries(reading: Reading, node: SourceNode) -> Iterator[tuple[str, Place, SourceNode]]:
+def _entries(reading: Reading, node: SourceNode) -> Iterator[tuple[str, Position, SourceNode]]:
     if node.kind == "mapping":
         inner = node.get("tasks")
         if inner is not None and "kind" not in inner.entries:
@@ -67,7 +68,7 @@ def _entries(reading: Reading, node: SourceNode) -> Iterator[tuple[str, Place, S
             yield name, given.place, mapping
 
 
-def _read_entry(reading: Reading, node: SourceNode, name: str, place: Place) -> TaskDraft | None:
+def _read_entry(reading: Reading, node: SourceNode, name: str, place: Position) -> TaskDraft | None:
     mapping = reading.mapping(node, f"the workbook task `{name}`")
     if mapping is None:
         if node.is_null:
@@ -117,8 +118,8 @@ def inlined(reading: Reading, book: Workbook, call: TaskDraft) -> TaskDraft | No
         kind=task.kind,
         kind_place=task.kind_place,
         params={**task.params, **call.params},
-        values=merged(task.values, call.values),
-        spec=merged(task.spec, call.spec),
+        values=merge_deeply(task.values, call.values),
+        spec=merge_deeply(task.spec, call.spec),
         rules=call.rules if has_rules else task.rules,
         jumps=call.jumps if has_rules else task.jumps,
         on_ok=_over(task.on_ok, call.on_ok),

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from penstock.expr.check import inspect
-from penstock.expr.scope import MISSING, Missing
-from penstock.expr.visible import OutcomeView, Visible
+from penstock.expr.scope import OutcomeView, Visible
+from penstock.expr.values import MISSING, Missing
 from penstock.kernel.evolve import Execution, evolve
 from penstock.kernel.facts import RunEnded, boundary
 from penstock.kernel.fanin import seen_by_arcs

@@ -1,0 +1,382 @@
+"""Every expression of a document: is it well formed, does it see what it names, does it keep secrets where they belong?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+from penstock.dialects.expressions import blanks_beside, declared_secrets, is_plain_true, named_part, warn_constant
+from penstock.dialects.playbook.drafts import PlaybookDraft, Site, StepDraft, TaskDraft, Where
+from penstock.dialects.playbook.lower import entry_of
+from penstock.dialects.playbook.reader import Reading
+from penstock.dialects.playbook.sugar import author_name
+from penstock.dialects.problems import Position, closest
+from penstock.dialects.reader import did_you_mean, is_template, listed, texts_in
+from penstock.dialects.source.node import SourceNode
+from penstock.dialects.source.positions import position_in_text
+from penstock.expr.check import Use, inspect
+from penstock.expr.parse import parse_condition
+from penstock.expr.rules import read_expression
+from penstock.kernel.kept import STATE
+from penstock.kernel.net import Writes
+from penstock.kernel.values import JsonMap
+
+_OUTCOME_WORDS = ("status", "result", "error", "meta", "data")
+# What jobs and other engines call the namespaces.
+_OTHER_WORDS = {
+    "context": "ctx", "vars": "workload", "inputs": "workload", "params": "args", "global": "ctx", "globals": "ctx",
+    "iteration": "iter", "secrets": "keychain", "result": "output", "env": "workload",
+}  # fmt: skip
+_EVENT_WORDS = ("name", "result", "error", "step")
+_ERROR_WORDS = ("kind", "message", "retryable", "data")
+
+
+def _begun(key: str, words: Iterable[str]) -> str | None:
+    """The word that somebody has cut short: `err` for `error`."""
+    return next((word for word in words if len(key) > 2 and word.startswith(key)), None)
+
+
+def check_names(
+    reading: Reading,
+    draft: PlaybookDraft,
+    pipelines: dict[str, list[TaskDraft]],
+    text: str,
+    uncalled: Iterable[TaskDraft] = (),
+) -> None:
+    """`uncalled` are tasks of the workbook in no pipeline, whose neighbours are unknown."""
+    definitions = Definitions(draft, pipelines, entry_of(draft) if draft.steps else "")
+    labels = frozenset(task.label for tasks in pipelines.values() for task in tasks)
+    for task in uncalled:
+        anywhere = replace(definitions.everywhere, args=None, tasks=labels, is_open=True)
+        for site in task.sites:
+            _Check(reading, anywhere, site, text).run()
+    for site in draft.keychain_sites:
+        _Check(reading, definitions.everywhere, site, text).run()
+    for step in draft.steps:
+        known = definitions.of(step)
+        for site in step.sites:
+            _Check(reading, known, site, text).run()
+        for task in pipelines[step.name]:
+            within = definitions.within(known, task)
+            for site in task.sites:
+                _Check(reading, within, site, text).run()
+
+
+def _seen_from(namespace: str) -> list[str]:
+    return [where.value for where, names in SEEN.items() if namespace in names]
+
+
+class _Check:
+    """The check of one site."""
+
+    def __init__(self, reading: Reading, known: Known, site: Site, text: str) -> None:
+        self.findings = reading.findings
+        self.known = known
+        self.site = site
+        self.where = site.where
+        self.text = text
+
+    def run(self) -> None:
+        for node in texts_in(self.site.node):
+            if self.site.is_condition or is_template(node):
+                self._expression(node)
+
+    def _expression(self, node: SourceNode) -> None:
+        source = str(node.value)
+        inspection = inspect(source, condition=self.site.is_condition)
+        for found in inspection.findings:
+            place = position_in_text(node, found.start, found.end, self.text)
+            self.findings.error(found.code, found.message, place, label=found.label, hint=found.hint)
+        uses = inspection.uses
+        if self.site.is_condition and uses:
+            # What a condition reads may be undefined, but a name that nothing defines is a slip there as well.
+            uses = tuple(read_expression(parse_condition(source), guarded=False)[1])
+        for use in uses:
+            self._use(use, position_in_text(node, *named_part(source, use, NAMESPACES), self.text))
+        if inspection.has_blanks:
+            message, hint = blanks_beside(source)
+            self.findings.warning("P0707", message, node.place, hint=hint)
+        if inspection.constant is not None:
+            self._constant(node, source, inspection.constant)
+
+    def _constant(self, node: SourceNode, source: str, value: bool) -> None:
+        """Arcs that never fire are judged with their router."""
+        if not is_plain_true(source) and (value or self.where is not Where.ARC):
+            warn_constant(self.findings, source, value, node.place, "{{ ctx.ready }}")
+
+    def _use(self, use: Use, place: Position) -> None:
+        root = str(use.path[0])
+        if (kept := self._undeclared_state(use)) is not None:
+            label = did_you_mean(kept, self.known.state or ())
+            hint = "" if label else f"declare it, with the value of the first run: `state: {{{kept}: null}}`"
+            self.findings.error("P0830", f"`state` does not declare `{kept}`", place, label=label, hint=hint)
+        elif root == "keychain":
+            self._secret(use, place)
+        elif root in NAMESPACES:
+            # The iteration around a sub-playbook is seen from everywhere in it.
+            if self.known.sees(root, self.where) or use.path[:2] == ("iter", "parent"):
+                self._key(use, place)
+            elif not self.known.has(root, self.where):
+                self._unseen(root, place)
+        elif hidden := self.known.hidden_result(root, self.where):
+            message = f"`{root}` is read from the workload, not from the {hidden} of that name"
+            hint = f"write `workload.{root}` if that is meant; otherwise give the {hidden} another name"
+            self.findings.warning("P0706", message, place, hint=hint)
+        elif not use.guarded and not self.known.has(root, self.where):
+            self._unknown(root, place, is_dotted=len(use.path) > 1)
+
+    def _undeclared_state(self, use: Use) -> str | None:
+        """What is read of `state` and not declared: nothing else brings it."""
+        path = use.path[1:] if use.path[0] == "ctx" else use.path
+        declared = self.known.state
+        if declared is None or use.guarded or len(path) < 2 or path[0] != STATE or not isinstance(path[1], str):
+            return None
+        return None if path[1] in declared or STATE in self.known.own_args else path[1]
+
+    def _secret(self, use: Use, place: Position) -> None:
+        if self.where is Where.KEYCHAIN:
+            hint = "name where the value lies: `{env: NAME}`, `{file: path}` or `{secret: key}`"
+            self.findings.error("P0704", "a keychain entry cannot read another one", place, hint=hint)
+            return
+        if "keychain" not in SEEN[self.where]:
+            hint = "use it in the parameters of the tool that needs it; what stands here is recorded in the log"
+            self.findings.error("P0704", f"a secret stands in {self.where.value}", place, hint=hint)
+            return
+        names = self.known.keychain
+        if len(use.path) > 1 and str(use.path[1]) not in names:
+            name = str(use.path[1])
+            message = f"`{name}` is not declared in `keychain`"
+            self.findings.error("P0705", message, place, label=did_you_mean(name, names), hint=declared_secrets(names))
+
+    def _unseen(self, root: str, place: Position) -> None:
+        hint = f"it is seen in {', '.join(_seen_from(root))}"
+        if root == "fanin":
+            hint = "it is there in the arcs of a step that has a loop"
+        elif self.where is Where.CHECK:
+            hint = "this condition has no outcome of its own: use `_prev`, or the name of the task"
+        elif self.where in (Where.ADMIT, Where.ARC):
+            hint += "; pass what is needed through ctx or through the arc's `args`"
+        is_written = not self.site.is_condition and self.where is Where.ARC
+        message = f"`{root}` cannot be seen from {self.where.value}{': it is null there' if is_written else ''}"
+        self.findings.warning("P0703", message, place, hint=hint)
+
+    def _unknown(self, name: str, place: Position, *, is_dotted: bool) -> None:
+        if name in self.known.tasks and self.where is Where.ARC:
+            hint = "results of tasks are seen within their pipeline; use the step's name, or write to ctx"
+            self.findings.warning("P0703", f"the task `{name}` cannot be seen from an arc", place, hint=hint)
+            return
+        label = did_you_mean(name, [*chain(*self.known.layers(self.where)), *sorted(SEEN[self.where])])
+        meant = None if label else _OTHER_WORDS.get(name) or _OTHER_WORDS.get(closest(name, _OTHER_WORDS) or "")
+        if meant:
+            label = f"did you mean `{meant}`?"
+        unseen = None if label or not is_dotted else closest(name, sorted(NAMESPACES - SEEN[self.where]))
+        hint = "" if label else "give it a default in `workload`, or write `| default(…)`"
+        if unseen:
+            label = f"did you mean `{unseen}`?"
+            hint = f"`{unseen}` cannot be seen from {self.where.value}: it is seen in {', '.join(_seen_from(unseen))}"
+        message = f"nothing in this document defines `{name}`"
+        # A bare name that is like no other may come with a payload; one that is looked into, or nearly another, is a slip.
+        if (is_dotted or label) and not self.known.is_open:
+            self.findings.error("P0701", message, place, label=label, hint=hint)
+        else:
+            self.findings.warning("P0701", message, place, label=label, hint=hint)
+
+    def _key(self, use: Use, place: Position) -> None:
+        if len(use.path) < 2 or use.guarded:
+            return
+        root, key = str(use.path[0]), use.path[1]
+        keys = self.known.under(root)
+        if root in ("outcome", "output", "event"):
+            # Tools add fields of their own, so only what is nearly a known word is worth a remark.
+            words = _EVENT_WORDS if root == "event" else _OUTCOME_WORDS
+            at, below = root, use.path[1:]
+            if below[:1] == ("error",) and len(below) > 1:
+                at, words, below = f"{root}.error", _ERROR_WORDS, below[1:]
+            key = below[0]
+            if isinstance(key, str) and key not in words and (meant := closest(key, words) or _begun(key, words)):
+                message = f"`{at}.{key}` looks like a misspelt `{at}.{meant}`"
+                self.findings.warning("P0702", message, place, label=f"did you mean `{meant}`?")
+        elif keys is not None and isinstance(key, str) and key not in keys:
+            self._unwritten(root, key, list(keys), place)
+
+    def _unwritten(self, root: str, key: str, keys: list[str], place: Position) -> None:
+        label = did_you_mean(key, keys)
+        if root == "fanin":
+            hint = f"it has {listed(keys)}"
+            self.findings.warning("P0702", f"there is no `fanin.{key}`", place, label=label, hint=hint)
+            return
+        verb = {"workload": "declares", "args": "passes"}.get(root, "writes")
+        hint = "" if label else f"it has {listed(sorted(keys))}" if keys else ""
+        if root == "workload" and not label:
+            hint = "a payload may bring it; otherwise give it a default in `workload`"
+        # A keychain entry is resolved before the run; one that reads nothing names no secret.
+        report = self.findings.error if self.where is Where.KEYCHAIN else self.findings.warning
+        report("P0702", f"nothing in this document {verb} `{root}.{key}`", place, label=label, hint=hint)
+
+
+# ---- Names that a document defines, and which of them an expression sees
+#
+# Bare names fall through args, ctx, iter, workload, the tasks of the pipeline and the steps; all of these are known from
+# the document, except what a payload adds to `workload`.
+
+
+_EVERYWHERE = ("workload", "execution", "execution_id")
+_SERVER = ("ctx", "args", "event", *_EVERYWHERE)
+FANIN = ("status", "total", "succeeded", "failed", "skipped", "retried", "refs", "shared", "loop_id")
+_PIPELINE = ("ctx", "args", "iter", "_prev", "_task", "_attempt", "_effect", *_EVERYWHERE)
+_OUTCOME = ("outcome", "output")
+
+SEEN: dict[Where, frozenset[str]] = {
+    Where.KEYCHAIN: frozenset(("workload",)),
+    Where.ADMIT: frozenset(_SERVER),
+    Where.COLLECTION: frozenset(("ctx", "args", "iter", *_EVERYWHERE)),
+    Where.PARAM: frozenset((*_PIPELINE, "keychain")),
+    Where.POLICY: frozenset((*_PIPELINE, *_OUTCOME)),
+    Where.CHECK: frozenset(_PIPELINE),
+    Where.ON_OK: frozenset((*_PIPELINE, *_OUTCOME)),
+    Where.ON_DONE: frozenset((*_PIPELINE, *_OUTCOME)),
+    Where.ARC: frozenset((*_SERVER, "fanin", "output")),
+}
+NAMESPACES = frozenset(name for names in SEEN.values() for name in names)
+_INSIDE_PIPELINE = (Where.PARAM, Where.POLICY, Where.CHECK, Where.ON_OK, Where.ON_DONE)
+_SEES_ITER = (*_INSIDE_PIPELINE, Where.COLLECTION)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the document defines, for one step. `args` is None where they cannot be known."""
+
+    workload: JsonMap
+    ctx: frozenset[str]
+    iter: frozenset[str] = frozenset()
+    args: frozenset[str] | None = frozenset()
+    own_args: frozenset[str] = frozenset()
+    """Those of the task itself, where one is looked at."""
+    tasks: frozenset[str] = frozenset()
+    steps: frozenset[str] = frozenset()
+    keychain: frozenset[str] = frozenset()
+    state: frozenset[str] | None = None
+    """What is kept between runs; None when the document declares nothing."""
+    is_loop: bool = False
+    is_open: bool = False
+    """The task's args are one template, which may bring any name."""
+
+    def layers(self, where: Where) -> list[Collection[str]]:
+        """What a bare name falls through, seen from there."""
+        if where is Where.KEYCHAIN:
+            return [self.workload]
+        found: list[Collection[str]] = [self.own_args, self.args or (), self.ctx, self.workload, self.steps]
+        if where in _SEES_ITER:
+            found.append(self.iter)
+        if where in _INSIDE_PIPELINE:
+            found.append(self.tasks)
+        return found
+
+    def sees(self, namespace: str, where: Where) -> bool:
+        """Does the namespace mean something there? What came together is only known where a loop was."""
+        return namespace in SEEN[where] and (namespace != "fanin" or self.is_loop)
+
+    def has(self, name: str, where: Where) -> bool:
+        return any(name in layer for layer in self.layers(where))
+
+    def hidden_result(self, name: str, where: Where) -> str | None:
+        """What the workload keeps a bare name from reading: a task or a step of that name. None when nothing is hidden."""
+        nearer: list[Collection[str]] = [self.own_args, self.args or (), self.ctx]
+        if where in _SEES_ITER:
+            nearer.append(self.iter)
+        if name not in self.workload or any(name in layer for layer in nearer):
+            return None
+        if name in self.tasks and where in _INSIDE_PIPELINE:
+            return "task"
+        return "step" if name in self.steps and where is not Where.KEYCHAIN else None
+
+    def under(self, namespace: str) -> Collection[str] | None:
+        """The keys of a namespace, or None where they cannot be known."""
+        match namespace:
+            case "ctx":
+                return self.ctx
+            case "iter":
+                return self.iter
+            case "args":
+                return None if self.args is None else self.args | self.own_args
+            case "workload":
+                return self.workload or None
+            case "keychain":
+                return self.keychain
+            case "fanin":
+                return FANIN
+        return None
+
+
+@dataclass(slots=True)
+class Definitions:
+    """What a document defines as a whole, from which each step's view is cut."""
+
+    draft: PlaybookDraft
+    pipelines: dict[str, list[TaskDraft]]
+    entry: str
+    args: dict[str, set[str]] = field(default_factory=dict)
+    everywhere: Known = field(init=False)
+    """What is the same for all steps."""
+
+    def __post_init__(self) -> None:
+        ctx: set[str] = set()
+        kept = set(self.draft.state or ())
+        for step in self.draft.steps:
+            for writes in _writes(step, self.pipelines[step.name]):
+                ctx |= {_head(key) for key in (*writes.ctx, *writes.append, *writes.shared)}
+                kept |= {_head(key.removeprefix(f"{STATE}.")) for key in writes.ctx if key.startswith(f"{STATE}.")}
+            for edge in step.edges:
+                self.args.setdefault(edge.target, set()).update(edge.args)
+            self.args.setdefault(step.name, set()).update(step.joins)
+        if self.draft.state is not None:
+            ctx.add(STATE)
+        self.everywhere = Known(
+            workload=self.draft.workload,
+            ctx=frozenset(ctx),
+            steps=frozenset(step.name for step in self.draft.steps),
+            keychain=frozenset(str(entry["name"]) for entry in self.draft.keychain),
+            state=None if self.draft.state is None else frozenset(kept),
+        )
+
+    def of(self, step: StepDraft) -> Known:
+        tasks = self.pipelines[step.name]
+        names = (author_name(task.label) for task in tasks)
+        return replace(
+            self.everywhere,
+            iter=frozenset(self._iter(step, tasks)),
+            args=None if step.name == self.entry else frozenset(self.args[step.name]),
+            tasks=frozenset(name for name in names if name is not None),
+            is_loop=step.loop is not None,
+        )
+
+    def within(self, known: Known, task: TaskDraft) -> Known:
+        """The view of one task. Args that are one template may bring any name."""
+        args = task.params.get("args")
+        if args is None:
+            return known
+        if args.node.kind != "mapping":
+            return replace(known, args=None, is_open=True)
+        return replace(known, own_args=frozenset(args.node.entries))
+
+    def _iter(self, step: StepDraft, tasks: list[TaskDraft]) -> Iterator[str]:
+        yield from ("index", "parent")
+        if step.loop is not None:
+            yield from (step.loop.iterator, "loop_id", "shard_id", "iter_key")
+        for writes in _writes(step, tasks):
+            yield from (_head(key) for key in writes.iter)
+
+
+def _head(key: str) -> str:
+    return key.partition(".")[0]
+
+
+def _writes(step: StepDraft, tasks: list[TaskDraft]) -> Iterator[Writes]:
+    yield step.on_done
+    for edge in step.edges:
+        yield edge.writes
+    for task in tasks:
+        yield task.on_ok
+        for rule in task.rules or ():
+            yield rule.then.writes

@@ -1,0 +1,1 @@
+"""The filters, tests, functions and methods of the expression language, and the one table that lists them."""
