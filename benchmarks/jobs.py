@@ -193,7 +193,7 @@ connections:
 
 
 def _run(folder: Path, text: str, count: int) -> dict[str, float]:
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
     from penstock.server.documents import Documents
 
     path = folder / "job.yaml"

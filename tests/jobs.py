@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.kernel.values import JsonMap
 from penstock.projections.jobs import job_standing
 from penstock.server.documents import DocumentInvalid, Documents

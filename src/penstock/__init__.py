@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from penstock.app.rows import Rows
     from penstock.components.base import Action, Component, ComponentFailure, Iterator, Relational, Sink
     from penstock.kernel.errors import PenstockError, Refused, Unavailable
-    from penstock.link_rows import Rows
     from penstock.python_api import (
         Replay,
         Report,
@@ -50,7 +50,7 @@ _WHERE = {
     "Refused": "penstock.kernel.errors",
     "Replay": "penstock.python_api",
     "Report": "penstock.python_api",
-    "Rows": "penstock.link_rows",
+    "Rows": "penstock.app.rows",
     "Run": "penstock.python_api",
     "Server": "penstock.python_client",
     "Success": "penstock.tools.base",

@@ -20,8 +20,8 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.values import Json, JsonMap
 
 if TYPE_CHECKING:
+    from penstock.app.rows import Rows
     from penstock.dialects.problems import Problem
-    from penstock.link_rows import Rows
     from penstock.ports.blobs import BlobStore
     from penstock.ports.log import EventLog, Header
     from penstock.server.changes import Change
@@ -156,7 +156,7 @@ class Folder:
                 yield envelope(entry, header)
 
     def rows(self, execution_id: str, name: str) -> Rows:
-        from penstock.link_rows import rows_of
+        from penstock.app.rows import rows_of
 
         with self._opened(execution_id) as (log, blobs, header):
             return rows_of(header, log.read(header.execution_id), blobs, name)
@@ -224,7 +224,7 @@ def replay(run: Run | str = "@last", *, home: str | PathLike[str] | None = None)
     """Decide a run again from its recorded outcomes, without calling a tool, and compare."""
 
     async def replayed(_: _Handle) -> Replay:
-        from penstock.app import embedded
+        from penstock.app.embedded import embedded
         from penstock.server.finding import find_run
 
         engine = embedded(_home_of(run, home))
@@ -253,8 +253,8 @@ def validate(
 ) -> Report:
     """Check a playbook, job or joblet, and the documents that it calls, without running it: as it would run with `inputs`, and
     with the context group of a job. The secrets that it needs are looked for, too. With `strict`, warnings are errors."""
-    from penstock.homes import home_for
-    from penstock.library import Library
+    from penstock.app.library import Library
+    from penstock.app.state_folder import home_for
 
     file, given = Path(path), jsonable(inputs or {})
     store = home_for(file, None if home is None else str(home))
@@ -290,9 +290,9 @@ async def _started(
     context: str | None,
     keep: Sequence[str],
 ) -> Run:
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
+    from penstock.app.state_folder import home_for
     from penstock.components.registry import ComponentRegistry
-    from penstock.homes import home_for
     from penstock.server.documents import Documents
     from penstock.server.inputs import require_known
     from penstock.tools.registry import Registry
@@ -316,7 +316,7 @@ async def _started(
 
 
 async def _resumed(handle: _Handle, run: Run | str, home: str | PathLike[str] | None) -> Run:
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
     from penstock.server.changes import changes, text_on_disk
     from penstock.server.documents import Pinned
     from penstock.server.finding import find_run
@@ -351,7 +351,7 @@ def _of(summary: RunSummary, home: Path, changed: tuple[Change, ...] = ()) -> Ru
 
 
 def _home_of(run: Run | str, home: str | PathLike[str] | None) -> Path:
-    from penstock.homes import known_home
+    from penstock.app.state_folder import known_home
 
     if home is None and isinstance(run, Run):
         if run.home is None:

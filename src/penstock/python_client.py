@@ -24,7 +24,7 @@ from penstock.remote.engine import RemoteEngine
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from penstock.link_rows import Rows
+    from penstock.app.rows import Rows
     from penstock.ports.log import Status
     from penstock.remote.sending import Sent
 
@@ -198,7 +198,7 @@ class Server:
 
     def rows(self, run: Run | str, name: str) -> Rows:
         """The rows that came out of `COMPONENT[.PORT]` of a job, if they were kept."""
-        from penstock.link_rows import rows_of
+        from penstock.app.rows import rows_of
 
         header = self._engine.log.header(name_of(run))
         return rows_of(header, self._engine.log.read(header.execution_id), self._engine.blobs, name)
@@ -227,7 +227,7 @@ class Server:
         )
 
     def _sent(self, path: str | PathLike[str]) -> Sent:
-        from penstock.library import Library
+        from penstock.app.library import Library
         from penstock.remote.sending import Sent
 
         return Sent(Library(), fspath(path))

@@ -137,7 +137,7 @@ def _reap(pid: int, pipes: dict[int, int]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    for module in ("penstock.app", "penstock.tools.python", "penstock.tools.small", "penstock.tools.playbook"):
+    for module in ("penstock.app.embedded", "penstock.tools.python", "penstock.tools.small", "penstock.tools.playbook"):
         importlib.import_module(module)
     importlib.import_module("tests.chaos.trials")
     _serve()

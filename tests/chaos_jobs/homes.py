@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.ports.log import Entry
 from penstock.projections.canonical import canonical
 from penstock.server.documents import Documents
@@ -65,7 +65,7 @@ def leftovers(home: Path) -> list[str]:
 
 
 def on_disk(home: Path, **more: Any) -> Embedded:
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
 
     engine = embedded(home / ".penstock", **more)
     engine.tools = Workshop()

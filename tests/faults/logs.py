@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from penstock import fleet
+from penstock.app.embedded import server as fleet
+from penstock.app.replay import replay
 from penstock.ports.blobs import BlobStore
 from penstock.ports.log import Entry, EventLog
 from penstock.ports.results import decode
-from penstock.replaying import replay
 from penstock.tools.base import Settings
 from penstock.tools.registry import Registry
 from tests.envelopes import checked_events

@@ -50,7 +50,7 @@ BEFOREHAND = (
     "penstock.kernel.flow.restarting",
     "penstock.server.fleet_jobs",
     "penstock.server.jobs",
-    "penstock.serving",
+    "penstock.app.server_process",
     "penstock.tools.playbook",
     "penstock.tools.small",
     "penstock.tools.sql.postgres",
@@ -149,7 +149,7 @@ def _live(order: dict[str, Any]) -> None:
 
 def _tell_of_bugs() -> None:
     """A server says in one line what stopped a run; whoever looks for a bug wants all of it."""
-    from penstock.fleet import Server
+    from penstock.app.server import Server
     from penstock.kernel.errors import PenstockError
 
     usual = Server._report

@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from penstock import fleet
 from penstock.adapters.memory_blobs import MemoryBlobs
 from penstock.adapters.memory_dispatch import MemoryDispatch, MemoryIntake
 from penstock.adapters.memory_dispatch_hall import MemoryHall
 from penstock.adapters.memory_log import MemoryLog, MemoryStore
 from penstock.adapters.memory_partitions import MemoryPartitions, MemoryPartitionStore
+from penstock.app.embedded import server as fleet
+from penstock.app.library import Library
+from penstock.app.replay import replay
 from penstock.kernel.values import JsonMap
-from penstock.library import Library
 from penstock.ports.log import Entry, Header
 from penstock.projections.canonical import canonical
 from penstock.remote.sending import Sent
-from penstock.replaying import replay
 from penstock.server.documents import Pinned
 from penstock.server.hosting import Submission
 from penstock.tools.base import Settings

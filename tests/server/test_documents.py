@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from penstock.adapters.memory_control import MemoryControl, MemoryControlStore
+from penstock.app.server import lazy_components
 from penstock.dialects.job.render import Context
-from penstock.fleet import lazy_components
 from penstock.kernel.errors import Unavailable
 from penstock.kernel.net import Net
 from penstock.ports.components import UNKNOWN

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.components.base import Action, Call, Component, ComponentFailure
 from penstock.components.registry import ComponentRegistry
 from penstock.projections.canonical import canonical_hash

@@ -15,7 +15,7 @@ from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
 
 if TYPE_CHECKING:
-    from penstock.app import Embedded
+    from penstock.app.embedded import Embedded
     from penstock.cli.summary import Where
     from penstock.cli.watching import Folding
     from penstock.ports.log import Header

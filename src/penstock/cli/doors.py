@@ -13,7 +13,7 @@ from penstock.kernel.errors import Refused
 from penstock.remote.client import Client, decoded, error_of
 
 if TYPE_CHECKING:
-    from penstock.fleet_stores import Places
+    from penstock.app.stores import Places
 
 
 def door_of(options: Namespace, *, for_servers: bool = True) -> Client:
@@ -33,8 +33,8 @@ def _in_use(places: Places, for_servers: bool) -> Places:
     from dataclasses import replace
 
     from penstock.adapters.sqlite_control import FILE
-    from penstock.private_postgres import FOLDER
-    from penstock.server_records import running_servers
+    from penstock.app.private_postgres import FOLDER
+    from penstock.app.server_records import running_servers
 
     running = running_servers(places.home)
     if running:
@@ -67,7 +67,7 @@ class LocalClient(Client):
                 "this needs `fastapi`, which this installation does not have",
                 "`pip install penstock` installs all that a server needs",
             )
-        from penstock.local_door import answered
+        from penstock.app.in_process_api import answered
 
         status, body = asyncio.run(answered(self._places, method, path, sent))
         if status < 400:

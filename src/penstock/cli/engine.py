@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from penstock.app.state_folder import known_home
 from penstock.cli.places import database_of
 from penstock.cli.remote import server_of
-from penstock.homes import known_home
 from penstock.remote.client import Client
 from penstock.server.finding import find_run
 
 if TYPE_CHECKING:
-    from penstock.app import Embedded
+    from penstock.app.embedded import Embedded
     from penstock.ports.log import Header
     from penstock.remote.engine import RemoteEngine
     from penstock.server.views import Views
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def opened(home: Path, **more: Any) -> Iterator[Embedded]:
     import asyncio
 
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
 
     engine = embedded(home, **more)
     try:
@@ -58,12 +58,12 @@ def looking(options: Namespace) -> Iterator[tuple[Engine, str]]:
 
 def stored(options: Namespace) -> Embedded:
     """The runs of a state folder; or those of a fleet, without any of its servers, where its database is named."""
-    from penstock.app import Embedded, embedded
+    from penstock.app.embedded import Embedded, embedded
 
     places = database_of(options)
     if places is None:
         return embedded(known_home(options.store))
-    from penstock.fleet_stores import open_log, open_results
+    from penstock.app.stores import open_log, open_results
     from penstock.tools.registry import Registry
 
     return Embedded(places.home, open_log(places, "command line"), open_results(places), Registry())
@@ -77,7 +77,7 @@ def looking_at(options: Namespace) -> Iterator[tuple[Engine, Header]]:
 
 
 def run_named(engine: Engine, name: str) -> Header:
-    from penstock.app import Embedded
+    from penstock.app.embedded import Embedded
 
     return find_run(engine.log, name) if isinstance(engine, Embedded) else engine.log.header(name)
 
@@ -90,7 +90,7 @@ def status_of(header: Header, engine: Engine) -> str:
 
 
 def views_of(engine: Engine) -> Views:
-    from penstock.app import Embedded
+    from penstock.app.embedded import Embedded
 
     if not isinstance(engine, Embedded):
         return engine.views

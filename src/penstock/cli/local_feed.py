@@ -12,7 +12,7 @@ from penstock.cli.output import say
 from penstock.ports.log import Entry
 
 if TYPE_CHECKING:
-    from penstock.app import Embedded
+    from penstock.app.embedded import Embedded
 
 POLL_S = 0.1
 PAGE = 500

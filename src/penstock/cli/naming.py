@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.homes import known_home
+from penstock.app.state_folder import known_home
 from penstock.kernel.errors import Refused
 from penstock.remote.client import SERVER
 

@@ -6,11 +6,11 @@ import os
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
+from penstock.app.state_folder import home_here
 from penstock.cli.arguments import CommandLineError
-from penstock.homes import home_here
 
 if TYPE_CHECKING:
-    from penstock.fleet_stores import Places
+    from penstock.app.stores import Places
     from penstock.tools.addresses import Addresses
 
 SLOTS, POOL, HOSTS = "PENSTOCK_SLOTS", "PENSTOCK_POOL", "PENSTOCK_ALLOW_HOST"
@@ -18,7 +18,7 @@ DEFAULT_SLOTS, DEFAULT_POOL = 4, "default"
 
 
 def places_of(options: Namespace) -> Places:
-    from penstock.fleet_stores import Places
+    from penstock.app.stores import Places
 
     results, dispatch, base = (getattr(options, name, None) for name in ("results", "dispatch", "base"))
     return Places.said(home_here(options.store), options.database, results, dispatch, base=base)

@@ -21,7 +21,7 @@ MOST_SHOWN = 20
 
 
 def printed_lines(engine: Engine, execution_id: str, *, follow: bool) -> Iterator[bytes]:
-    from penstock.app import Embedded
+    from penstock.app.embedded import Embedded
     from penstock.cli.local_feed import PrintedLines, is_over
 
     if not isinstance(engine, Embedded):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.app.library import Library
 from penstock.kernel.errors import Refused
-from penstock.library import Library
 from penstock.remote.client import Client, decoded
 from penstock.remote.sending import Sent, as_seen_here
 

@@ -28,7 +28,7 @@ POLL_S = 0.1
 
 
 def run(options: Namespace, url: str) -> int:
-    from penstock.library import Library
+    from penstock.app.library import Library
     from penstock.remote.sending import Sent
 
     client = _patient(url, options)
@@ -48,9 +48,9 @@ def run(options: Namespace, url: str) -> int:
         _left(run_id, url, as_json=options.json)
         return 0
     if not options.json and sent.compiled is not None and sent.compiled.problems:
+        from penstock.app.library import sources_of
         from penstock.cli.failures import tell_pressing
         from penstock.dialects.report import summary
-        from penstock.library import sources_of
 
         tell_pressing(sent.compiled.problems, sources_of(sent.compiled))
         say(f"{summary(sent.compiled.problems)} in {options.file}; `penstock lint {options.file}` shows them")

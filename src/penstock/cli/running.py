@@ -17,7 +17,7 @@ from penstock.cli.watching import TICK_S, F, Nobody, Watcher
 from penstock.server.runs import RunUnderWay
 
 if TYPE_CHECKING:
-    from penstock.app import Embedded
+    from penstock.app.embedded import Embedded
     from penstock.cli.job_progress import JobProgress
 
 T = TypeVar("T")

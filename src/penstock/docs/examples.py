@@ -40,7 +40,7 @@ class Given(NamedTuple):
 def run_example(text: str, folder: Path, registry: ComponentRegistry) -> Given:
     """Run a job in a folder of its own. The lines it showed or said stand component by component, in the order of the document:
     components that run side by side show their lines in any order."""
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
     from penstock.server.documents import Documents
 
     path = folder / "example.yaml"

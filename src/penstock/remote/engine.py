@@ -132,7 +132,7 @@ class RemoteEngine:
 
     async def replay(self, execution_id: str) -> Difference | None:
         """The events and results come from the server, and the decisions are made again here."""
-        from penstock.replaying import replay
+        from penstock.app.replay import replay
         from penstock.tools.base import Settings
 
         log = cast(EventLog, self.log)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from penstock.kernel.errors import PenstockError, Refused
 
 if TYPE_CHECKING:
+    from penstock.app.library import Library
     from penstock.dialects.job import CompiledJob
     from penstock.dialects.playbook import Compiled
     from penstock.dialects.problems import Problem
     from penstock.kernel.net import Net
-    from penstock.library import Library
 
 MOST = 200
 """Documents that come along."""

@@ -18,8 +18,8 @@ from penstock.kernel.errors import Refused, Unavailable
 from penstock.server.finding import find_run
 
 if TYPE_CHECKING:
-    from penstock.app import Embedded
-    from penstock.fleet_stores import Places
+    from penstock.app.embedded import Embedded
+    from penstock.app.stores import Places
 
 POLL_S = 0.05
 WORD_EVERY_S = 5.0
@@ -53,7 +53,7 @@ async def _cancelled(options: Namespace) -> int:
 
 async def _clear(places: Places, engine: Embedded, run: str) -> None:
     """What a fleet still holds of it: the leases of its tasks, and what was noted against it."""
-    from penstock.fleet_stores import open_dispatch
+    from penstock.app.stores import open_dispatch
     from penstock.server.take_overs import remove_notes
 
     remove_notes(engine.log, run)

@@ -48,8 +48,8 @@ def _put(door: Client, options: Namespace) -> int:
 
 
 def _put_document(door: Client, options: Namespace) -> int:
+    from penstock.app.library import Library, sources_of
     from penstock.cli.project_folder import unresolved
-    from penstock.library import Library, sources_of
     from penstock.remote.sending import Sent, as_seen_here
 
     sent = Sent(Library(), options.file)
@@ -81,9 +81,9 @@ def _from(folder: Path, file: str) -> str:
 def _put_project(door: Client, options: Namespace, folder: Path, name: str) -> int:
     import base64
 
+    from penstock.app.library import Library, sources_of
     from penstock.cli.project_folder import gather, unresolved
     from penstock.dialects.sniff import document_kind
-    from penstock.library import Library, sources_of
     from penstock.ports.projects import compressed, packed
     from penstock.server.documents import DocumentInvalid
 

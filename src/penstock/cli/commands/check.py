@@ -15,8 +15,8 @@ from penstock.cli.remote import server_of
 from penstock.remote.client import Client, problems_of
 
 if TYPE_CHECKING:
+    from penstock.app.library import Examined
     from penstock.dialects.problems import Problem
-    from penstock.library import Examined
 
 
 ERRORS = frozenset({"error"})
@@ -32,7 +32,7 @@ class _Asked:
         self._asked = {"strict": options.strict, "payload": given, "context": options.context}
 
     def examined(self, path: Path) -> Examined:
-        from penstock.library import Examined, Library
+        from penstock.app.library import Examined, Library
         from penstock.remote.sending import Sent, seen_here
 
         sent = Sent(Library(), str(path))
@@ -45,14 +45,14 @@ class _LookedAt:
     """Files as they would run on this machine."""
 
     def __init__(self, options: Namespace, given: Mapping[str, Any]) -> None:
-        from penstock.library import Library
+        from penstock.app.library import Library
 
         self._library = Library(strict=options.strict)
         self._options = options
         self._given = given
 
     def examined(self, path: Path) -> Examined:
-        from penstock.homes import home_for
+        from penstock.app.state_folder import home_for
 
         home = home_for(path, self._options.store)
         return asyncio.run(self._library.examined(path, self._given, self._options.context, home))

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.app.state_folder import home_here
 from penstock.cli.output import GREEN, RED, YELLOW, painted, put, put_json, safe
-from penstock.homes import home_here
 from penstock.kernel.errors import PenstockError
 
 LEAST_BYTES = 200 * 1024 * 1024
@@ -131,7 +131,7 @@ def _database(home: Path) -> Iterator[Finding]:
         return
     import asyncio
 
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
 
     try:
         engine = embedded(home)
@@ -148,8 +148,8 @@ def _log(home: Path, database: str | None) -> Iterator[Finding]:
     """Everything that was kept, against the checksums it was kept with."""
     import asyncio
 
-    from penstock.fleet_stores import Places, open_log, open_results
-    from penstock.log_damage import Scan
+    from penstock.app.log_damage import Scan
+    from penstock.app.stores import Places, open_log, open_results
 
     places = Places.said(home, database)
     if places.database is None and not (places.home / "penstock.db").exists():

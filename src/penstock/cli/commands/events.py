@@ -64,7 +64,7 @@ def _canonical(engine: Engine, execution_id: str, *, only_hash: bool) -> None:
 
 def followed(engine: Engine, execution_id: str) -> Iterator[Entry | None]:
     """Entries as they come, until the run is over or nobody works on it; None whenever there is nothing more for now."""
-    from penstock.app import Embedded
+    from penstock.app.embedded import Embedded
     from penstock.cli.local_feed import is_over
 
     if not isinstance(engine, Embedded):

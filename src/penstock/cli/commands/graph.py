@@ -36,7 +36,7 @@ def main(options: Namespace) -> int:
 
 
 def _drawn(file: Path, kind: str) -> str:
-    from penstock.library import Library
+    from penstock.app.library import Library
     from penstock.ports.results import encode
 
     compiled = Library().valid(file)

@@ -7,10 +7,10 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
+from penstock.app.state_folder import home_here
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.layout import table
 from penstock.cli.output import put, put_json, say
-from penstock.homes import home_here
 
 if TYPE_CHECKING:
     from penstock.keychain import LocalStore

@@ -11,7 +11,7 @@ from penstock.cli.output import put, put_json
 
 
 def main(options: Namespace) -> int:
-    from penstock.library import Library
+    from penstock.app.library import Library
 
     if options.json and options.mermaid:
         raise CommandLineError("`--json` and `--mermaid` are two forms of the same; choose one")

@@ -14,8 +14,8 @@ def main(options: Namespace) -> int:
     url = server_of(options)
     if url is not None:
         return _asked(url, options)
+    from penstock.app.library import Library
     from penstock.dialects.job import CompiledJob
-    from penstock.library import Library
 
     compiled = Library().valid(Path(options.file))
     assert compiled.net is not None

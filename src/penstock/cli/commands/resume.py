@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from functools import partial
 
-from penstock import homes
+from penstock.app import state_folder
 from penstock.cli.conducting import Conduct, places
 from penstock.cli.remote import server_of
 from penstock.server.finding import find_run
@@ -20,14 +20,14 @@ def main(options: Namespace) -> int:
         from penstock.cli.remote_run import resume
 
         return resume(options, url)
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
     from penstock.cli.changed_files import tell_changes
     from penstock.server.changes import changes, text_on_disk
     from penstock.server.documents import Pinned
 
-    home = homes.known_home(options.store)
+    home = state_folder.known_home(options.store)
     engine = embedded(home)
-    homes.remember(home)
+    state_folder.remember(home)
     header = find_run(engine.log, options.run)
     run = engine.run(header.execution_id)
     document = Pinned.from_bytes(engine.log.document(header.execution_id))

@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock import homes
+from penstock.app import state_folder
 from penstock.cli import inputs
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.conducting import Conduct, places
@@ -33,9 +33,9 @@ def main(options: Namespace) -> int:
 
 
 def _run_here(options: Namespace) -> int:
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
+    from penstock.app.library import Library
     from penstock.dialects.sniff import kind_of_file
-    from penstock.library import Library
     from penstock.server.documents import Documents
     from penstock.server.inputs import require_known
     from penstock.server.played import context_group, ports_to_keep
@@ -55,9 +55,9 @@ def _run_here(options: Namespace) -> int:
     context_group(net, options.context)
     ports_to_keep(options.keep, net, compiled)
     require_known(net, payload)
-    home = homes.home_for(file, options.store)
+    home = state_folder.home_for(file, options.store)
     engine = embedded(home, strict=options.strict)
-    homes.remember(home)
+    state_folder.remember(home)
     run = engine.run(new_id())
     run.world.documents = documents
     if not options.json:
@@ -79,9 +79,9 @@ def _run_here(options: Namespace) -> int:
 def _warn(documents: Documents, document: Pinned, file: str) -> None:
     _, compiled = documents.compile(document)
     if compiled.problems:
+        from penstock.app.library import sources_of
         from penstock.cli.failures import tell_pressing
         from penstock.dialects.report import summary
-        from penstock.library import sources_of
 
         tell_pressing(compiled.problems, sources_of(compiled))
         say(f"{summary(compiled.problems)} in {file}; `penstock lint {file}` shows them")

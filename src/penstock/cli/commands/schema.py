@@ -11,7 +11,7 @@ from penstock.cli.output import put
 def main(options: Namespace) -> int:
     import msgspec
 
-    from penstock.library import Library
+    from penstock.app.library import Library
     from penstock.ports.results import encode
 
     library = Library()

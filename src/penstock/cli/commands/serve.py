@@ -11,7 +11,7 @@ from penstock.cli.processes import run_until_told
 
 
 def main(options: Namespace) -> int:
-    from penstock.serving import ServeSettings, Service
+    from penstock.app.server_process import ServeSettings, Service
 
     settings = ServeSettings(
         places_of(options),

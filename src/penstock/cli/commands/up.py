@@ -14,8 +14,8 @@ from penstock.tools.addresses import VARIABLE
 
 
 def main(options: Namespace) -> int:
+    from penstock.app.private_postgres import private_postgres
     from penstock.cli.supervising import Child, Supervisor
-    from penstock.private_postgres import private_postgres
 
     places = places_of(options)
     # What is wrong with the words is said before anything starts.

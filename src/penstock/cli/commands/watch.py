@@ -9,7 +9,7 @@ from penstock.cli.watched import Watched
 
 
 def main(options: Namespace) -> int:
-    from penstock.app import Embedded
+    from penstock.app.embedded import Embedded
     from penstock.cli.book import near
     from penstock.cli.local_feed import LocalFeed
     from penstock.cli.server_feed import ServerFeed

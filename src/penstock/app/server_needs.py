@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from penstock.adapters.folders import make_folder, unavailable_file
-from penstock.fleet_stores import Places
+from penstock.app.stores import Places
 from penstock.ports.blobs import BlobStore
 from penstock.ports.log import EventLog
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from penstock.adapters.file_lines import FileLines
 from penstock.adapters.project_folders import UnpackedProjects
-from penstock.app import _LazyRegistry
+from penstock.app.clock import FleetClock
+from penstock.app.embedded import _LazyRegistry
 from penstock.dialects.inline_secrets import restored
-from penstock.fleet_clock import FleetClock
 from penstock.kernel.flow.ending import FlowJudge
 from penstock.kernel.net import Net
 from penstock.kernel.values import Json

@@ -15,12 +15,12 @@ from penstock.adapters.project_folders import UnpackedProjects
 from penstock.adapters.watched_log import WatchedLog
 from penstock.api.app import build, guarded
 from penstock.api.backend import Backend, Pruned
-from penstock.fleet import lazy_components, release
-from penstock.fleet_stores import Places, open_control, open_dispatch, open_lines, open_log, open_results
+from penstock.app.prune import prune
+from penstock.app.server import lazy_components, release
+from penstock.app.stores import Places, open_control, open_dispatch, open_lines, open_log, open_results
 from penstock.kernel.errors import Refused
 from penstock.ports.ambient import SystemClock
 from penstock.ports.log import EventLog
-from penstock.pruning import prune
 from penstock.server.catalog import CatalogDocuments
 from penstock.tools.registry import Registry
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from penstock.adapters.project_folders import base_folder
 from penstock.adapters.watched_log import WatchedLog
-from penstock.fleet import Server, WorkBench, host_name, worker
-from penstock.fleet_clock import FleetClock
+from penstock.app.clock import FleetClock
+from penstock.app.server import Server, WorkBench, host_name, worker
 from penstock.kernel.errors import Refused
 from penstock.ports.blobs import KeptBlobs
 from penstock.ports.control import ControlStore

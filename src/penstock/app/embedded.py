@@ -35,8 +35,8 @@ from penstock.worker.threads import DaemonThreads
 from penstock.worker.workforce import LocalWorkforce
 
 if TYPE_CHECKING:
+    from penstock.app.preview import Preview
     from penstock.components.registry import ComponentRegistry
-    from penstock.previewing import Preview
     from penstock.server.replay import Difference
 
 
@@ -83,7 +83,7 @@ class Embedded:
 
     async def replay(self, execution_id: str) -> Difference | None:
         """Decide a recorded run again from its outcomes: the first decision that differs, or None."""
-        from penstock.replaying import replay  # Only a replay needs its machinery.
+        from penstock.app.replay import replay  # Only a replay needs its machinery.
 
         projects = self.projects()
         return await replay(self.log, self.blobs, self.tools, self.components, self.settings, execution_id, projects)
@@ -99,7 +99,7 @@ class Embedded:
     ) -> Preview:
         """The first rows of one port of a job, named `COMPONENT[.PORT]`. Only what rows come from is run, in memory; nothing is
         left in the log."""
-        from penstock.previewing import preview  # Only a preview needs its machinery.
+        from penstock.app.preview import preview  # Only a preview needs its machinery.
 
         return await preview(self, path, wanted, rows, context or {}, group)
 

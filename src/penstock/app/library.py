@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from penstock.app.state_folder import home_for
 from penstock.dialects.problems import Findings
-from penstock.homes import home_for
 from penstock.kernel.errors import Refused
 
 if TYPE_CHECKING:

@@ -19,13 +19,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from penstock.connections import ConnectionLimits, bounded
-from penstock.fleet import Server, one_line, release
-from penstock.fleet_stores import LEASE_S, Places, Station, hall_of_one_process, open_server, open_worker
+from penstock.app.connections import ConnectionLimits, bounded
+from penstock.app.prune import prune
+from penstock.app.server import Server, one_line, release
+from penstock.app.server_needs import Needs
+from penstock.app.server_records import recorded
+from penstock.app.stores import LEASE_S, Places, Station, hall_of_one_process, open_server, open_worker
 from penstock.kernel.errors import PenstockError, Refused
-from penstock.pruning import prune
-from penstock.server_needs import Needs
-from penstock.server_records import recorded
 from penstock.tools.addresses import PUBLIC_ONLY, Addresses
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ async def _scheduling(backend: Backend) -> AsyncIterator[None]:
 @contextlib.asynccontextmanager
 async def _alerting(backend: Backend, home: Path, addresses: Addresses) -> AsyncIterator[None]:
     """Every server looks for what there is to tell; each alert is told once."""
-    from penstock.alert_channels import Channels
+    from penstock.app.alert_channels import Channels
     from penstock.server.alerts import Alerts
 
     channels = Channels(home, addresses)
