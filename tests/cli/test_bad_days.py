@@ -128,7 +128,7 @@ def test_an_error_nobody_thought_of_is_a_short_report(capsys: Capture, monkeypat
     def broken(*_: object) -> Path:
         raise ZeroDivisionError("a mistake of ours")
 
-    monkeypatch.setattr(homes, "home_for", broken)
+    monkeypatch.setattr(state_folder, "home_for", broken)
     told = call(capsys, "run", write("hello.yaml", HELLO))
     assert told.code == 4
     assert "ZeroDivisionError: a mistake of ours" in told.err
