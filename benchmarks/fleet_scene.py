@@ -32,7 +32,7 @@ DURABLE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 @contextmanager
 def postgres(folder: Path) -> Iterator[str]:
     """The URL of a PostgreSQL in this folder, as durable as it comes."""
-    from penstock.app.private_postgres import private_postgres
+    from penstock.app.stores import private_postgres
     from penstock.kernel.errors import Refused
 
     try:

@@ -91,8 +91,7 @@ def run_job(
     async def body(engine: Embedded) -> RunSummary:
         documents = Documents(engine.tools, engine.components)
         document = documents.open(path, context, group)
-        run = engine.run(execution_id)
-        run.world.documents = documents
+        run = engine.run(execution_id, documents)
         summary = await run.start(document, context or {}, label=None, trace_id="trace-1", context=group)
         standing.append(_standing(engine, documents, execution_id))
         return summary

@@ -163,15 +163,14 @@ class Folder:
 
     @contextmanager
     def _opened(self, run: str) -> Iterator[tuple[EventLog, BlobStore, Header]]:
-        from penstock.adapters.file_blobs import FileBlobs
-        from penstock.adapters.sqlite_log import SqliteLog
+        from penstock.app.embedded import embedded
         from penstock.server.finding import find_run
 
-        log = SqliteLog(self._home)
+        engine = embedded(self._home)
         try:
-            yield log, FileBlobs(self._home), find_run(log, run)
+            yield engine.log, engine.blobs, find_run(engine.log, run)
         finally:
-            waited(lambda _: log.close())
+            waited(lambda _: engine.close())
 
 
 async def arun(
@@ -190,7 +189,7 @@ async def arun(
 
     Cancelling this leaves a run that can be resumed.
     """
-    return await _started(_Handle(), path, inputs, home, name, strict, context, keep)
+    return await _started(_Handle(), path, inputs, home=home, name=name, strict=strict, context=context, keep=keep)
 
 
 def run(
@@ -205,7 +204,9 @@ def run(
 ) -> Run:
     """Run a playbook or a job and wait for its end. `home` is the state folder: PENSTOCK_HOME, else `.penstock/` beside the
     file. See `arun` for the others."""
-    return waited(lambda handle: _started(handle, path, inputs, home, name, strict, context, keep))
+    return waited(
+        lambda handle: _started(handle, path, inputs, home=home, name=name, strict=strict, context=context, keep=keep)
+    )
 
 
 async def aresume(run: Run | str = "@last", *, home: str | PathLike[str] | None = None) -> Run:
@@ -284,6 +285,7 @@ async def _started(
     handle: _Handle,
     path: str | PathLike[str],
     inputs: Mapping[str, Any] | None,
+    *,
     home: str | PathLike[str] | None,
     name: str | None,
     strict: bool,
@@ -304,8 +306,7 @@ async def _started(
     require_known(documents.compile(document)[0], payload)
     engine = embedded(folder, strict=strict)
     try:
-        under_way = engine.run(urandom(6).hex())
-        under_way.world.documents = documents
+        under_way = engine.run(urandom(6).hex(), documents)
         handle.takes(under_way)
         summary = await under_way.start(
             document, payload, label=name, trace_id=urandom(16).hex(), context=context, keep=names_in(keep)
@@ -336,16 +337,16 @@ async def _resumed(handle: _Handle, run: Run | str, home: str | PathLike[str] | 
 
 def _of(summary: RunSummary, home: Path, changed: tuple[Change, ...] = ()) -> Run:
     return Run(
-        summary.execution_id,
-        summary.name,
-        summary.status,
-        summary.error,
-        summary.ctx,
-        summary.result,
-        summary.counts,
-        summary.duration_ms,
-        home,
-        summary.kind,
+        execution_id=summary.execution_id,
+        name=summary.name,
+        status=summary.status,
+        error=summary.error,
+        ctx=summary.ctx,
+        result=summary.result,
+        counts=summary.counts,
+        duration_ms=summary.duration_ms,
+        home=home,
+        kind=summary.kind,
         changed=changed,
     )
 

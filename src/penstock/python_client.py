@@ -212,17 +212,17 @@ class Server:
         view: Any = self.show(execution_id)
         is_job = view["kind"] == "job"
         return Run(
-            view["execution_id"],
-            view["name"],
-            view["status"],
-            view["error"],
-            view["globals"] if is_job else view["ctx"],
-            None if is_job else view["result"],
-            view["counts"],
-            view["duration_ms"],
-            None,
-            view["kind"],
-            self.url,
+            execution_id=view["execution_id"],
+            name=view["name"],
+            status=view["status"],
+            error=view["error"],
+            ctx=view["globals"] if is_job else view["ctx"],
+            result=None if is_job else view["result"],
+            counts=view["counts"],
+            duration_ms=view["duration_ms"],
+            home=None,
+            kind=view["kind"],
+            server=self.url,
             store=self,
         )
 

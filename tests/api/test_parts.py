@@ -11,8 +11,7 @@ import pytest
 
 from penstock.adapters.memory_log import MemoryLog, MemoryStore
 from penstock.adapters.watched_log import WatchedLog
-from penstock.app.clock import FleetClock
-from penstock.app.stores import Places
+from penstock.app.stores import FleetClock, Places
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.log import Entry, Header
 from penstock.ports.meters import Histogram

@@ -15,7 +15,7 @@ from penstock.adapters.memory_log import MemoryLog
 from penstock.adapters.project_folders import FILES as UNPACKED
 from penstock.adapters.project_folders import USED, UnpackedProjects
 from penstock.adapters.sqlite_control import SqliteControl
-from penstock.app.prune import prune
+from penstock.app.maintenance import prune
 from penstock.kernel.errors import Unavailable
 from penstock.ports.blobs import ResultRef
 from penstock.ports.folders import CATALOG

@@ -48,8 +48,7 @@ async def started(
     """Start a job and drive it to its end, while `deeds` do things to it."""
     documents = Documents(engine.tools, engine.components)
     document = documents.open(path, context)
-    run = engine.run(execution_id)
-    run.world.documents = documents
+    run = engine.run(execution_id, documents)
     driving = run.start(document, context or {}, label=None, trace_id="trace-1")
     return await _driven(engine, run, driving, deeds)
 

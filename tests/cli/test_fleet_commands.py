@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from penstock.app.private_postgres import private_postgres
+from penstock.app.stores import private_postgres
 from penstock.kernel.errors import Refused
 from tests.api.service import Api
 from tests.cli.children import running

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from penstock.app.embedded import server as fleet
+from penstock.app.library import lazy_components
 from penstock.app.replay import replay
 from penstock.ports.blobs import BlobStore
 from penstock.ports.log import Entry, EventLog
@@ -27,6 +27,6 @@ def check_log(log: EventLog, blobs: BlobStore, run: str, status: str = "complete
     assert [entry.seq for entry in entries] == list(range(1, header.last_seq + 1))
     assert [entry.type for entry in entries if entry.type in ENDS and not entry.scope] == [entries[-1].type]
     checked_events(log, run)
-    difference = asyncio.run(replay(log, blobs, Registry(), fleet.lazy_components(), Settings(), run))
+    difference = asyncio.run(replay(log, blobs, Registry(), lazy_components(), Settings(), run))
     assert difference is None, difference.describe()
     return entries

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from penstock.adapters.memory_control import MemoryControl, MemoryControlStore
-from penstock.app.server import lazy_components
+from penstock.app.library import lazy_components
 from penstock.dialects.job.render import Context
 from penstock.kernel.errors import Unavailable
 from penstock.kernel.net import Net

@@ -165,8 +165,7 @@ class Stage:
 
         async def body(engine: Embedded) -> RunSummary:
             engine.components = self.components
-            run = engine.run("run-1")
-            run.world.documents = self.documents
+            run = engine.run("run-1", self.documents)
             return await run.start(self.document, {}, label=None, trace_id="trace-1")
 
         summary = virtually(memory.open, body)

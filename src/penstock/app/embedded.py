@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from penstock.adapters.file_blobs import FileBlobs
 from penstock.adapters.project_folders import UnpackedProjects, base_folder
 from penstock.adapters.sqlite_log import SqliteLog
+from penstock.app.library import lazy_components
 from penstock.dialects.inline_secrets import restored
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
@@ -40,22 +41,6 @@ if TYPE_CHECKING:
     from penstock.server.replay import Difference
 
 
-class _LazyRegistry:
-    """The registry of components, made when somebody asks it something: a playbook never does, and starts without it."""
-
-    def __getattr__(self, name: str) -> Any:
-        from penstock.components.registry import ComponentRegistry
-
-        registry = ComponentRegistry(with_lineage=False)
-        self.__dict__.update(
-            {
-                name: getattr(registry, name)
-                for name in ("get", "types", "convert", "describe", "ports", "infer", "at", "plugins")
-            }
-        )
-        return getattr(registry, name)
-
-
 @dataclass(slots=True)
 class Embedded:
     """One process, no services: SQLite, local files, in-process workers."""
@@ -73,13 +58,14 @@ class Embedded:
     line_observers: list[LineObserver] = field(default_factory=list)
     progress_observers: list[Callable[[str, str, int], None]] = field(default_factory=list)
     """Told of `(component, port, rows so far)` while a component of a job works; from any thread."""
-    components: ComponentRegistry = field(default_factory=lambda: cast("ComponentRegistry", _LazyRegistry()))
+    components: ComponentRegistry = field(default_factory=lazy_components)
     scratch: Path | None = None
     """Where runs keep what they print and work on, if not in the state folder."""
     _lines: dict[int, LineLog] = field(default_factory=dict)
 
-    def run(self, execution_id: str) -> RunUnderWay:
-        return RunUnderWay(self._world(), execution_id)
+    def run(self, execution_id: str, documents: Documents | None = None) -> RunUnderWay:
+        """`documents`: those that have compiled what is to run already."""
+        return RunUnderWay(self._world(documents or self.documents()), execution_id)
 
     async def replay(self, execution_id: str) -> Difference | None:
         """Decide a recorded run again from its outcomes: the first decision that differs, or None."""
@@ -118,19 +104,19 @@ class Embedded:
         self.threads.close()
         await self.log.close()
 
-    def _world(self) -> World:
+    def _world(self, documents: Documents) -> World:
         return World(
-            self.log,
-            self.blobs,
-            self.clock,
-            self.documents(),
-            f"{socket.gethostname()}:{os.getpid()}",
-            partial(self._unlock, Redaction()),
-            self._employ,
-            self._dismiss,
-            self._sweep,
-            self.observers,
-            self.missing_secrets,
+            log=self.log,
+            blobs=self.blobs,
+            clock=self.clock,
+            documents=documents,
+            worker=f"{socket.gethostname()}:{os.getpid()}",
+            unlock=partial(self._unlock, Redaction()),
+            employ=self._employ,
+            dismiss=self._dismiss,
+            sweep=self._sweep,
+            observers=self.observers,
+            look=self.missing_secrets,
         )
 
     async def _unlock(self, redaction: Redaction, net: Net, workload: Any, document: Pinned) -> Keys:
@@ -160,13 +146,13 @@ class Embedded:
         place = self.scratch or self.home
         lines = LineLog(place / "logs" / f"{execution_id}.ndjson", self.clock, hide, self.line_observers)
         desk = Desk(
-            self.tools,
-            self.clock,
-            self.blobs,
-            SharedResources(),
-            self.threads,
-            self.settings,
-            lines.say,
+            tools=self.tools,
+            clock=self.clock,
+            blobs=self.blobs,
+            resources=SharedResources(),
+            threads=self.threads,
+            settings=self.settings,
+            say=lines.say,
             components=self.components,
             work=place / "work",
             progress=self._progress,

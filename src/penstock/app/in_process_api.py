@@ -7,7 +7,7 @@ server, or when there is none. Whoever can open the stores may do everything.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
@@ -15,9 +15,9 @@ from penstock.adapters.project_folders import UnpackedProjects
 from penstock.adapters.watched_log import WatchedLog
 from penstock.api.app import build, guarded
 from penstock.api.backend import Backend, Pruned
-from penstock.app.prune import prune
-from penstock.app.server import lazy_components, release
-from penstock.app.stores import Places, open_control, open_dispatch, open_lines, open_log, open_results
+from penstock.app.library import Lazy, lazy_components
+from penstock.app.maintenance import prune
+from penstock.app.stores import Places, open_control, open_dispatch, open_lines, open_log, open_results, release
 from penstock.kernel.errors import Refused
 from penstock.ports.ambient import SystemClock
 from penstock.ports.log import EventLog
@@ -25,23 +25,6 @@ from penstock.server.catalog import CatalogDocuments
 from penstock.tools.registry import Registry
 
 NAME = "this command"
-
-
-class _WhenAsked:
-    """Something that is opened when it is first used, and closed only if it was."""
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
-        self._made: Any = None
-
-    def __getattr__(self, name: str) -> Any:
-        if self._made is None:
-            self._made = self._make()
-        return getattr(self._made, name)
-
-    @property
-    def made(self) -> Any:
-        return self._made
 
 
 async def answered(places: Places, method: str, path: str, sent: Mapping[str, Any]) -> tuple[int, bytes]:
@@ -58,9 +41,9 @@ async def answered(places: Places, method: str, path: str, sent: Mapping[str, An
 
 @asynccontextmanager
 async def _backend(places: Places) -> AsyncIterator[Backend]:
-    log = _WhenAsked(lambda: WatchedLog(open_log(places, NAME)))
-    blobs, lines = _WhenAsked(lambda: open_results(places)), _WhenAsked(lambda: open_lines(places))
-    dispatch = _WhenAsked(lambda: _fleet(places))
+    log = Lazy(lambda: WatchedLog(open_log(places, NAME)))
+    blobs, lines = Lazy(lambda: open_results(places)), Lazy(lambda: open_lines(places))
+    dispatch = Lazy(lambda: _fleet(places))
     control = open_control(places)
     clock = SystemClock()
 
@@ -77,19 +60,21 @@ async def _backend(places: Places) -> AsyncIterator[Backend]:
         for one in (log, dispatch):
             stack.push_async_callback(_close_async, one)
         yield Backend(
-            cast(Any, None),
-            cast(Any, log),
-            cast(Any, WatchedLog(cast(Any, log))),
-            cast(Any, blobs),
-            CatalogDocuments(Registry(), lazy_components(), control, UnpackedProjects(places.home, cast(Any, blobs))),
-            cast(Any, dispatch),
-            cast(Any, None),
-            control,
-            cast(Any, lines),
-            clock,
-            NAME,
-            release(),
-            pruned,
+            hosting=cast(Any, None),
+            log=cast(Any, log),
+            watched=cast(Any, WatchedLog(cast(Any, log))),
+            blobs=cast(Any, blobs),
+            documents=CatalogDocuments(
+                Registry(), lazy_components(), control, UnpackedProjects(places.home, cast(Any, blobs))
+            ),
+            dispatch=cast(Any, dispatch),
+            partitions=cast(Any, None),
+            control=control,
+            lines=cast(Any, lines),
+            clock=clock,
+            name=NAME,
+            version=release(),
+            prune=pruned,
             no_auth=True,
         )
 
@@ -103,11 +88,11 @@ def _fleet(places: Places) -> Any:
     return open_dispatch(places, None)
 
 
-def _close(one: _WhenAsked) -> None:
+def _close(one: Lazy) -> None:
     if one.made is not None:
         one.made.close()
 
 
-async def _close_async(one: _WhenAsked) -> None:
+async def _close_async(one: Lazy) -> None:
     if one.made is not None:
         await one.made.close()

@@ -6,13 +6,15 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import MethodType
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from penstock.app.state_folder import home_for
 from penstock.dialects.problems import Findings
 from penstock.kernel.errors import Refused
 
 if TYPE_CHECKING:
+    from penstock.components.registry import ComponentRegistry
     from penstock.dialects.job import CompiledJob
     from penstock.dialects.playbook import Compiled
     from penstock.dialects.problems import Problem
@@ -40,12 +42,32 @@ async def _missing(
     return await missing(entries, folder=documents.folder(document), home=home, environ=os.environ, clock=SystemClock())
 
 
-class _WhenAsked:
+class Lazy:
+    """Something that is made when it is first used."""
+
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
+        self.made: Any = None
+        """None: nobody has used it yet."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._make(), name)
+        if self.made is None:
+            self.made = self._make()
+        value = getattr(self.made, name)
+        if isinstance(value, MethodType):
+            setattr(self, name, value)  # The next call does not come through here.
+        return value
+
+
+def lazy_components() -> ComponentRegistry:
+    """The components of this machine. A playbook never asks for them, and starts without DuckDB and all that."""
+
+    def made() -> ComponentRegistry:
+        from penstock.components.registry import ComponentRegistry  # Takes 0.2 s to import.
+
+        return ComponentRegistry(with_lineage=False)
+
+    return cast("ComponentRegistry", Lazy(made))
 
 
 class Library:
@@ -75,7 +97,7 @@ class Library:
     @property
     def components_when_asked(self) -> Any:
         """A playbook asks only if one of its tasks runs a job."""
-        return _WhenAsked(lambda: self.components)
+        return Lazy(lambda: self.components)
 
     def documents(self) -> Documents:
         from penstock.server.documents import Documents

@@ -59,8 +59,7 @@ async def preview(
     documents.hold(document, part, compiled)
     with tempfile.TemporaryDirectory(prefix="penstock-preview-") as folder:
         alone = replace(engine, scratch=Path(folder), log=MemoryLog(), blobs=MemoryBlobs())
-        run = alone.run("preview")
-        run.world.documents = documents
+        run = alone.run("preview", documents)
         summary = await run.start(
             document,
             context,

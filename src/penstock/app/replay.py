@@ -57,16 +57,16 @@ async def replay(
         raise Refused(f"run `{execution_id}` was registered and never started")
     document = Pinned.from_bytes(source.document(execution_id))
     desk = Desk(
-        tools,
-        StillClock(),
-        blobs,
-        SharedResources(),
-        DaemonThreads(),
-        settings,
-        lambda *_: None,
-        record,
-        components,
-        Path(tempfile.gettempdir()) / f"penstock-replay-{execution_id}",  # Nothing is written: no component runs.
+        tools=tools,
+        clock=StillClock(),
+        blobs=blobs,
+        resources=SharedResources(),
+        threads=DaemonThreads(),
+        settings=settings,
+        say=lambda *_: None,
+        memory=record,
+        components=components,
+        work=Path(tempfile.gettempdir()) / f"penstock-replay-{execution_id}",  # Nothing is written: no component runs.
     )
     documents = Documents(tools, components, projects=projects)
     again = await _decide_again(desk, documents, execution_id, document)

@@ -1,82 +1,58 @@
-"""The composition root of a fleet: what a server process and a worker process are put together from."""
+"""The server of a fleet: it drives executions and hands out leases to workers."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 import sys
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.adapters.file_lines import FileLines
 from penstock.adapters.project_folders import UnpackedProjects
-from penstock.app.clock import FleetClock
-from penstock.app.embedded import _LazyRegistry
-from penstock.dialects.inline_secrets import restored
-from penstock.kernel.flow.ending import FlowJudge
+from penstock.adapters.watched_log import WatchedLog
+from penstock.app.library import lazy_components
+from penstock.app.stores import (
+    LEASE_S,
+    FleetClock,
+    Places,
+    host_name,
+    open_control,
+    open_dispatch,
+    open_lines,
+    open_log,
+    open_partitions,
+    open_results,
+)
 from penstock.kernel.net import Net
 from penstock.kernel.values import Json
-from penstock.keychain import Redaction, resolve
-from penstock.keychain.rendering import rendered_entries
 from penstock.ports.ambient import Clock, SystemClock
 from penstock.ports.blobs import BlobStore
 from penstock.ports.control import ControlStore
-from penstock.ports.dispatch import Dispatch, Intake, WorkerCard
-from penstock.ports.leases import Keys, Setting
+from penstock.ports.dispatch import Dispatch
+from penstock.ports.leases import Keys
 from penstock.ports.lines import Line as KeptLine
 from penstock.ports.lines import LineStore
 from penstock.ports.log import EventLog
 from penstock.ports.partitions import Partitions
-from penstock.ports.results import encodable
 from penstock.server.documents import Documents, Pinned
 from penstock.server.fleet import FleetForce
 from penstock.server.hosting import Hosting
-from penstock.server.job_judge import JobJudge
 from penstock.server.office import Office
 from penstock.server.runs import LocalForce, World
-from penstock.tools.base import Settings
 from penstock.tools.registry import Registry
-from penstock.worker.desk import Desk
-from penstock.worker.fleet import Compiled, FleetWorker
-from penstock.worker.fleet_reports import Line
-from penstock.worker.resources import SharedResources
-from penstock.worker.threads import DaemonThreads
 
 if TYPE_CHECKING:
+    from penstock.adapters.memory_dispatch_hall import MemoryHall
     from penstock.components.registry import ComponentRegistry
-
-
-def lazy_components() -> ComponentRegistry:
-    """The registry of components, made when somebody asks it something."""
-    return cast("ComponentRegistry", _LazyRegistry())
-
-
-def new_id() -> str:
-    return uuid.uuid4().hex
 
 
 def run_id() -> str:
     """Short enough to be typed, and drawn from so many that two are never the same."""
     return uuid.uuid4().hex[:16]
-
-
-def release() -> str:
-    """Of this program, as others are told."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("penstock")
-    except PackageNotFoundError:  # Run from its source.
-        return "0"
-
-
-def host_name() -> str:
-    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def one_line(error: BaseException) -> str:
@@ -123,7 +99,7 @@ class Server:
     name: str = field(default_factory=host_name)
     clock: Clock = field(default_factory=SystemClock)
     tools: Registry = field(default_factory=Registry)
-    components: ComponentRegistry = field(default_factory=lambda: cast("ComponentRegistry", _LazyRegistry()))
+    components: ComponentRegistry = field(default_factory=lazy_components)
     lease_s: float = 10.0
     renew_s: float = 3.0
     control: ControlStore | None = None
@@ -142,14 +118,14 @@ class Server:
         self.lines = self.said or FileLines(self.home)
         self.office = Office(self.dispatch, self.blobs, lambda: self.hosting.owned, self._hear)
         world = World(
-            self.log,
-            self.blobs,
-            self.clock,
-            self.documents,
-            self.name,
-            self._unlock,
-            self._employ,
-            self._dismiss,
+            log=self.log,
+            blobs=self.blobs,
+            clock=self.clock,
+            documents=self.documents,
+            worker=self.name,
+            unlock=self._unlock,
+            employ=self._employ,
+            dismiss=self._dismiss,
         )
         self.hosting = Hosting(world, self.office, self.partitions, run_id, self._report, self.renew_s)
 
@@ -207,105 +183,23 @@ def _documents(server: Server) -> Documents:
     return CatalogDocuments(server.tools, server.components, server.control, projects)
 
 
-class WorkBench:
-    """What a worker process has at hand."""
-
-    def __init__(
-        self,
-        home: Path,
-        blobs: BlobStore,
-        clock: Clock,
-        environ: Mapping[str, str] | None = None,
-        tools: Registry | None = None,
-        settings: Settings | None = None,
-        base: Path | None = None,
-    ) -> None:
-        """`base`: where relative paths of documents of the catalog lead that are no files of a project."""
-        self.home = home
-        self.blobs = blobs
-        self.clock = clock
-        self.tools = tools or Registry()
-        self.threads = DaemonThreads()
-        self._settings = settings or Settings()
-        self._environ = os.environ if environ is None else environ
-        self._components = cast("ComponentRegistry", _LazyRegistry())
-        self._documents = Documents(
-            self.tools,
-            self._components,
-            reads_files=False,
-            projects=UnpackedProjects(home, blobs),
-            base=base,
-            nowhere=home / "work" / "nowhere",
-        )
-
-    def compile(self, document: Json) -> Compiled:
-        pinned = Pinned.from_mapping(document)
-        net, compiled = self._documents.compile(pinned)
-        files = {name: place.file for name, place in compiled.places.steps.items() if place.file != compiled.file}
-        bases = self._documents.bases(pinned, compiled)
-        return Compiled(net, pinned.file, self._documents.folder(pinned), compiled.places.lines, files, bases)
-
-    def judge(self, setting: Setting, now: Callable[[], float]) -> FlowJudge:
-        return JobJudge(setting, now)
-
-    async def unlock(self, document: Json, net: Net, workload: Any) -> Keys:
-        pinned = Pinned.from_mapping(document)
-        redaction = Redaction()
-        redaction.add(*pinned.secrets())
-        entries = rendered_entries(restored(net.keychain, pinned.file), net.kind, workload)
-        return await resolve(
-            entries,
-            folder=self._documents.folder(pinned),
-            home=self.home,
-            environ=self._environ,
-            clock=self.clock,
-            redaction=redaction,
-            allowed=self._settings.addresses,
-        )
-
-    def desk(self, execution_id: str, keys: Keys, say: Callable[[Line], None]) -> Desk:
-        loop, clock, hide = asyncio.get_running_loop(), self.clock, keys.hide
-
-        def line(scope: str, task_run_id: str | None, text: str) -> None:
-            loop.call_soon_threadsafe(say, Line(clock.now(), scope, task_run_id, encodable(hide(text))))
-
-        return Desk(
-            self.tools,
-            clock,
-            self.blobs,
-            SharedResources(),
-            self.threads,
-            self._settings,
-            line,
-            components=self._components,
-            work=self.home / "work" / new_id(),  # Sub-jobs of one job may be held side by side.
-        )
-
-    async def clear(self, desk: Desk) -> None:
-        assert isinstance(desk.resources, SharedResources)
-        await desk.resources.close()
-        if desk.work is not None:
-            with suppress(OSError):
-                desk.work.rmdir()
-
-    def close(self) -> None:
-        self.threads.close()
-
-
-def worker(
-    intake: Intake,
-    bench: WorkBench,
-    *,
-    name: str | None = None,
-    pool: str = "default",
-    slots: int = 4,
-    labels: frozenset[str] = frozenset(),
-    beat_s: float = 3.0,
-) -> FleetWorker:
-    can = frozenset(bench.tools.kinds()) | labels | {"jobs"}
+def open_server(
+    places: Places, *, name: str | None = None, lease_s: float = LEASE_S, hall: MemoryHall | None = None
+) -> Server:
+    """A server that has not started yet. `hall`: where it meets the workers of its own process, when there is no database."""
     shown = name or host_name()
-    card = WorkerCard(f"{shown}#{new_id()[:8]}", shown, pool, slots, can, release())
-    return FleetWorker(intake, card, bench, beat_s=beat_s)
-
-
-__all__ = ["Server", "WorkBench", "host_name", "new_id", "worker"]
+    log = WatchedLog(open_log(places, shown, lease_s), is_shared=places.database is None)
+    dispatch = open_dispatch(places, hall)
+    return Server(
+        home=places.home,
+        log=log,
+        blobs=open_results(places),
+        dispatch=dispatch,
+        partitions=open_partitions(places, shown, lease_s),
+        name=shown,
+        clock=FleetClock(dispatch.now),
+        lease_s=lease_s,
+        renew_s=lease_s / 3,
+        control=open_control(places),
+        said=open_lines(places),
+    )

@@ -1,7 +1,11 @@
 """A server process: the server itself, the API in front of it, its schedules, and without a database its own workers.
 
-Law: it says that it is ready when it is, and what it is told to stop it stops: the API takes nothing more, streams end, and the
-executions are let go as they stand, so that another server goes on with them.
+Law: it announces that it is ready when it is. When it is told to stop, the API takes no more requests, streams end, and
+executions are released as they stand, so that another server continues them.
+
+Law of connections: a connection that asks for nothing is closed. A client gets a few seconds for the headers of a request,
+counted from its first byte (or from the opening of the connection), however slowly they trickle in; bodies and readers are bounded
+by the guard (`api.guard`, `api.streamed`). Connections above the limit are closed at once: those inside go on.
 """
 
 from __future__ import annotations
@@ -10,8 +14,10 @@ import asyncio
 import contextlib
 import ipaddress
 import logging
+import os
 import socket
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -19,13 +25,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from penstock.app.connections import ConnectionLimits, bounded
-from penstock.app.prune import prune
-from penstock.app.server import Server, one_line, release
-from penstock.app.server_needs import Needs
-from penstock.app.server_records import recorded
-from penstock.app.stores import LEASE_S, Places, Station, hall_of_one_process, open_server, open_worker
+from penstock.adapters.folders import make_folder, unavailable_file
+from penstock.app.maintenance import prune
+from penstock.app.server import Server, one_line, open_server
+from penstock.app.state_folder import recorded
+from penstock.app.stores import LEASE_S, Places, hall_of_one_process, release
+from penstock.app.worker import Station, open_worker
 from penstock.kernel.errors import PenstockError, Refused
+from penstock.ports.blobs import BlobStore
+from penstock.ports.log import EventLog
 from penstock.tools.addresses import PUBLIC_ONLY, Addresses
 
 if TYPE_CHECKING:
@@ -33,10 +41,18 @@ if TYPE_CHECKING:
 
     from penstock.api.backend import Backend, Pruned
 
+
 PORT = 8470
 LISTEN = f"127.0.0.1:{PORT}"
 GRACE_S = 10.0
 STOP_S = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    headers_s: float = 15.0
+    """So long the headers of a request may take."""
+    connections: int = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,19 +188,19 @@ class Service:
         settings = self.settings
         limits = Limits() if settings.max_body is None else Limits(body_bytes=settings.max_body)
         return Backend(
-            server.hosting,
-            server.log,
-            server.log,
-            cast(Any, server.blobs),
-            server.documents,
-            server.dispatch,
-            server.partitions,
-            server.control,
-            lines,
-            server.clock,
-            server.name,
-            release(),
-            pruned,
+            hosting=server.hosting,
+            log=server.log,
+            watched=server.log,
+            blobs=cast(Any, server.blobs),
+            documents=server.documents,
+            dispatch=server.dispatch,
+            partitions=server.partitions,
+            control=server.control,
+            lines=lines,
+            clock=server.clock,
+            name=server.name,
+            version=release(),
+            prune=pruned,
             is_loopback=all(_is_loopback(one) for one in sockets),
             no_auth=settings.no_auth,
             hosts=settings.hosts,
@@ -341,4 +357,97 @@ def _want_packages() -> None:
         )
 
 
-__all__ = ["LISTEN", "PORT", "ServeSettings", "Service", "address"]
+# Always the same bytes, so that there is one such result, however often it is tried.
+PROBE = b"penstock: can results be put here? ".ljust(4096, b".")
+
+
+# ---- readiness
+
+
+class Needs:
+    """What a server needs in order to work, each as a check that raises: database, results, state folder."""
+
+    def __init__(self, places: Places, log: EventLog, blobs: BlobStore) -> None:
+        self._log, self._blobs, self._home = log, blobs, places.home
+        self.checks: dict[str, Callable[[], None]] = {"the result store": self._results}
+        self.close: Callable[[], None] = lambda: None
+        if places.database is None:
+            self.checks["the state folder"] = self._folder
+        else:
+            from penstock.adapters.postgres_probe import PostgresProbe
+
+            probe = PostgresProbe(places.database)
+            self.checks = {"the database": probe.check, **self.checks}
+            self.close = probe.close
+
+    def _results(self) -> None:
+        self._blobs.put([PROBE], "text/plain")
+
+    def _folder(self) -> None:
+        self._log.headers(1)
+        write_to(self._home)
+
+
+def write_to(folder: Path) -> None:
+    """Raises Unavailable when no file can be written there."""
+    make_folder(folder)
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(PROBE)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise unavailable_file(error, folder) from error
+
+
+# ---- connections
+
+
+def bounded(limits: ConnectionLimits) -> type[asyncio.Protocol]:
+    """The protocol of connections with these limits. h11 bounds the size of headers to 64 KiB by itself."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class BoundedConnection(H11Protocol):
+        _expiry: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            if len(self.connections) > limits.connections:
+                transport.abort()
+            else:
+                self._expect_headers()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.cycle is None or self.cycle.response_complete:
+                self._expect_headers()
+            else:
+                self._stop_expecting()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop_expecting()
+            super().connection_lost(exc)
+
+        def on_response_complete(self) -> None:
+            self._stop_expecting()
+            super().on_response_complete()
+
+        def _expect_headers(self) -> None:
+            if self._expiry is None:
+                self._expiry = self.loop.call_later(limits.headers_s, self._expire)
+
+        def _stop_expecting(self) -> None:
+            if self._expiry is not None:
+                self._expiry.cancel()
+                self._expiry = None
+
+        def _expire(self) -> None:
+            self._expiry = None
+            if not self.transport.is_closing():
+                self.transport.write(_TIMEOUT)
+                self.transport.close()
+
+    return BoundedConnection
+
+
+_TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"

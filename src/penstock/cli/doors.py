@@ -32,9 +32,8 @@ def _in_use(places: Places, for_servers: bool) -> Places:
     no server will look for it."""
     from dataclasses import replace
 
-    from penstock.adapters.sqlite_control import FILE
-    from penstock.app.private_postgres import FOLDER
-    from penstock.app.server_records import running_servers
+    from penstock.app.state_folder import running_servers
+    from penstock.app.stores import POSTGRES_FOLDER, has_control_store
 
     running = running_servers(places.home)
     if running:
@@ -42,12 +41,12 @@ def _in_use(places: Places, for_servers: bool) -> Places:
         if server.database is not None:
             say(f"in the database of the server {server.url} (process {server.pid}), which runs on `{places.home}`")
         return replace(places, database=server.database)
-    if (places.home / FOLDER).exists() and not (places.home / FILE).exists():
+    if (places.home / POSTGRES_FOLDER).exists() and not has_control_store(places.home):
         raise Refused(
             f"`{places.home}` belongs to `penstock up`, which has a database of its own, and it is not running",
             "start it again (`penstock up`), or name another place: `--server URL`, `--database URL`",
         )
-    if for_servers and not (places.home / FILE).exists():
+    if for_servers and not has_control_store(places.home):
         say(f"no server runs on `{places.home}`; `penstock serve --store {places.home}` uses what is kept there")
     return places
 

@@ -52,8 +52,7 @@ def run_example(text: str, folder: Path, registry: ComponentRegistry) -> Given:
         engine.line_observers.append(lambda scope, _, line: said.setdefault(scope, []).append(line))
         documents = Documents(engine.tools, registry)
         try:
-            under_way = engine.run("example")
-            under_way.world.documents = documents
+            under_way = engine.run("example", documents)
             document = documents.open(path, None, None)
             summary = await under_way.start(document, {}, label=None, trace_id="example", context=None)
         finally:

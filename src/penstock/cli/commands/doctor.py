@@ -148,7 +148,7 @@ def _log(home: Path, database: str | None) -> Iterator[Finding]:
     """Everything that was kept, against the checksums it was kept with."""
     import asyncio
 
-    from penstock.app.log_damage import Scan
+    from penstock.app.maintenance import Scan
     from penstock.app.stores import Places, open_log, open_results
 
     places = Places.said(home, database)

@@ -58,8 +58,7 @@ def _run_here(options: Namespace) -> int:
     home = state_folder.home_for(file, options.store)
     engine = embedded(home, strict=options.strict)
     state_folder.remember(home)
-    run = engine.run(new_id())
-    run.world.documents = documents
+    run = engine.run(new_id(), documents)
     if not options.json:
         _warn(documents, document, options.file)
 

@@ -14,7 +14,7 @@ from penstock.tools.addresses import VARIABLE
 
 
 def main(options: Namespace) -> int:
-    from penstock.app.private_postgres import private_postgres
+    from penstock.app.stores import private_postgres
     from penstock.cli.supervising import Child, Supervisor
 
     places = places_of(options)

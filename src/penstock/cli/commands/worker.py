@@ -11,7 +11,7 @@ from penstock.cli.places import addresses_of, places_of, pool_of, slots_of
 from penstock.cli.processes import run_until_told
 
 if TYPE_CHECKING:
-    from penstock.app.stores import Station
+    from penstock.app.worker import Station
 
 
 def main(options: Namespace) -> int:
@@ -27,7 +27,7 @@ class _Crew:
         self._draining: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        from penstock.app.stores import open_worker
+        from penstock.app.worker import open_worker
 
         options = self._options
         station = open_worker(

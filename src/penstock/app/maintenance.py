@@ -1,7 +1,8 @@
-"""Housekeeping: old runs go, with what their tools said, and then the results that nothing refers to any more.
+"""Maintenance of a store: pruning old runs, and checking every event and result against its checksum.
 
-Law: only runs that have ended go, and a result stays for as long as anything that stays mentions it. What was put within the last
-day stays in any case, because the entry that will mention it may not be written yet.
+Law of pruning: only runs that have ended are deleted, with the output of their tools, and a result stays for as long as
+anything that stays refers to it. What was stored within the last day stays in any case: the entry that refers to it may not be
+written yet.
 """
 
 from __future__ import annotations
@@ -9,17 +10,24 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from penstock.adapters.blob_sweep import sweep, would_sweep
 from penstock.kernel.errors import PenstockError, Refused
-from penstock.ports.blobs import KeptBlobs
+from penstock.kernel.values import Json
+from penstock.ports.blobs import KeptBlobs, ResultRef, is_ref
 from penstock.ports.control import ControlStore
 from penstock.ports.log import ENDED, EventLog, Header
 from penstock.ports.projects import KIND as PROJECT
+from penstock.ports.results import decode
+from penstock.ports.wire import REF_BYTES
 
 GRACE_S = 24 * 3600.0
 PAGE = 1000
+
+
+# ---- pruning
 
 
 class Pruned(NamedTuple):
@@ -127,3 +135,60 @@ def _projects(catalog: ControlStore) -> Iterator[bytes]:
                 if (kept := catalog.document(one.path, one.version)) is not None:
                     yield kept.text.encode()
         after = page[-1].path
+
+
+# ---- damage
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    execution_id: str
+    text: str
+    hint: str | None = None
+
+
+@dataclass(slots=True)
+class Scan:
+    """What has been read so far."""
+
+    runs: int = 0
+    events: int = 0
+    results: int = 0
+
+    def damages(self, log: EventLog, blobs: KeptBlobs) -> Iterator[Damage]:
+        """All damage of a store. Of one run the events behind a damaged one are not looked at: nobody can fold them."""
+        seen: set[str] = set()
+        for header in _all(log):
+            self.runs += 1
+            refs: list[ResultRef] = []
+            try:
+                for entry in log.read(header.execution_id):
+                    self.events += 1
+                    if REF_BYTES in entry.payload:
+                        refs += _refs(decode(entry.payload))
+            except PenstockError as error:
+                yield Damage(header.execution_id, error.message, error.hint)
+            for ref in refs:
+                if ref.key not in seen:
+                    seen.add(ref.key)
+                    yield from self._result(header.execution_id, blobs, ref)
+
+    def _result(self, execution_id: str, blobs: KeptBlobs, ref: ResultRef) -> Iterator[Damage]:
+        self.results += 1
+        try:
+            for _ in blobs.read(ref):
+                pass
+        except PenstockError as error:
+            yield Damage(execution_id, f"a result of run `{execution_id}`: {error.message}", error.hint)
+
+
+def _refs(value: Json) -> Iterator[ResultRef]:
+    todo: list[Any] = [value]
+    while todo:
+        one = todo.pop()
+        if is_ref(one):
+            yield ResultRef.from_json(one)
+        elif isinstance(one, dict):
+            todo += one.values()
+        elif isinstance(one, list):
+            todo += one
