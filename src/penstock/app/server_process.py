@@ -4,8 +4,8 @@ Law: it announces that it is ready when it is. When it is told to stop, the API 
 executions are released as they stand, so that another server continues them.
 
 Law of connections: a connection that asks for nothing is closed. A client gets a few seconds for the headers of a request,
-counted from its first byte (or from the opening of the connection), however slowly they trickle in; bodies and readers are bounded
-by the guard (`api.guard`, `api.streamed`). Connections above the limit are closed at once: those inside go on.
+counted from its first byte (or from the opening of the connection), however slowly they trickle in; bodies and readers are
+bounded by the guard (`api.guard`, `api.streamed`). Connections above the limit are closed at once: those inside go on.
 """
 
 from __future__ import annotations

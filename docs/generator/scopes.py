@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from docs.generator.markdown import table
+from docs.generator.schemas import default_of, kind_of
 from penstock.dialects.word import Scope, Strictness
-from penstock.docs.markdown import table
-from penstock.docs.schemas import default_of, kind_of
 
 _FURTHER = {
     Strictness.CLOSED: "Any other key is an error.",

@@ -1,4 +1,4 @@
-"""What the events of jobs are for, in words: the other half of penstock.docs.event_words."""
+"""What the events of jobs are for, in words: the other half of docs.generator.event_words."""
 
 from __future__ import annotations
 

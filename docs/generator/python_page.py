@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import penstock
-from penstock.docs.markdown import code, page
+from docs.generator.markdown import code, page
 
 FUNCTIONS = ("run", "arun", "resume", "aresume", "replay", "rows", "validate", "connect", "tool", "component")
 CLASSES = ("Run", "Rows", "Report", "Replay", "Server")

@@ -6,10 +6,10 @@ import inspect
 import re
 from typing import Any
 
+from docs.generator.markdown import code, literal, page, table
+from docs.generator.schemas import Schema, default_of, kind_of, parts_in
 from penstock.cli.commands import tools
 from penstock.dialects.playbook.words import SCOPES
-from penstock.docs.markdown import code, literal, page, table
-from penstock.docs.schemas import Schema, default_of, kind_of, parts_in
 from penstock.ports.plugins import ToolDescription
 from penstock.tools.base import Tool
 from penstock.tools.registry import BUILT_IN, Registry

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from docs.generator.markdown import anchor, code, page
 from penstock.dialects.job.codes import NAMES, register_all
 from penstock.dialects.problems import CODES, CodeDoc
-from penstock.docs.markdown import anchor, code, page
 
 FAMILIES = {
     "E01": "Expressions",

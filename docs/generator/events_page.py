@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
-from penstock.docs.event_words import ENVELOPE, EVENTS, FIELDS, PAYLOAD_NAMES
-from penstock.docs.markdown import page, table
+from docs.generator.event_words import ENVELOPE, EVENTS, FIELDS, PAYLOAD_NAMES
+from docs.generator.markdown import page, table
 from penstock.kernel.errors import Bug
 from penstock.kernel.facts import CLASSES, WORKER_TYPES
 from penstock.ports.log import Entry, Header
@@ -73,6 +73,6 @@ def _an_envelope() -> dict[str, Any]:
 
 def _complete(known: set[Any], described: set[Any], what: str) -> None:
     for name in sorted(map(str, known - described)):
-        raise Bug(f"the {what} `{name}` has no words in penstock.docs.event_words")
+        raise Bug(f"the {what} `{name}` has no words in docs.generator.event_words")
     for name in sorted(map(str, described - known)):
-        raise Bug(f"the {what} `{name}` in penstock.docs.event_words does not exist")
+        raise Bug(f"the {what} `{name}` in docs.generator.event_words does not exist")

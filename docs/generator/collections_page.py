@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 
-from penstock.docs.markdown import code, page
-from penstock.docs.tool_pages import parameters, parts
+from docs.generator.markdown import code, page
+from docs.generator.tool_pages import parameters, parts
 from penstock.tools.pages import KINDS, describe_pages, reader_of
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from docs.generator.markdown import code, page, table
 from penstock import __version__
-from penstock.docs.markdown import code, page, table
 
 ERROR = (
     '{"error": {"code": "document_invalid", "message": "…", "hint": "…", "problems": [{"message": "…", "line": 8}]}}'

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from docs.generator.markdown import code, page, table
 from penstock.dialects.keychain_words import KEYCHAIN_KINDS
-from penstock.docs.markdown import code, page, table
 from penstock.keychain.kinds import KINDS, Field, Kind
 
 EXAMPLES = {

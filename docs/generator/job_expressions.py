@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from docs.generator.markdown import code, table
 from penstock.dialects.job.check_names import AFTER_VARIABLES, NAMESPACES
 from penstock.dialects.job.conditions import FUNCTIONS
-from penstock.docs.markdown import code, table
 from penstock.kernel.errors import Bug
 
 NAMES: dict[str, tuple[str, str]] = {
@@ -37,7 +37,7 @@ global.last_run is defined and global.last_run != context.day
 def job_names() -> list[str]:
     if {*NAMES} != {*NAMESPACES}:
         raise Bug(
-            f"the names {sorted({*NAMES} ^ {*NAMESPACES})} of jobs have no words in penstock.docs.job_expressions"
+            f"the names {sorted({*NAMES} ^ {*NAMESPACES})} of jobs have no words in docs.generator.job_expressions"
         )
     functions = ", ".join(f"`{name}`" for name in sorted(FUNCTIONS))
     after = ", ".join(f"`{name}`" for name in AFTER_VARIABLES)

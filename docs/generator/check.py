@@ -9,9 +9,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import penstock
-from penstock.docs.diagnostics_page import codes
-from penstock.docs.markdown import anchor
-from penstock.docs.reference import stray
+from docs.generator.diagnostics_page import codes
+from docs.generator.markdown import anchor
+from docs.generator.reference import stray
 
 _FENCE = re.compile(r"^(`{3,}|~{3,}).*?^\1\s*$", re.MULTILINE | re.DOTALL)
 _INLINE_CODE = re.compile(r"`[^`\n]*`")

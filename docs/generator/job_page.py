@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from docs.generator.markdown import code, page, table
+from docs.generator.scopes import section
 from penstock.dialects.job.words import CONTROL, SCOPES
-from penstock.docs.markdown import code, page, table
-from penstock.docs.scopes import section
 from penstock.kernel.errors import Bug
 
 _NOT_IN_TABLE = {"keychain": ("keychain entry", "One secret, and how it is found: see [keychain](keychain.md).")}
@@ -46,7 +46,7 @@ connections:
 def job_page() -> str:
     if {*LINKS} != {*CONTROL}:
         raise Bug(
-            f"the links {sorted({*LINKS} ^ {*CONTROL})} are not the same in penstock.docs.job_page and in the dialect"
+            f"the links {sorted({*LINKS} ^ {*CONTROL})} are not the same in docs.generator.job_page and in the dialect"
         )
     parts = []
     for name, scope in SCOPES.items():

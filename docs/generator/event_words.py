@@ -6,7 +6,7 @@ here, or when words are left over.
 
 from __future__ import annotations
 
-from penstock.docs.job_event_words import JOB_EVENTS, JOB_FIELDS, PAYLOAD_NAMES
+from docs.generator.job_event_words import JOB_EVENTS, JOB_FIELDS, PAYLOAD_NAMES
 from penstock.kernel import facts
 
 EVENTS: dict[str, str] = {

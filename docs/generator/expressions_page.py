@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from docs.generator.job_expressions import job_names
+from docs.generator.markdown import code, page, table
 from penstock.dialects.playbook.known_names import SEEN
-from penstock.docs.job_expressions import job_names
-from penstock.docs.markdown import code, page, table
 from penstock.expr.table import Entry
 from penstock.expr.words import FILTERS, FUNCTIONS, METHODS, TESTS
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
+from docs.generator.markdown import code, page, table
 from penstock.cli.arguments import COMMANDS, parser_for
-from penstock.docs.markdown import code, page, table
 from penstock.kernel.errors import Bug
 from penstock.server.runs import EXIT_CODES
 
@@ -68,7 +68,7 @@ def command_line_page() -> str:
 def exit_codes_page() -> str:
     for status, number in EXIT_CODES.items():
         if number not in CODES:
-            raise Bug(f"the exit code {number} of `{status}` has no words in penstock.docs.command_pages")
+            raise Bug(f"the exit code {number} of `{status}` has no words in docs.generator.command_pages")
     rows = [
         (f"`{number}`", name, ", ".join(f"`{status}`" for status, one in EXIT_CODES.items() if one == number), about)
         for number, (name, about) in CODES.items()

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.docs.api_page import api_page
-from penstock.docs.collections_page import collections_page
-from penstock.docs.command_pages import command_line_page, exit_codes_page
-from penstock.docs.component_pages import component_pages
-from penstock.docs.diagnostics_page import diagnostics_page
-from penstock.docs.events_page import events_page
-from penstock.docs.expressions_page import expressions_page
-from penstock.docs.job_page import job_page
-from penstock.docs.keychain_page import keychain_page
-from penstock.docs.markdown import page
-from penstock.docs.playbook_page import playbook_page
-from penstock.docs.python_page import python_page
-from penstock.docs.tool_pages import tool_pages
+from docs.generator.api_page import api_page
+from docs.generator.collections_page import collections_page
+from docs.generator.command_pages import command_line_page, exit_codes_page
+from docs.generator.component_pages import component_pages
+from docs.generator.diagnostics_page import diagnostics_page
+from docs.generator.events_page import events_page
+from docs.generator.expressions_page import expressions_page
+from docs.generator.job_page import job_page
+from docs.generator.keychain_page import keychain_page
+from docs.generator.markdown import page
+from docs.generator.playbook_page import playbook_page
+from docs.generator.python_page import python_page
+from docs.generator.tool_pages import tool_pages
 
 TITLES = {
     "playbook.md": "Keys of a playbook",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from docs.generator.markdown import page
+from docs.generator.scopes import section
 from penstock.dialects.playbook.words import SCOPES
-from penstock.docs.markdown import page
-from penstock.docs.scopes import section
 
 _NOT_IN_TABLE = {
     "tool": ("tool", "A task, or a list of tasks. A list runs in order, as one pipeline on one worker."),

@@ -1,4 +1,4 @@
-"""`python -m penstock.docs FOLDER`: write the reference pages. `--check` only compares, and fails when they are out of date."""
+"""`python -m docs.generator FOLDER`: write the reference pages. `--check` only compares, and fails when they are out of date."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from penstock.docs.check import dead_links, differences, unknown_codes
-from penstock.docs.examples import record, stale, steady
-from penstock.docs.reference import reference, write
+from docs.generator.check import dead_links, differences, unknown_codes
+from docs.generator.examples import record, stale, steady
+from docs.generator.reference import reference, write
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m penstock.docs", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m docs.generator", description=__doc__)
     parser.add_argument("folder", type=Path, help="the folder of the reference pages, such as `docs/reference`")
     parser.add_argument("--check", action="store_true", help="compare instead of writing, and look for dead links")
     parser.add_argument(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from penstock.docs.markdown import literal
+from docs.generator.markdown import literal
 
 Schema = Mapping[str, Any]
 

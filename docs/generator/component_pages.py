@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from docs.generator.examples import UNREACHABLE, UNSTEADY, output_of
+from docs.generator.markdown import code, page, table
+from docs.generator.tool_pages import parameters, parts
 from penstock.cli.commands.components import FAMILIES
 from penstock.components.registry import ComponentRegistry, built_in
-from penstock.docs.examples import UNREACHABLE, UNSTEADY, output_of
-from penstock.docs.markdown import code, page, table
-from penstock.docs.tool_pages import parameters, parts
 from penstock.kernel.errors import Bug
 from penstock.ports.components import ComponentDescription, Port
 
