@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, Field, fields
+from pathlib import Path
 from typing import Any
 
-from docs.generator.event_words import ENVELOPE, EVENTS, FIELDS, PAYLOAD_NAMES
+import yaml
+
 from docs.generator.markdown import page, table
 from penstock.kernel.errors import Bug
 from penstock.kernel.facts import CLASSES, WORKER_TYPES
@@ -26,30 +28,33 @@ _TYPES = {
 }
 
 
+WORDS = Path(__file__).with_name("events.yaml")
+
+
 def events_page() -> str:
-    _complete(set(CLASSES), set(EVENTS), "event type")
-    _complete(set(CLASSES.values()), set(FIELDS), "payload")
-    _complete(set(_an_envelope()), set(ENVELOPE), "field of the envelope")
+    words = yaml.safe_load(WORDS.read_text(encoding="utf-8"))
+    _complete(set(CLASSES), set(words["events"]), "event type")
+    _complete({body.__name__ for body in CLASSES.values()}, set(words["payloads"]), "payload")
+    _complete(set(_an_envelope()), set(words["envelope"]), "field of the envelope")
     parts = []
-    for name, about in EVENTS.items():
-        source = "worker" if name in WORKER_TYPES else "server"
-        parts += [f"## {name}", f"{about} Source: {source}.", _payload(CLASSES[name])]
+    for name, about in words["events"].items():
+        source, body = "worker" if name in WORKER_TYPES else "server", CLASSES[name]
+        described, renamed = words["payloads"][body.__name__], words["names_in_payload"].get(body.__name__, {})
+        parts += [f"## {name}", f"{about} Source: {source}.", _payload(body, described, renamed)]
     return page(
         "Events",
         "`penstock events RUN --json` prints one envelope a line. Types and fields are only ever added: a log of any release can "
         "be read for ever.",
         "## Envelope",
-        table(("field", "what it is"), [(f"`{name}`", about) for name, about in ENVELOPE.items()]),
+        table(("field", "what it is"), [(f"`{name}`", about) for name, about in words["envelope"].items()]),
         *parts,
     )
 
 
-def _payload(body: type[Any]) -> str:
-    words = FIELDS[body]
-    _complete({one.name for one in fields(body)}, set(words), f"field of `{body.__name__}`")
-    names = PAYLOAD_NAMES.get(body, {})
+def _payload(body: type[Any], described: dict[str, str], renamed: dict[str, str]) -> str:
+    _complete({one.name for one in fields(body)}, set(described), f"field of `{body.__name__}`")
     rows = [
-        (f"`{names.get(one.name, one.name)}`", _type(str(one.type)), _default(one), words[one.name])
+        (f"`{renamed.get(one.name, one.name)}`", _type(str(one.type)), _default(one), described[one.name])
         for one in fields(body)
     ]
     return table(("field", "type", "default", "what it is"), rows)
@@ -67,12 +72,23 @@ def _default(one: Field[Any]) -> str:
 
 
 def _an_envelope() -> dict[str, Any]:
-    entry = Entry(1, 0.0, "playbook.started", "", None, "[[],0]", None, "server", None, b"{}")
+    entry = Entry(
+        seq=1,
+        ts=0.0,
+        type="playbook.started",
+        scope="",
+        task=None,
+        clock="[[],0]",
+        cause=None,
+        source="server",
+        worker=None,
+        payload=b"{}",
+    )
     return dict(envelope(entry, Header("run", "playbook", "", "", "", "running", 0.0)))
 
 
 def _complete(known: set[Any], described: set[Any], what: str) -> None:
     for name in sorted(map(str, known - described)):
-        raise Bug(f"the {what} `{name}` has no words in docs.generator.event_words")
+        raise Bug(f"the {what} `{name}` has no words in {WORDS.name}")
     for name in sorted(map(str, described - known)):
-        raise Bug(f"the {what} `{name}` in docs.generator.event_words does not exist")
+        raise Bug(f"the {what} `{name}` in {WORDS.name} does not exist")

@@ -5,18 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from docs.generator.api_page import api_page
-from docs.generator.collections_page import collections_page
 from docs.generator.command_pages import command_line_page, exit_codes_page
 from docs.generator.component_pages import component_pages
 from docs.generator.diagnostics_page import diagnostics_page
+from docs.generator.document_pages import job_page, playbook_page
 from docs.generator.events_page import events_page
 from docs.generator.expressions_page import expressions_page
-from docs.generator.job_page import job_page
 from docs.generator.keychain_page import keychain_page
 from docs.generator.markdown import page
-from docs.generator.playbook_page import playbook_page
 from docs.generator.python_page import python_page
-from docs.generator.tool_pages import tool_pages
+from docs.generator.tool_pages import collections_page, tool_pages
 
 TITLES = {
     "playbook.md": "Keys of a playbook",

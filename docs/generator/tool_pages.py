@@ -1,4 +1,4 @@
-"""One page per tool: what it does, what it takes, what policies see of it, and an example that is checked by the tests."""
+"""One page per tool, and one on the collections that a loop reads page by page, with their parameters and examples."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from penstock.cli.commands import tools
 from penstock.dialects.playbook.words import SCOPES
 from penstock.ports.plugins import ToolDescription
 from penstock.tools.base import Tool
+from penstock.tools.pages import KINDS, describe_pages, reader_of
 from penstock.tools.registry import BUILT_IN, Registry
 
 _HELPER = re.compile(r"outcome\.(?!error|result|meta|status)(\w+)\.(\w+)")
@@ -114,3 +115,29 @@ def _workbook() -> str:
         "## Example",
         code("yaml", WORKBOOK_EXAMPLE),
     )
+
+
+def collections_page() -> str:
+    return page(
+        "Collections",
+        "Besides a list, a template or `{range: 10}`, `loop.in` may describe a collection that is read page by page, so that "
+        "nobody holds all of it. One key says of what kind it is; what stands below it may have templates. The one parameter "
+        "that a kind cannot do without may stand alone: `{lines: orders.csv}`.",
+        "With `loop_mode: fanout` a page is read by the worker that works on it. A shard that is tried again has the same "
+        "element again: pages of collections that may change are kept in the result store until the run is removed. A local loop "
+        "reads all pages before it begins.",
+        *(section for kind in KINDS for section in _sections(kind)),
+    )
+
+
+def _sections(kind: str) -> list[str]:
+    reader = reader_of(kind)
+    description = describe_pages(kind)
+    assert description is not None
+    return [
+        f"## `{kind}`",
+        inspect.getdoc(reader) or "",
+        code("yaml", reader.example),
+        parameters(description.schema),
+        *parts(description.schema),
+    ]

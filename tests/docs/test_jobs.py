@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from docs.generator.component_pages import AFTER, component_pages, own_variables
+from docs.generator.document_pages import job_page
 from docs.generator.examples import UNREACHABLE, UNSTEADY, output_of, run_example, stale, steady
-from docs.generator.job_page import job_page
 from penstock.components.registry import ComponentRegistry, built_in
 from penstock.dialects.job.words import SCOPES
 from tests.docs.pages import DOCS, PROJECT
