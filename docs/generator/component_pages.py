@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from docs.generator.examples import UNREACHABLE, UNSTEADY, output_of
 from docs.generator.markdown import code, page, table
 from docs.generator.tool_pages import parameters, parts
-from penstock.cli.commands.components import FAMILIES
+from penstock.cli.commands.plugins import FAMILIES
 from penstock.components.registry import ComponentRegistry, built_in
 from penstock.kernel.errors import Bug
 from penstock.ports.components import ComponentDescription, Port

@@ -8,7 +8,7 @@ from typing import Any
 
 from docs.generator.markdown import code, literal, page, table
 from docs.generator.schemas import Schema, default_of, kind_of, parts_in
-from penstock.cli.commands import tools
+from penstock.cli.commands import plugins as tools
 from penstock.dialects.playbook.words import SCOPES
 from penstock.ports.plugins import ToolDescription
 from penstock.tools.base import Tool

@@ -1,4 +1,4 @@
-"""The engine as commands use it: opened for a state folder, and closed whatever happens; or a server's, over the network."""
+"""The engine as commands use it: that of a state folder, closed whatever happens, or that of a server; and how runs are named."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from penstock.app.state_folder import known_home
-from penstock.cli.places import database_of
-from penstock.cli.remote import server_of
-from penstock.remote.client import Client
+from penstock.cli.places import database_of, server_of
+from penstock.kernel.errors import Refused
+from penstock.remote.client import SERVER, Client
 from penstock.server.finding import find_run
 
 if TYPE_CHECKING:
@@ -94,7 +94,31 @@ def views_of(engine: Engine) -> Views:
 
     if not isinstance(engine, Embedded):
         return engine.views
-    from penstock.cli.book import near
+    from penstock.cli.output import near
     from penstock.server.views import Views
 
     return Views(engine.log, engine.blobs, engine.documents(), lambda header: status_of(header, engine), near)
+
+
+def new_id() -> str:
+    """Random, so that a few characters of it are enough to name a run."""
+    import os
+
+    return os.urandom(6).hex()
+
+
+def next_command(words: str, home: Path | str) -> str:
+    """A command line to try next, with `--store` only where the state folder would not be found without. `home` may be the URL
+    of a server."""
+    import os
+    import shlex
+
+    if isinstance(home, str):
+        return (
+            f"penstock {words}" if os.environ.get(SERVER) == home else f"penstock {words} --server {shlex.quote(home)}"
+        )
+    try:
+        found: Path | None = known_home()
+    except Refused:
+        found = None
+    return f"penstock {words}" if found == home else f"penstock {words} --store {shlex.quote(str(home))}"

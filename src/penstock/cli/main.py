@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _told(error: Exception, *, as_json: bool) -> int:
-    from penstock.cli.failures import told
+    from penstock.cli.errors import told
 
     try:
         return told(error, as_json=as_json)
@@ -70,7 +70,7 @@ def _dispatched(arguments: list[str]) -> int:
     from importlib import import_module
 
     module = import_module(f"penstock.cli.commands.{command.module}")
-    code: int = getattr(module, command.function)(options)
+    code: int = getattr(module, name)(options)
     return code
 
 

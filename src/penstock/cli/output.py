@@ -55,6 +55,15 @@ def cells_of(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 
 
+def near(file: str) -> str:
+    """The name of a file as a person at this terminal knows it: relative to here when that is shorter."""
+    try:
+        relative = os.path.relpath(file)
+    except (ValueError, OSError):
+        return file
+    return relative if len(relative) < len(file) else file
+
+
 def say(text: str = "") -> None:
     """Words, for people. When nobody listens any more, a closed pipe or a terminal that is gone, that is no error."""
     with suppress(OSError):

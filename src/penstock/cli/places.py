@@ -1,4 +1,4 @@
-"""Where a command's fleet keeps its things, from its options and the environment."""
+"""Where a command finds what it works on, from its options and the environment: a server, a database, a state folder."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from penstock.app.state_folder import home_here
 from penstock.cli.arguments import CommandLineError
+from penstock.remote.client import SERVER
 
 if TYPE_CHECKING:
     from penstock.app.stores import Places
     from penstock.tools.addresses import Addresses
+
 
 SLOTS, POOL, HOSTS = "PENSTOCK_SLOTS", "PENSTOCK_POOL", "PENSTOCK_ALLOW_HOST"
 DEFAULT_SLOTS, DEFAULT_POOL = 4, "default"
@@ -59,3 +61,12 @@ def hosts_of(options: Namespace) -> frozenset[str]:
 
 def pool_of(options: Namespace) -> str:
     return options.pool or os.environ.get(POOL) or DEFAULT_POOL
+
+
+def server_of(options: Namespace) -> str | None:
+    """The server that a command is to ask; None when it works by itself. A state folder that is named is meant."""
+    given = getattr(options, "server", None)
+    if given and getattr(options, "store", None):
+        raise CommandLineError("`--store` and `--server` are two places to look", "give one of them")
+    is_local = bool(getattr(options, "store", None) or getattr(options, "database", None))
+    return given or (None if is_local else os.environ.get(SERVER) or None)

@@ -6,13 +6,13 @@ from argparse import Namespace
 from typing import Any
 
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.doors import door_of
 from penstock.cli.layout import table
 from penstock.cli.output import put, put_json, say
+from penstock.cli.remote.api_client import door_of
 from penstock.remote.client import Client, at
 
 
-def main(options: Namespace) -> int:
+def alert(options: Namespace) -> int:
     act = {"add": _add, "list": _list, "show": _show, "test": _test, "rm": _remove}[options.action]
     return act(door_of(options), options)
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from penstock.cli.engine import stored
 from penstock.cli.output import put_json, say
-from penstock.cli.places import database_of
-from penstock.cli.remote import server_of
+from penstock.cli.places import database_of, server_of
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.server.finding import find_run
 
@@ -25,10 +24,10 @@ POLL_S = 0.05
 WORD_EVERY_S = 5.0
 
 
-def main(options: Namespace) -> int:
+def cancel(options: Namespace) -> int:
     url = server_of(options)
     if url is not None:
-        from penstock.cli.remote_run import cancel
+        from penstock.cli.remote.commands import cancel
 
         return cancel(options, url)
     return asyncio.run(_cancelled(options))

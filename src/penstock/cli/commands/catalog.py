@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.doors import door_of
 from penstock.cli.layout import table
 from penstock.cli.output import has_colour, put, put_json, say
+from penstock.cli.remote.api_client import door_of
 from penstock.dialects.problems import Problem, Severity
 from penstock.kernel.errors import Refused
 from penstock.ports.projects import DOCUMENTS, Manifest
@@ -21,7 +21,7 @@ TITLES = ("PATH", "VERSION", "KIND", "KEPT", "BY")
 MOST_NAMED = 8
 
 
-def main(options: Namespace) -> int:
+def catalog(options: Namespace) -> int:
     actions = {
         "put": _put,
         "list": _list,

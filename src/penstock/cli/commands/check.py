@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.cli import inputs
 from penstock.cli.output import has_colour, put_json, say
-from penstock.cli.remote import server_of
+from penstock.cli.places import server_of
 from penstock.remote.client import Client, problems_of
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ class Finding:
     hint: str = ""
 
 
-def main(options: Namespace) -> int:
+def doctor(options: Namespace) -> int:
     home = home_here(options.store)
     findings = [finding for check in CHECKS for finding in _found(check, home)]
     if options.log:

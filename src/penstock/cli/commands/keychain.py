@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from penstock.keychain import LocalStore
 
 
-def main(options: Namespace) -> int:
+def keychain(options: Namespace) -> int:
     from penstock.keychain import LocalStore
 
     store = LocalStore(home_here(options.store))

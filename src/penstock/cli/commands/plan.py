@@ -1,19 +1,21 @@
-"""`penstock plan FILE`: the lowered form, which is what really runs."""
+"""`penstock plan FILE` and `penstock graph FILE`: the lowered form of a document, as text and as a picture."""
 
 from __future__ import annotations
 
 from argparse import Namespace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from penstock.cli.output import put, put_json
-from penstock.cli.remote import server_of
+from penstock.cli.arguments import CommandLineError
+from penstock.cli.output import put, put_json, say
+from penstock.cli.places import server_of
 
 
-def main(options: Namespace) -> int:
+def plan(options: Namespace) -> int:
     url = server_of(options)
     if url is not None:
-        return _asked(url, options)
+        return _planned_there(url, options)
     from penstock.app.library import Library
     from penstock.dialects.job import CompiledJob
 
@@ -38,8 +40,8 @@ def main(options: Namespace) -> int:
     return 0
 
 
-def _asked(url: str, options: Namespace) -> int:
-    from penstock.cli.remote_documents import planned, planned_text
+def _planned_there(url: str, options: Namespace) -> int:
+    from penstock.cli.remote.commands import planned, planned_text
 
     lowered = planned(url, options.file)
     if options.json:
@@ -63,3 +65,42 @@ def _yaml(value: Any) -> str:
 
     Dumper.add_representer(str, text)
     return yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+_ENDINGS = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid", ".json": "json"}
+
+
+def graph(options: Namespace) -> int:
+    ending = Path(options.output).suffix.lower() if options.output else ""
+    kind = options.format or _ENDINGS.get(ending, "mermaid")
+    url = server_of(options)
+    if url is not None:
+        from penstock.cli.remote.commands import drawn
+
+        picture = drawn(url, options.file, kind)
+    else:
+        picture = _drawn(Path(options.file), kind)
+    if options.output is None or options.output == "-":
+        put(picture)
+        return 0
+    target = Path(options.output)
+    try:
+        target.write_text(picture if picture.endswith("\n") else picture + "\n", encoding="utf-8")
+    except OSError as error:
+        raise CommandLineError(f"`{target}` cannot be written: {(error.strerror or str(error)).lower()}") from error
+    say(f"wrote {target}")
+    return 0
+
+
+def _drawn(file: Path, kind: str) -> str:
+    from penstock.app.library import Library
+    from penstock.ports.results import encode
+
+    compiled = Library().valid(file)
+    assert compiled.net is not None
+    graph = import_module(f"penstock.dialects.{compiled.net.kind}.graph")
+    if kind != "json":
+        return str(getattr(graph, kind)(compiled.net))
+    if compiled.net.kind != "job":
+        raise CommandLineError("only the graph of a job is given as JSON", "`penstock plan --json` has a playbook's")
+    return encode(graph.as_json(compiled.net)).decode()

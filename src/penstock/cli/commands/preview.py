@@ -21,7 +21,7 @@ MOST_LINES = 20
 FAILED = 1
 
 
-def main(options: Namespace) -> int:
+def preview(options: Namespace) -> int:
     import asyncio
 
     try:

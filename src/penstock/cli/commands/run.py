@@ -1,28 +1,32 @@
-"""`penstock run FILE`"""
+"""`penstock run FILE`, `resume RUN`, `watch RUN` and `replay RUN`: a run from its start to its exit code."""
 
 from __future__ import annotations
 
+import asyncio
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.app import state_folder
 from penstock.cli import inputs
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.conducting import Conduct, places
-from penstock.cli.naming import new_id
-from penstock.cli.output import say
-from penstock.cli.remote import server_of
+from penstock.cli.engine import looking, looking_at, new_id, run_named, status_of
+from penstock.cli.foreground import Conduct, places
+from penstock.cli.output import put, put_json, safe, say
+from penstock.cli.places import server_of
+from penstock.cli.show.following import Watched
+from penstock.server.finding import find_run
 
 if TYPE_CHECKING:
     from penstock.server.documents import Documents, Pinned
     from penstock.server.runs import RunSummary
 
 
-def main(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     url = server_of(options)
     if url is not None:
-        from penstock.cli.remote_run import run as run_there
+        from penstock.cli.remote.commands import run as run_there
 
         return run_there(options, url)
     if options.detach:
@@ -79,7 +83,7 @@ def _warn(documents: Documents, document: Pinned, file: str) -> None:
     _, compiled = documents.compile(document)
     if compiled.problems:
         from penstock.app.library import sources_of
-        from penstock.cli.failures import tell_pressing
+        from penstock.cli.errors import tell_pressing
         from penstock.dialects.report import summary
 
         tell_pressing(compiled.problems, sources_of(compiled))
@@ -90,3 +94,76 @@ def new_trace() -> str:
     import os
 
     return os.urandom(16).hex()
+
+
+ENDED_WELL = ("completed", "cancelled")
+"""A resume of these is refused, but for `--failed`: then there is nothing to say about files."""
+
+
+def resume(options: Namespace) -> int:
+    url = server_of(options)
+    if url is not None:
+        from penstock.cli.remote.commands import resume
+
+        return resume(options, url)
+    from penstock.app.embedded import embedded
+    from penstock.cli.errors import tell_changes
+    from penstock.server.changes import changes, text_on_disk
+    from penstock.server.documents import Pinned
+
+    home = state_folder.known_home(options.store)
+    engine = embedded(home)
+    state_folder.remember(home)
+    header = find_run(engine.log, options.run)
+    run = engine.run(header.execution_id)
+    document = Pinned.from_bytes(engine.log.document(header.execution_id))
+    documents = run.world.documents
+    net, _ = documents.compile(document)
+    found = changes(document, text_on_disk)
+    goes_on = options.failed or header.status not in ENDED_WELL
+    if not options.json and goes_on and not engine.log.has_owner(header.execution_id):
+        tell_changes(found, document.file)
+    return Conduct(
+        engine,
+        run,
+        partial(run.resume, failed_only=options.failed),
+        options,
+        home,
+        net,
+        places(documents, document),
+        [change.as_json() for change in found],
+    ).conducted()
+
+
+def watch(options: Namespace) -> int:
+    from penstock.app.embedded import Embedded
+    from penstock.cli.output import near
+    from penstock.cli.remote.feed import ServerFeed
+    from penstock.cli.show.local_feed import LocalFeed
+
+    with looking(options) as (engine, place):
+        header = run_named(engine, options.run)
+        run_id, title = header.execution_id, near(header.path)
+        if isinstance(engine, Embedded):
+            watched = Watched(engine, LocalFeed(engine, run_id), run_id, options, title, engine.home)
+        else:
+            engine.client.patience_s = options.patience
+            watched = Watched(engine, ServerFeed(engine.client, run_id), run_id, options, title, place)
+        # Without an event it was registered a moment ago, and nobody has taken it up yet.
+        is_running = status_of(header, engine) == "running" or (header.status == "running" and not header.last_seq)
+        return watched.followed() if is_running else watched.summarised()
+
+
+def replay(options: Namespace) -> int:
+    with looking_at(options) as (engine, header):
+        difference = asyncio.run(engine.replay(header.execution_id))
+    described = difference.describe() if difference is not None else None
+    code = 0 if described is None else 1
+    if options.json:
+        status = "same" if described is None else "different"
+        put_json({"execution_id": header.execution_id, "status": status, "exit_code": code, "difference": described})
+    elif described is None:
+        say(f"run {header.execution_id}: {header.last_seq:,} events, and every decision is the same")
+    else:
+        put(safe(described))
+    return code

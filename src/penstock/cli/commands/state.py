@@ -7,16 +7,16 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from penstock.cli.doors import door_of
 from penstock.cli.layout import table
 from penstock.cli.output import put, put_json, say
+from penstock.cli.remote.api_client import door_of
 from penstock.projections.wording import counted
 from penstock.remote.client import Client, at
 
 CATALOG = "catalog:"
 
 
-def main(options: Namespace) -> int:
+def state(options: Namespace) -> int:
     act = {"list": _list, "show": _list, "set": _set, "rm": _remove}[options.action]
     return act(door_of(options, for_servers=False), options)
 
