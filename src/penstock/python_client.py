@@ -17,9 +17,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.values import JsonMap
+from penstock.ports.results import decode
 from penstock.python_api import Replay, Report, Run, jsonable, name_of, names_in, replay_of, waited
 from penstock.remote.client import Client, at, problems_of
 from penstock.remote.engine import RemoteEngine
+from penstock.server.documents import DocumentInvalid
+from penstock.server.views import listed
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -88,7 +91,6 @@ class Server:
         """Start a run and leave it to the server: its id. `path` is a file, with which all goes that it calls, or a path in the
         catalog. The same `key` again is the same run. See `penstock.run` for the others."""
         from penstock.remote.sending import as_seen_here
-        from penstock.server.documents import DocumentInvalid
 
         sent = self._sent(path)
         if strict and (report := self.validate(path, strict=True)).errors:
@@ -173,7 +175,6 @@ class Server:
     ) -> list[JsonMap]:
         """The newest runs, as `penstock runs --json` prints them. `since` is a time, or such as `2h`, `3d`, `2026-01-31`."""
         from penstock.ports.moments import moment_of
-        from penstock.server.views import listed
 
         started: float | None = None
         if isinstance(since, str):
@@ -191,7 +192,6 @@ class Server:
 
     def events(self, run: Run | str = "@last", *, follow: bool = False) -> Iterator[JsonMap]:
         """The events of a run in the order they were recorded; with `follow`, until it is over."""
-        from penstock.ports.results import decode
 
         for line in self._client.lines(at("executions", name_of(run), "events"), follow=follow):
             yield cast(JsonMap, decode(line))

@@ -22,10 +22,12 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.adapters.folders import make_folder, unavailable_file
+from penstock.adapters.watched_log import WatchedLog
 from penstock.app.maintenance import prune
 from penstock.app.server import Server, one_line, open_server
 from penstock.app.state_folder import recorded
@@ -160,7 +162,6 @@ class Service:
             self.server.office.check()
 
     def _backend(self, server: Server, sockets: list[socket.socket], needs: Needs) -> Backend:
-        from penstock.adapters.watched_log import WatchedLog
         from penstock.api.backend import Backend, Limits
         from penstock.server.catalog import CatalogDocuments
 
@@ -347,7 +348,6 @@ def _shown(one: socket.socket) -> str:
 
 
 def _want_packages() -> None:
-    from importlib.util import find_spec
 
     missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
     if missing:

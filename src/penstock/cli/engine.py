@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -102,7 +103,6 @@ def views_of(engine: Engine) -> Views:
 
 def new_id() -> str:
     """Random, so that a few characters of it are enough to name a run."""
-    import os
 
     return os.urandom(6).hex()
 
@@ -110,7 +110,6 @@ def new_id() -> str:
 def next_command(words: str, home: Path | str) -> str:
     """A command line to try next, with `--store` only where the state folder would not be found without. `home` may be the URL
     of a server."""
-    import os
     import shlex
 
     if isinstance(home, str):

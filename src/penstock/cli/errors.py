@@ -5,19 +5,21 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.output import BOLD, GREEN, RED, YELLOW, has_colour, near, painted, put_json, safe, say
+from penstock.dialects.problems import Severity
 from penstock.kernel.errors import Bug, Damaged, PenstockError, Refused, Unavailable
 from penstock.ports.folders import CATALOG, is_address
 from penstock.ports.kept_state import document_key
-from penstock.server.changes import Change
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from penstock.dialects.problems import Problem
+    from penstock.server.changes import Change
 
 
 REPORT = "this is a mistake in penstock itself; `PENSTOCK_DEBUG=1` shows where, please report it"
@@ -41,7 +43,6 @@ def told(error: Exception, *, as_json: bool) -> int:
 
 def _texts(problems: Sequence[Problem], file: str, text: str) -> dict[str, str]:
     """The document's text, and those of the joblets that problems lie in."""
-    from pathlib import Path
 
     texts = {file: text}
     for problem in problems:
@@ -82,7 +83,6 @@ wherever a document is looked at or run."""
 
 
 def tell_pressing(problems: Sequence[Problem], sources: Mapping[str, str]) -> None:
-    from penstock.dialects.problems import Severity
     from penstock.dialects.report import render
 
     pressing = [problem for problem in problems if problem.code in PRESSING and problem.severity is Severity.WARNING]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from collections.abc import Callable
 from typing import Any
 
@@ -87,7 +88,6 @@ def _addresses(parser: Parser, otherwise: str) -> None:
 
 
 def _lease(text: str) -> float:
-    from argparse import ArgumentTypeError
 
     value = seconds(text)
     if value < 1:

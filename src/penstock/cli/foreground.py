@@ -21,6 +21,7 @@ from penstock.cli.show.watcher import TICK_S, F, Nobody, Watcher
 from penstock.kernel.errors import Bug, Unavailable
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
+from penstock.ports.results import loader
 from penstock.server.runs import RunUnderWay
 
 if TYPE_CHECKING:
@@ -163,7 +164,6 @@ class Conduct:
         return self._job() if self.net.kind == "job" else self._playbook()
 
     def _playbook(self) -> int:
-        from penstock.cli.show.playbook_progress import Progress
 
         progress = Progress()
         watcher = watcher_for(self.title, is_silent=self.is_silent)
@@ -206,7 +206,6 @@ class Conduct:
 
     async def _begin_job(self) -> tuple[Header, RunSummary, JobStanding]:
         """What the job came to is read from the log while that is still open."""
-        from penstock.ports.results import loader
         from penstock.projections.jobs import job_standing
 
         summary = await self.begin()

@@ -1,4 +1,4 @@
-"""The process door. Whatever happens behind it, a person gets words and a script gets an exit code; never a traceback.
+"""The entry point of the command line. Whatever happens, a person gets words and a script an exit code; never a traceback.
 
 Exit codes (D24): 0 completed · 1 the run failed · 2 the document or the command line is wrong · 3 interrupted and resumable ·
 4 the engine itself failed.

@@ -9,7 +9,10 @@ import re
 import sys
 import unicodedata
 from contextlib import suppress
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -85,6 +88,15 @@ def put_json(value: Any) -> None:
 
         data = msgspec.json.format(data, indent=2)
     put(data.decode("utf-8"))
+
+
+def answer(options: Namespace, value: Any, text: str) -> int:
+    """What a command did: one JSON value with `--json`, else a line for people. Gives the exit code of success."""
+    if options.json:
+        put_json(value)
+    else:
+        say(text)
+    return 0
 
 
 def silence(stream: IO[str]) -> None:

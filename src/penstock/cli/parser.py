@@ -6,6 +6,7 @@ Nothing but the standard library is imported here, so that `--help` is there at 
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -178,7 +179,6 @@ def duration(text: str) -> float:
 
 def since(text: str) -> float:
     """Seconds since the epoch, from how long ago or a date; a date without a time zone is one of this machine."""
-    import time
 
     from penstock.ports.moments import moment_of
 

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
+from fnmatch import fnmatch, fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -170,7 +170,6 @@ def _judged(
 
 
 def _matches(files: Iterable[str], pattern: str) -> bool:
-    from fnmatch import fnmatch
 
     return any(mark in pattern for mark in "*?[") and any(fnmatch(one, pattern) for one in files)
 

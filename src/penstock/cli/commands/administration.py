@@ -7,20 +7,20 @@ from typing import Any
 
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.layout import table
-from penstock.cli.output import put, put_json, say
-from penstock.cli.remote.api_client import door_of
+from penstock.cli.output import answer, put, put_json, say
+from penstock.cli.remote.api_client import client_of
 from penstock.projections.wording import counted, seconds
 from penstock.remote.client import Client, at
 
 
 def token(options: Namespace) -> int:
     act = {"add": _add_token, "list": _list_tokens, "revoke": _revoke_token}[options.action]
-    return act(door_of(options), options)
+    return act(client_of(options), options)
 
 
-def _add_token(door: Client, options: Namespace) -> int:
+def _add_token(client: Client, options: Namespace) -> int:
     asked = {"name": options.name, "scope": options.scope, "expires_in_s": options.expires}
-    made = door.post(at("tokens"), asked)
+    made = client.post(at("tokens"), asked)
     if options.json:
         put_json(made)
         return 0
@@ -29,8 +29,8 @@ def _add_token(door: Client, options: Namespace) -> int:
     return 0
 
 
-def _list_tokens(door: Client, options: Namespace) -> int:
-    tokens = door.get(at("tokens"))["tokens"]
+def _list_tokens(client: Client, options: Namespace) -> int:
+    tokens = client.get(at("tokens"))["tokens"]
     if options.json:
         put_json({"tokens": tokens})
     elif not tokens:
@@ -46,8 +46,8 @@ def _token_row(one: Any) -> tuple[str, ...]:
     return one["id"], one["name"], one["scope"], *dates
 
 
-def _revoke_token(door: Client, options: Namespace) -> int:
-    tokens = door.get(at("tokens"))["tokens"]
+def _revoke_token(client: Client, options: Namespace) -> int:
+    tokens = client.get(at("tokens"))["tokens"]
     meant = [one for one in tokens if options.token in (one["id"], one["name"])]
     if len(meant) > 1:
         meant = [one for one in meant if one["id"] == options.token]
@@ -56,19 +56,19 @@ def _revoke_token(door: Client, options: Namespace) -> int:
             f"there is no token `{options.token}`, or there are several of that name",
             "`penstock token list` shows their ids",
         )
-    door.ask("DELETE", at("tokens", meant[0]["id"]))
-    if options.json:
-        put_json({"id": meant[0]["id"], "status": "revoked", "exit_code": 0})
-    else:
-        say(f"token `{meant[0]['name']}` ({meant[0]['id']}) is revoked")
-    return 0
+    client.ask("DELETE", at("tokens", meant[0]["id"]))
+    return answer(
+        options,
+        {"id": meant[0]["id"], "status": "revoked", "exit_code": 0},
+        f"token `{meant[0]['name']}` ({meant[0]['id']}) is revoked",
+    )
 
 
 def workers(options: Namespace) -> int:
-    door = door_of(options)
-    found: dict[str, Any] = {"workers": door.get(at("workers"))["workers"]}
+    client = client_of(options)
+    found: dict[str, Any] = {"workers": client.get(at("workers"))["workers"]}
     if options.leases:
-        found["leases"] = door.get(at("leases"))["leases"]
+        found["leases"] = client.get(at("leases"))["leases"]
     if options.json:
         put_json(found)
         return 0
@@ -95,7 +95,7 @@ def _lease(one: Any) -> tuple[str, ...]:
 
 def prune(options: Namespace) -> int:
     asked = {"older_than_s": options.older_than, "keep_failed": options.keep_failed, "dry_run": options.dry_run}
-    done = door_of(options, for_servers=False).post(at("prune"), asked)
+    done = client_of(options, for_servers=False).post(at("prune"), asked)
     if options.json:
         put_json({**done, "exit_code": 0})
     elif options.dry_run:

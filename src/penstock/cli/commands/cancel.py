@@ -11,7 +11,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from penstock.cli.engine import stored
-from penstock.cli.output import put_json, say
+from penstock.cli.output import answer, say
 from penstock.cli.places import database_of, server_of
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.server.finding import find_run
@@ -43,11 +43,7 @@ async def _cancelled(options: Namespace) -> int:
             await _clear(places, engine, run)
     finally:
         await engine.close()
-    if options.json:
-        put_json({"execution_id": run, "status": status, "exit_code": 0})
-    else:
-        say(f"run {run} is {status}")
-    return 0
+    return answer(options, {"execution_id": run, "status": status, "exit_code": 0}, f"run {run} is {status}")
 
 
 async def _clear(places: Places, engine: Embedded, run: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.app.state_folder import home_for
 from penstock.cli import inputs
 from penstock.cli.output import has_colour, put_json, say
 from penstock.cli.places import server_of
@@ -52,7 +53,6 @@ class _LookedAt:
         self._given = given
 
     def examined(self, path: Path) -> Examined:
-        from penstock.app.state_folder import home_for
 
         home = home_for(path, self._options.store)
         return asyncio.run(self._library.examined(path, self._given, self._options.context, home))

@@ -9,12 +9,16 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from msgspec import DecodeError
+
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.engine import looking_at, views_of
 from penstock.cli.output import one_line, put, safe, say
-from penstock.cli.show.local_feed import printed_lines
-from penstock.projections.jobs_names import counted_ports
-from penstock.projections.wording import error_line, seconds, shown
+from penstock.cli.show.local_feed import is_over, printed_lines
+from penstock.ports.results import decode, encode
+from penstock.ports.wire import envelope, is_of_job, step_of, step_run_of
+from penstock.projections.jobs_names import counted_ports, is_of_component, node_of
+from penstock.projections.wording import elements, error_line, seconds, shown
 
 if TYPE_CHECKING:
     from penstock.cli.engine import Engine
@@ -35,8 +39,6 @@ def events(options: Namespace) -> int:
         if options.canonical:
             _canonical(engine, header.execution_id, only_hash=options.hash)
             return 0
-        from penstock.ports.results import encode
-        from penstock.ports.wire import envelope
 
         lines: list[str] = []
         for entry in followed(engine, header.execution_id) if options.follow else engine.log.read(header.execution_id):
@@ -56,7 +58,6 @@ def _put(lines: list[str]) -> None:
 
 
 def _canonical(engine: Engine, execution_id: str, *, only_hash: bool) -> None:
-    from penstock.ports.results import encode
     from penstock.projections.canonical import canonical, canonical_hash
 
     entries = engine.log.read(execution_id)
@@ -70,7 +71,6 @@ def _canonical(engine: Engine, execution_id: str, *, only_hash: bool) -> None:
 def followed(engine: Engine, execution_id: str) -> Iterator[Entry | None]:
     """Entries as they come, until the run is over or nobody works on it; None whenever there is nothing more for now."""
     from penstock.app.embedded import Embedded
-    from penstock.cli.show.local_feed import is_over
 
     if not isinstance(engine, Embedded):
         yield from engine.log.follow(execution_id)
@@ -96,9 +96,6 @@ def _line(entry: Entry) -> str:
 
 
 def _detail(entry: Entry) -> str:
-    from penstock.cli.commands.show import fanout_detail
-    from penstock.ports.results import decode
-    from penstock.ports.wire import is_of_job
 
     data: Any = decode(entry.payload)
     match entry.type:
@@ -127,6 +124,30 @@ def _detail(entry: Entry) -> str:
     if data.get("reason"):
         return str(data["reason"])
     return shown(data["item"]) if data.get("item") is not None else ""
+
+
+def fanout_detail(kind: str, data: Any) -> str:
+    """An event of a fanned-out loop in a few words, for `penstock events`."""
+    failed = f", {data['failed']:,} failed" if isinstance(data.get("failed"), int) and data["failed"] else ""
+    match kind:
+        case "loop.fanout.started":
+            what = data["collection"]["kind"]
+            return f"{data['total']:,} of {what}" if data["total"] is not None else f"pages of {what}"
+        case "loop.shard.enqueued":
+            again = f", try {data['attempt'] + 1}" if data["attempt"] else ""
+            return f"range {data['range']}: {elements(data['lo'], data['hi'])}{again}"
+        case "loop.shard.started":
+            return f"range {data['range']}"
+        case "loop.shard.reported":
+            broken = f", {len(data['failed']):,} failed" if data["failed"] else ""
+            return f"range {data['range']}: {elements(data['lo'], data['hi'])}{broken}, to be compared at the fan-in"
+        case "loop.shard.done":
+            return f"range {data['range']}: {elements(data['lo'], data['hi'])}, {data['done']:,} done{failed}"
+        case "loop.shard.failed":
+            return f"{error_line(data['error'])}{'; it comes again' if data['again'] else ''}"
+        case "loop.shard.returned":
+            return f"range {data['range']}: {elements(data['lo'], data['hi'])}, {data['reason']}"
+    return f"{data['status']}: {data['succeeded']:,} of {data['total']:,} done{failed}"
 
 
 def job_detail(kind: str, data: Any) -> str:
@@ -166,11 +187,6 @@ def _resumed(data: Any) -> str:
 
 
 def logs(options: Namespace) -> int:
-    from msgspec import DecodeError
-
-    from penstock.ports.results import decode
-    from penstock.ports.wire import step_of, step_run_of
-    from penstock.projections.jobs_names import is_of_component
 
     def wanted(scope: str) -> bool:
         if header.kind == "job":
@@ -204,8 +220,6 @@ def logs(options: Namespace) -> int:
 def _check_name(name: str, kind: str, net: Net | None) -> None:
     """Refuses what the document does not have. What runs inside other executions is not known here, so it is let through."""
     from penstock.expr.rules import did_you_mean
-    from penstock.ports.wire import step_of
-    from penstock.projections.jobs_names import node_of
 
     own = node_of(name) if kind == "job" else step_of(name) or name
     if net is None or "/" in name or {name, own} & net.nodes.keys():

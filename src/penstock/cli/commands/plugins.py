@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -214,7 +215,6 @@ def _tool_json(tool: ToolDescription) -> dict[str, Any]:
 
 
 def _tool_page(tool: ToolDescription, text: str, example: str) -> str:
-    from inspect import cleandoc
 
     lines = [title(tool.kind), "", safe(cleandoc(text)), "", *params_page(tool.params, tool.schema)]
     return "\n".join([*lines, *example_page(example)])

@@ -257,18 +257,18 @@ def serve(options: Namespace) -> int:
     from penstock.app.server_process import ServeSettings, Service
 
     settings = ServeSettings(
-        places_of(options),
-        options.listen,
-        options.lease,
-        slots_of(options),
-        options.name,
-        Path(options.tls_cert) if options.tls_cert else None,
-        Path(options.tls_key) if options.tls_key else None,
-        options.no_auth,
-        options.max_body,
-        options.grace,
-        addresses_of(options),
-        hosts_of(options),
+        places=places_of(options),
+        listen=options.listen,
+        lease_s=options.lease,
+        slots=slots_of(options),
+        name=options.name,
+        tls_cert=Path(options.tls_cert) if options.tls_cert else None,
+        tls_key=Path(options.tls_key) if options.tls_key else None,
+        no_auth=options.no_auth,
+        max_body=options.max_body,
+        grace_s=options.grace,
+        addresses=addresses_of(options),
+        hosts=hosts_of(options),
     )
     service = Service(settings, say)
     run_until_told(service.run, service.stop)

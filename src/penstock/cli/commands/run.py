@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from argparse import Namespace
 from functools import partial
 from pathlib import Path
@@ -13,22 +14,28 @@ from penstock.cli import inputs
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.engine import looking, looking_at, new_id, run_named, status_of
 from penstock.cli.foreground import Conduct, places
-from penstock.cli.output import put, put_json, safe, say
+from penstock.cli.output import near, put, put_json, safe, say
 from penstock.cli.places import server_of
-from penstock.cli.show.following import Watched
+from penstock.dialects.sniff import kind_of_file
+from penstock.server.documents import Documents, Pinned
 from penstock.server.finding import find_run
+from penstock.server.inputs import require_known
+from penstock.server.played import context_group, ports_to_keep
 
 if TYPE_CHECKING:
     from penstock.server.documents import Documents, Pinned
     from penstock.server.runs import RunSummary
 
+ENDED_WELL = ("completed", "cancelled")
+"""A resume of these is refused, but for `--failed`: then there is nothing to say about files."""
+
 
 def run(options: Namespace) -> int:
     url = server_of(options)
     if url is not None:
-        from penstock.cli.remote.commands import run as run_there
+        from penstock.cli.remote import commands  # Only runs at a server need the client.
 
-        return run_there(options, url)
+        return commands.run(options, url)
     if options.detach:
         raise CommandLineError(
             "`--detach` leaves a run to a server, and there is none", "give `--server URL`, or set `PENSTOCK_SERVER`"
@@ -39,10 +46,6 @@ def run(options: Namespace) -> int:
 def _run_here(options: Namespace) -> int:
     from penstock.app.embedded import embedded
     from penstock.app.library import Library
-    from penstock.dialects.sniff import kind_of_file
-    from penstock.server.documents import Documents
-    from penstock.server.inputs import require_known
-    from penstock.server.played import context_group, ports_to_keep
 
     file = Path(options.file)
     payload = inputs.workload(options.payload, options.set)
@@ -71,12 +74,20 @@ def _run_here(options: Namespace) -> int:
             document,
             payload,
             label=options.name,
-            trace_id=new_trace(),
+            trace_id=os.urandom(16).hex(),
             context=options.context,
             keep=tuple(options.keep),
         )
 
-    return Conduct(engine, run, begin, options, home, net, places(documents, document)).conducted()
+    return Conduct(
+        engine=engine,
+        run=run,
+        begin=begin,
+        options=options,
+        home=home,
+        net=net,
+        where=places(documents, document),
+    ).conducted()
 
 
 def _warn(documents: Documents, document: Pinned, file: str) -> None:
@@ -91,25 +102,19 @@ def _warn(documents: Documents, document: Pinned, file: str) -> None:
 
 
 def new_trace() -> str:
-    import os
 
     return os.urandom(16).hex()
-
-
-ENDED_WELL = ("completed", "cancelled")
-"""A resume of these is refused, but for `--failed`: then there is nothing to say about files."""
 
 
 def resume(options: Namespace) -> int:
     url = server_of(options)
     if url is not None:
-        from penstock.cli.remote.commands import resume
+        from penstock.cli.remote import commands  # Only runs at a server need the client.
 
-        return resume(options, url)
+        return commands.resume(options, url)
     from penstock.app.embedded import embedded
     from penstock.cli.errors import tell_changes
     from penstock.server.changes import changes, text_on_disk
-    from penstock.server.documents import Pinned
 
     home = state_folder.known_home(options.store)
     engine = embedded(home)
@@ -124,21 +129,22 @@ def resume(options: Namespace) -> int:
     if not options.json and goes_on and not engine.log.has_owner(header.execution_id):
         tell_changes(found, document.file)
     return Conduct(
-        engine,
-        run,
-        partial(run.resume, failed_only=options.failed),
-        options,
-        home,
-        net,
-        places(documents, document),
-        [change.as_json() for change in found],
+        engine=engine,
+        run=run,
+        begin=partial(run.resume, failed_only=options.failed),
+        options=options,
+        home=home,
+        net=net,
+        where=places(documents, document),
+        changed=[change.as_json() for change in found],
     ).conducted()
 
 
 def watch(options: Namespace) -> int:
+    # Only what follows other processes needs these.
     from penstock.app.embedded import Embedded
-    from penstock.cli.output import near
     from penstock.cli.remote.feed import ServerFeed
+    from penstock.cli.show.following import Watched
     from penstock.cli.show.local_feed import LocalFeed
 
     with looking(options) as (engine, place):

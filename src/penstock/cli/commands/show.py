@@ -215,30 +215,6 @@ def _failure(one: Any) -> str:
     return f"[{one['index']}]{key} failed: {one_line(error_line(one['error']))}"
 
 
-def fanout_detail(kind: str, data: Any) -> str:
-    """An event of a fanned-out loop in a few words, for `penstock events`."""
-    failed = f", {data['failed']:,} failed" if isinstance(data.get("failed"), int) and data["failed"] else ""
-    match kind:
-        case "loop.fanout.started":
-            what = data["collection"]["kind"]
-            return f"{data['total']:,} of {what}" if data["total"] is not None else f"pages of {what}"
-        case "loop.shard.enqueued":
-            again = f", try {data['attempt'] + 1}" if data["attempt"] else ""
-            return f"range {data['range']}: {elements(data['lo'], data['hi'])}{again}"
-        case "loop.shard.started":
-            return f"range {data['range']}"
-        case "loop.shard.reported":
-            broken = f", {len(data['failed']):,} failed" if data["failed"] else ""
-            return f"range {data['range']}: {elements(data['lo'], data['hi'])}{broken}, to be compared at the fan-in"
-        case "loop.shard.done":
-            return f"range {data['range']}: {elements(data['lo'], data['hi'])}, {data['done']:,} done{failed}"
-        case "loop.shard.failed":
-            return f"{error_line(data['error'])}{'; it comes again' if data['again'] else ''}"
-        case "loop.shard.returned":
-            return f"range {data['range']}: {elements(data['lo'], data['hi'])}, {data['reason']}"
-    return f"{data['status']}: {data['succeeded']:,} of {data['total']:,} done{failed}"
-
-
 TITLE = "waits for a worker"
 LONG_S = 2.0
 """Whoever waits for less than that is being served."""

@@ -10,8 +10,8 @@ from typing import Any
 from penstock.cli import inputs
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.layout import table
-from penstock.cli.output import put, put_json, say
-from penstock.cli.remote.api_client import LocalClient, door_of
+from penstock.cli.output import answer, put, put_json, say
+from penstock.cli.remote.api_client import LocalClient, client_of, remove_named
 from penstock.projections.wording import counted
 from penstock.remote.client import Client, at
 
@@ -20,18 +20,27 @@ SCHEDULE_FIELDS = ("cron", "path", "zone", "version", "payload", "context", "mis
 
 
 def schedule(options: Namespace) -> int:
-    act = {
-        "add": _add_schedule,
-        "list": _list_schedules,
-        "show": _show_schedule,
-        "on": _switch_schedule,
-        "off": _switch_schedule,
-        "remove": _remove_schedule,
-    }[options.action]
-    return act(door_of(options), options)
+    client = client_of(options)
+    match options.action:
+        case "add":
+            return _add_schedule(client, options)
+        case "list":
+            return _list_schedules(client, options)
+        case "show":
+            return _show_schedule(client, options)
+        case "remove":
+            return remove_named(client, options, "schedule")
+        case _:
+            return _put_schedule(client, options, _switched(client, options, "schedules", SCHEDULE_FIELDS))
 
 
-def _add_schedule(door: Client, options: Namespace) -> int:
+def _switched(client: Client, options: Namespace, kind: str, fields: tuple[str, ...]) -> dict[str, Any]:
+    """A schedule or hook as it is, but switched on or off."""
+    there = client.get(at(kind, options.name))
+    return {**{name: there[name] for name in fields}, "is_on": options.action == "on"}
+
+
+def _add_schedule(client: Client, options: Namespace) -> int:
     asked = {
         "cron": options.cron,
         "path": options.path,
@@ -43,18 +52,11 @@ def _add_schedule(door: Client, options: Namespace) -> int:
         "overlap": options.overlap,
         "deadline_s": options.deadline,
     }
-    return _put_schedule(door, options, asked)
+    return _put_schedule(client, options, asked)
 
 
-def _switch_schedule(door: Client, options: Namespace) -> int:
-    there = door.get(at("schedules", options.name))
-    return _put_schedule(
-        door, options, {**{name: there[name] for name in SCHEDULE_FIELDS}, "is_on": options.action == "on"}
-    )
-
-
-def _put_schedule(door: Client, options: Namespace, asked: dict[str, Any]) -> int:
-    kept = door.ask("PUT", at("schedules", options.name), body=asked, is_safe=True)
+def _put_schedule(client: Client, options: Namespace, asked: dict[str, Any]) -> int:
+    kept = client.ask("PUT", at("schedules", options.name), body=asked, is_safe=True)
     if options.json:
         put_json(kept)
     elif not kept["is_on"]:
@@ -64,8 +66,8 @@ def _put_schedule(door: Client, options: Namespace, asked: dict[str, Any]) -> in
     return 0
 
 
-def _list_schedules(door: Client, options: Namespace) -> int:
-    found = door.get(at("schedules"))
+def _list_schedules(client: Client, options: Namespace) -> int:
+    found = client.get(at("schedules"))
     if options.json:
         put_json(found)
     elif not found["schedules"]:
@@ -97,9 +99,9 @@ def _news(one: Any) -> str:
     return "; ".join([*late, *([one["last_error"]] if one["last_error"] else waiting)])
 
 
-def _show_schedule(door: Client, options: Namespace) -> int:
-    found = door.get(at("schedules", options.name))
-    slots = door.get(at("schedules", options.name, "slots"), limit=options.limit)["slots"]
+def _show_schedule(client: Client, options: Namespace) -> int:
+    found = client.get(at("schedules", options.name))
+    slots = client.get(at("schedules", options.name, "slots"), limit=options.limit)["slots"]
     if options.json:
         put_json({**found, "slots": slots, "exit_code": 0})
         return 0
@@ -122,23 +124,14 @@ def slot_row(one: Any) -> tuple[str, ...]:
     return one["slot"], one["status"], one["run"] or "", "; ".join(filter(None, notes))
 
 
-def _remove_schedule(door: Client, options: Namespace) -> int:
-    door.ask("DELETE", at("schedules", options.name))
-    if options.json:
-        put_json({"name": options.name, "status": "removed", "exit_code": 0})
-    else:
-        say(f"schedule `{options.name}` is gone")
-    return 0
-
-
 POLL_S = 1.0
 PENDING = ("due", "queued", "running")
 
 
 def backfill(options: Namespace) -> int:
-    door = door_of(options)
+    client = client_of(options)
     if options.stop:
-        return _stop_backfill(door, options)
+        return _stop_backfill(client, options)
     if options.since is None or options.until is None:
         raise CommandLineError(
             "`penstock backfill` needs `--from` and `--to`", "such as `--from 2026-03-01 --to 2026-03-31`"
@@ -151,7 +144,7 @@ def backfill(options: Namespace) -> int:
         "name": options.label,
         "dry_run": options.dry_run,
     }
-    begun = door.ask("POST", at("schedules", options.name, "backfill"), body=asked, is_safe=True)
+    begun = client.ask("POST", at("schedules", options.name, "backfill"), body=asked, is_safe=True)
     if options.dry_run:
         return _show_backfill(begun, options)
     queued = [one["slot"] for one in begun["slots"] if one["is_queued"]]
@@ -161,22 +154,22 @@ def backfill(options: Namespace) -> int:
         others = f", {len(going) - len(queued)} already under way" if len(going) > len(queued) else ""
         others += f", {left} left out" if left else ""
         say(f"backfill `{begun['backfill']}` of `{begun['schedule']}`: {counted(len(queued), 'slot')} queued{others}")
-    if isinstance(door, LocalClient) and queued and not options.json:
+    if isinstance(client, LocalClient) and queued and not options.json:
         say("a server runs them: `penstock serve` or `penstock up` starts one")
-    if not going or options.detach or isinstance(door, LocalClient):
+    if not going or options.detach or isinstance(client, LocalClient):
         if options.json:
             put_json({**begun, "exit_code": 0})
         return 0
-    return _follow_backfill(door, options, begun, set(going))
+    return _follow_backfill(client, options, begun, set(going))
 
 
-def _stop_backfill(door: Client, options: Namespace) -> int:
-    done = door.ask("DELETE", at("schedules", options.name, "backfill"), is_safe=True)
-    if options.json:
-        put_json({**done, "exit_code": 0})
-    else:
-        say(f"{counted(done['stopped'], 'slot')} of `{options.name}` will not be run; what is running goes on")
-    return 0
+def _stop_backfill(client: Client, options: Namespace) -> int:
+    done = client.ask("DELETE", at("schedules", options.name, "backfill"), is_safe=True)
+    return answer(
+        options,
+        {**done, "exit_code": 0},
+        f"{counted(done['stopped'], 'slot')} of `{options.name}` will not be run; what is running goes on",
+    )
 
 
 def _show_backfill(begun: Any, options: Namespace) -> int:
@@ -198,13 +191,13 @@ def _show_backfill(begun: Any, options: Namespace) -> int:
     return 0
 
 
-def _follow_backfill(door: Client, options: Namespace, begun: Any, waited_for: set[str]) -> int:
+def _follow_backfill(client: Client, options: Namespace, begun: Any, waited_for: set[str]) -> int:
     """Until every slot is over. Whoever interrupts this stops looking; the server goes on."""
     path = at("schedules", options.name, "slots")
     over: dict[str, Any] = {}
     try:
         while len(over) < len(waited_for):
-            found = door.get(path, since=begun["since"], until=begun["until"], limit=10_000)["slots"]
+            found = client.get(path, since=begun["since"], until=begun["until"], limit=10_000)["slots"]
             for one in found:
                 if one["slot"] in waited_for and one["slot"] not in over and one["status"] not in PENDING:
                     over[one["slot"]] = one
@@ -230,13 +223,19 @@ HOOK_FIELDS = ("path", "version", "payload", "context", "is_on")
 
 
 def hook(options: Namespace) -> int:
-    act = {"add": _add_hook, "list": _list_hooks, "on": _switch_hook, "off": _switch_hook, "remove": _remove_hook}[
-        options.action
-    ]
-    return act(door_of(options), options)
+    client = client_of(options)
+    match options.action:
+        case "add":
+            return _add_hook(client, options)
+        case "list":
+            return _list_hooks(client, options)
+        case "remove":
+            return remove_named(client, options, "hook")
+        case _:
+            return _put_hook(client, options, _switched(client, options, "hooks", HOOK_FIELDS))
 
 
-def _add_hook(door: Client, options: Namespace) -> int:
+def _add_hook(client: Client, options: Namespace) -> int:
     asked: dict[str, Any] = {
         "path": options.path,
         "version": options.version,
@@ -245,7 +244,7 @@ def _add_hook(door: Client, options: Namespace) -> int:
     }
     if options.secret:
         asked["secret"] = _secret()
-    return _put_hook(door, options, asked)
+    return _put_hook(client, options, asked)
 
 
 def _secret() -> str:
@@ -260,13 +259,8 @@ def _secret() -> str:
     return text
 
 
-def _switch_hook(door: Client, options: Namespace) -> int:
-    there = door.get(at("hooks", options.name))
-    return _put_hook(door, options, {**{name: there[name] for name in HOOK_FIELDS}, "is_on": options.action == "on"})
-
-
-def _put_hook(door: Client, options: Namespace, asked: dict[str, Any]) -> int:
-    kept = door.ask("PUT", at("hooks", options.name), body=asked, is_safe=True)
+def _put_hook(client: Client, options: Namespace, asked: dict[str, Any]) -> int:
+    kept = client.ask("PUT", at("hooks", options.name), body=asked, is_safe=True)
     if options.json:
         put_json(kept)
     else:
@@ -276,8 +270,8 @@ def _put_hook(door: Client, options: Namespace, asked: dict[str, Any]) -> int:
     return 0
 
 
-def _list_hooks(door: Client, options: Namespace) -> int:
-    found = door.get(at("hooks"))
+def _list_hooks(client: Client, options: Namespace) -> int:
+    found = client.get(at("hooks"))
     if options.json:
         put_json(found)
     elif not found["hooks"]:
@@ -291,12 +285,3 @@ def _hook_row(one: Any) -> tuple[str, ...]:
     version = f"@{one['version']}" if one["version"] else ""
     signed = "yes" if one["is_signed"] else "no: token"
     return one["name"], f"{one['path']}{version}", signed, "on" if one["is_on"] else "off"
-
-
-def _remove_hook(door: Client, options: Namespace) -> int:
-    door.ask("DELETE", at("hooks", options.name))
-    if options.json:
-        put_json({"name": options.name, "status": "removed", "exit_code": 0})
-    else:
-        say(f"hook `{options.name}` is gone")
-    return 0

@@ -5,23 +5,24 @@ from __future__ import annotations
 import asyncio
 from argparse import Namespace
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import say
-from penstock.cli.places import server_of
+from penstock.app.state_folder import running_servers
+from penstock.cli.output import answer, say
+from penstock.cli.places import places_of, server_of
 from penstock.kernel.errors import Refused
-from penstock.remote.client import Client, decoded, error_of
+from penstock.remote.client import Client, at, decoded, error_of
 
 if TYPE_CHECKING:
     from penstock.app.stores import Places
 
 
-def door_of(options: Namespace, *, for_servers: bool = True) -> Client:
+def client_of(options: Namespace, *, for_servers: bool = True) -> Client:
     """`for_servers`: what is kept is of use to a server only."""
     url = server_of(options)
     if url is not None:
         return Client(url)
-    from penstock.cli.places import places_of
 
     places = places_of(options)
     return LocalClient(places if places.database is not None else _in_use(places, for_servers))
@@ -30,9 +31,7 @@ def door_of(options: Namespace, *, for_servers: bool = True) -> Client:
 def _in_use(places: Places, for_servers: bool) -> Places:
     """Where the server that runs on this state folder keeps its things. Without one, nobody is told that something was kept where
     no server will look for it."""
-    from dataclasses import replace
 
-    from penstock.app.state_folder import running_servers
     from penstock.app.stores import POSTGRES_FOLDER, has_control_store
 
     running = running_servers(places.home)
@@ -49,6 +48,14 @@ def _in_use(places: Places, for_servers: bool) -> Places:
     if for_servers and not has_control_store(places.home):
         say(f"no server runs on `{places.home}`; `penstock serve --store {places.home}` uses what is kept there")
     return places
+
+
+def remove_named(client: Client, options: Namespace, kind: str) -> int:
+    """Delete the schedule, hook or alert of a name."""
+    client.ask("DELETE", at(f"{kind}s", options.name))
+    return answer(
+        options, {"name": options.name, "status": "removed", "exit_code": 0}, f"{kind} `{options.name}` is gone"
+    )
 
 
 class LocalClient(Client):

@@ -7,10 +7,10 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from penstock.app.library import Library
+from penstock.app.library import Library, sources_of
 from penstock.cli import inputs
 from penstock.cli.engine import next_command
-from penstock.cli.errors import tell_changes
+from penstock.cli.errors import tell_changes, tell_pressing
 from penstock.cli.output import put, put_json, say
 from penstock.cli.show.following import Watched
 from penstock.kernel.errors import Refused, Unavailable
@@ -20,7 +20,7 @@ from penstock.remote.client import Client, at, decoded, problems_of
 from penstock.remote.engine import RemoteEngine
 from penstock.remote.sending import Sent, as_seen_here
 from penstock.server.changes import Change, changes, text_on_disk
-from penstock.server.documents import Pinned
+from penstock.server.documents import DocumentInvalid, Pinned
 
 if TYPE_CHECKING:
     from penstock.remote.sending import Sent
@@ -30,8 +30,6 @@ POLL_S = 0.1
 
 
 def run(options: Namespace, url: str) -> int:
-    from penstock.app.library import Library
-    from penstock.remote.sending import Sent
 
     client = _patient(url, options)
     payload = inputs.workload(options.payload, options.set)
@@ -50,8 +48,6 @@ def run(options: Namespace, url: str) -> int:
         _left(run_id, url, as_json=options.json)
         return 0
     if not options.json and sent.compiled is not None and sent.compiled.problems:
-        from penstock.app.library import sources_of
-        from penstock.cli.errors import tell_pressing
         from penstock.dialects.report import summary
 
         tell_pressing(sent.compiled.problems, sources_of(sent.compiled))
@@ -84,7 +80,9 @@ def watched_at(
     from penstock.cli.remote.feed import ServerFeed
 
     feed, compiled = ServerFeed(client, run_id, after), None if sent is None else sent.compiled
-    return Watched(RemoteEngine(client), feed, run_id, options, title, client.given, compiled, changed)
+    return Watched(
+        RemoteEngine(client), feed, run_id, options, title, place=client.given, compiled=compiled, changed=changed
+    )
 
 
 def _changes(client: Client, run_id: str) -> list[Change]:
@@ -138,7 +136,6 @@ def _until_ended(client: Client, run_id: str, patience_s: float) -> str:
 
 
 def _check_strictly(client: Client, sent: Sent) -> None:
-    from penstock.server.documents import DocumentInvalid
 
     found = client.ask("POST", "/api/validate", body={"document": sent.body, "strict": True}, is_safe=True)
     if found["status"] == "invalid":

@@ -97,16 +97,16 @@ class Watched:
         if self.options.json:
             return self._put_json({name: view[name] for name in PLAYBOOK if name in view})
         summary = RunSummary(
-            view["execution_id"],
-            view["kind"],
-            view["name"],
-            view["status"],
-            view["error"],
-            view["ctx"],
-            view["result"],
-            view["counts"],
-            view["duration_ms"],
-            view["exit_code"],
+            execution_id=view["execution_id"],
+            kind=view["kind"],
+            name=view["name"],
+            status=view["status"],
+            error=view["error"],
+            held_ctx=view["ctx"],
+            held_result=view["result"],
+            counts=view["counts"],
+            duration_ms=view["duration_ms"],
+            own_exit_code=view["exit_code"],
         )
         tell(summary, progress, self.place, self._where)
         return LEFT if view["exit_code"] is None else int(view["exit_code"])

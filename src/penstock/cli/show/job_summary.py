@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -156,7 +157,6 @@ def _failure(summary: JobSummary, where: Any) -> None:
 
 
 def _next(summary: JobSummary, execution_id: str, home: Path | str, failed: int) -> None:
-    import shlex
 
     error = summary.error if isinstance(summary.error, dict) else {}
     if summary.status == "interrupted":

@@ -9,9 +9,12 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
+from msgspec import DecodeError
+
 from penstock.cli.output import BOLD, YELLOW, one_line, painted, safe, say
 from penstock.cli.show.following import Line
 from penstock.ports.log import Entry
+from penstock.ports.results import decode
 
 if TYPE_CHECKING:
     from penstock.app.embedded import Embedded
@@ -90,9 +93,6 @@ class LocalFeed:
 
 
 def _line(data: bytes) -> Line | None:
-    from msgspec import DecodeError
-
-    from penstock.ports.results import decode
 
     try:
         record: Any = decode(data)
@@ -131,9 +131,6 @@ def printed_lines(engine: Engine, execution_id: str, *, follow: bool) -> Iterato
 
 def warnings_of(engine: Engine, execution_id: str) -> list[dict[str, Any]]:
     """What the engine warned of, each once: the place where it was first said, and how often."""
-    from msgspec import DecodeError
-
-    from penstock.ports.results import decode
 
     found: dict[str, dict[str, Any]] = {}
     for line in islice(printed_lines(engine, execution_id, follow=False), MOST_READ):

@@ -161,7 +161,14 @@ def _ended(seen: Progress, entry: Entry) -> None:
 def _refused(seen: Progress, entry: Entry) -> None:
     data = _data(entry)
     run = Shown(
-        entry.scope, data["step"], entry.scope.count("/") // 2, entry.ts, 0, entry.ts, "refused", data.get("error")
+        entry.scope,
+        data["step"],
+        entry.scope.count("/") // 2,
+        entry.ts,
+        visit=0,
+        ended_at=entry.ts,
+        status="refused",
+        error=data.get("error"),
     )
     seen.runs[entry.scope] = run
     seen.news.append(News("refused", run, entry.ts))

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from penstock.cli.engine import next_command
 from penstock.cli.output import BOLD, GREEN, RED, YELLOW, is_terminal, one_line, painted, put, safe, say
 from penstock.cli.show.playbook_progress import Progress, Shown
@@ -55,7 +57,6 @@ def result(value: Any, run: str) -> None:
 
 
 def bounded(value: Any, run: str) -> str:
-    import msgspec
 
     if isinstance(value, str):
         lines = safe(value).splitlines()
