@@ -44,25 +44,17 @@ INTERRUPTED = 3
 def watcher_for(title: str, *, is_silent: bool) -> Watcher[Progress]:
     if is_silent:
         return Nobody()
-    if is_terminal(sys.stderr):
-        from penstock.cli.show.playbook_live import LiveTree
+    from penstock.cli.show.playbook_live import LiveTree, StepLines  # Only what is shown is loaded.
 
-        return LiveTree(title)
-    from penstock.cli.show.playbook_live import StepLines
-
-    return StepLines(title)
+    return LiveTree(title) if is_terminal(sys.stderr) else StepLines(title)
 
 
 def job_watcher_for(title: str, *, is_silent: bool) -> Watcher[JobProgress]:
     if is_silent:
         return Nobody()
-    if is_terminal(sys.stderr):
-        from penstock.cli.show.job_live import JobTree
+    from penstock.cli.show.job_live import JobLines, JobTree  # Only what is shown is loaded.
 
-        return JobTree(title)
-    from penstock.cli.show.job_live import JobLines
-
-    return JobLines(title)
+    return JobTree(title) if is_terminal(sys.stderr) else JobLines(title)
 
 
 def in_foreground(

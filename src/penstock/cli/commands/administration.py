@@ -6,7 +6,7 @@ from argparse import Namespace
 from typing import Any
 
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.layout import table
+from penstock.cli.layout import listed, table
 from penstock.cli.output import answer, put, put_json, say
 from penstock.cli.remote.api_client import client_of
 from penstock.projections.wording import counted, seconds
@@ -31,14 +31,9 @@ def _add_token(client: Client, options: Namespace) -> int:
 
 def _list_tokens(client: Client, options: Namespace) -> int:
     tokens = client.get(at("tokens"))["tokens"]
-    if options.json:
-        put_json({"tokens": tokens})
-    elif not tokens:
-        say("no tokens yet: a server that only this machine can reach is open; `penstock token add NAME` makes one")
-    else:
-        titles = ("ID", "NAME", "SCOPE", "MADE", "EXPIRES", "LAST USED")
-        put(table(titles, (_token_row(one) for one in tokens)))
-    return 0
+    titles = ("ID", "NAME", "SCOPE", "MADE", "EXPIRES", "LAST USED")
+    nothing = "no tokens yet: a server that only this machine can reach is open; `penstock token add NAME` makes one"
+    return listed(options, {"tokens": tokens}, titles, [_token_row(one) for one in tokens], nothing)
 
 
 def _token_row(one: Any) -> tuple[str, ...]:

@@ -6,10 +6,12 @@ from argparse import Namespace
 from typing import Any
 
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.layout import table
-from penstock.cli.output import answer, put, put_json, say
+from penstock.cli.layout import listed
+from penstock.cli.output import answer
 from penstock.cli.remote.api_client import client_of, remove_named
 from penstock.remote.client import Client, at
+
+COUNTS = ("delivered", "pending", "failed")
 
 
 def alert(options: Namespace) -> int:
@@ -55,37 +57,20 @@ def _what(one: Any) -> str:
 
 def _list(client: Client, options: Namespace) -> int:
     found = client.get(at("alerts"))
-    if options.json:
-        put_json({**found, "exit_code": 0})
-    elif not found["alerts"]:
-        say("no alerts yet; `penstock alert add NAME --on failed --mail TO` makes one")
-    else:
-        rows = [
-            (
-                one["name"],
-                _what(one),
-                _where(one),
-                str(one["delivered"]),
-                str(one["pending"]),
-                str(one["failed"]),
-                one["last_error"] or "",
-            )
-            for one in found["alerts"]
-        ]
-        put(table(("NAME", "ON", "TO", "DELIVERED", "PENDING", "FAILED", ""), rows))
-    return 0
+    rows = [
+        (one["name"], _what(one), _where(one), *(str(one[name]) for name in COUNTS), one["last_error"] or "")
+        for one in found["alerts"]
+    ]
+    titles = ("NAME", "ON", "TO", *(name.upper() for name in COUNTS), "")
+    nothing = "no alerts yet; `penstock alert add NAME --on failed --mail TO` makes one"
+    return listed(options, {**found, "exit_code": 0}, titles, rows, nothing)
 
 
 def _show(client: Client, options: Namespace) -> int:
     found = client.get(at("alerts", options.name, "deliveries"))["deliveries"]
-    if options.json:
-        put_json({"deliveries": found, "exit_code": 0})
-    elif not found:
-        say(f"alert `{options.name}` has had nothing to tell yet")
-    else:
-        rows = [(one["at"][:19], one["state"], str(one["attempts"]), one["about"], one["error"] or "") for one in found]
-        put(table(("AT", "STATE", "ATTEMPTS", "ABOUT", ""), rows))
-    return 0
+    rows = [(one["at"][:19], one["state"], str(one["attempts"]), one["about"], one["error"] or "") for one in found]
+    titles, nothing = ("AT", "STATE", "ATTEMPTS", "ABOUT", ""), f"alert `{options.name}` has had nothing to tell yet"
+    return listed(options, {"deliveries": found, "exit_code": 0}, titles, rows, nothing)
 
 
 def _test(client: Client, options: Namespace) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.layout import table
+from penstock.cli.layout import listed, table
 from penstock.cli.output import answer, has_colour, put, put_json, say
 from penstock.cli.remote.api_client import client_of
 from penstock.dialects.problems import Problem, Severity
@@ -144,13 +144,7 @@ def _versions(client: Client, options: Namespace) -> int:
 
 
 def _told(found: Any, options: Namespace, otherwise: str) -> int:
-    if options.json:
-        put_json(found)
-    elif found["documents"]:
-        put(table(TITLES, map(_row, found["documents"])))
-    else:
-        say(otherwise)
-    return 0
+    return listed(options, found, TITLES, [_row(one) for one in found["documents"]], otherwise)
 
 
 def _row(one: Any) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from penstock.cli.layout import table
-from penstock.cli.output import answer, put, put_json, say
+from penstock.cli.layout import listed
+from penstock.cli.output import answer, put_json, say
 from penstock.cli.remote.api_client import client_of
 from penstock.projections.wording import counted
 from penstock.remote.client import Client, at
@@ -33,15 +33,12 @@ def document_of(text: str) -> str:
 def _list(client: Client, options: Namespace) -> int:
     is_one = options.action == "show"
     found = client.get(at("state"), **({"document": document_of(options.document)} if is_one else {}))["state"]
-    if options.json:
-        put_json({"state": found, "exit_code": 0})
-    elif not found:
-        say(f"`{options.document}` keeps nothing" if is_one else "no document keeps anything yet")
-    else:
-        titles = ("KIND", "KEY", "VALUE", "CHANGED", "BY", "")
-        rows = [(one["document"], *_row(one)) for one in found]
-        put(table(titles, (row[1:] for row in rows)) if is_one else table(("DOCUMENT", *titles), rows))
-    return 0
+    nothing = f"`{options.document}` keeps nothing" if is_one else "no document keeps anything yet"
+    titles: tuple[str, ...] = ("KIND", "KEY", "VALUE", "CHANGED", "BY", "")
+    rows = [_row(one) for one in found]
+    if not is_one:
+        titles, rows = ("DOCUMENT", *titles), [(one["document"], *row) for one, row in zip(found, rows, strict=True)]
+    return listed(options, {"state": found, "exit_code": 0}, titles, rows, nothing)
 
 
 def _row(one: Any) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.cli import inputs
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.layout import table
+from penstock.cli.layout import listed, table
 from penstock.cli.output import answer, put, put_json, say
 from penstock.cli.remote.api_client import LocalClient, client_of, remove_named
 from penstock.projections.wording import counted
@@ -57,25 +57,15 @@ def _add_schedule(client: Client, options: Namespace) -> int:
 
 def _put_schedule(client: Client, options: Namespace, asked: dict[str, Any]) -> int:
     kept = client.ask("PUT", at("schedules", options.name), body=asked, is_safe=True)
-    if options.json:
-        put_json(kept)
-    elif not kept["is_on"]:
-        say(f"schedule `{kept['name']}` is off")
-    else:
-        say(f"schedule `{kept['name']}` runs `{kept['path']}` next at {kept['next_at']}")
-    return 0
+    state = f"runs `{kept['path']}` next at {kept['next_at']}" if kept["is_on"] else "is off"
+    return answer(options, kept, f"schedule `{kept['name']}` {state}")
 
 
 def _list_schedules(client: Client, options: Namespace) -> int:
     found = client.get(at("schedules"))
-    if options.json:
-        put_json(found)
-    elif not found["schedules"]:
-        say("no schedules yet; `penstock schedule add NAME CRON PATH` makes one")
-    else:
-        titles = ("NAME", "CRON", "ZONE", "RUNS", "NEXT", "LAST RUN", "")
-        put(table(titles, map(_schedule_row, found["schedules"])))
-    return 0
+    rows = [_schedule_row(one) for one in found["schedules"]]
+    titles = ("NAME", "CRON", "ZONE", "RUNS", "NEXT", "LAST RUN", "")
+    return listed(options, found, titles, rows, "no schedules yet; `penstock schedule add NAME CRON PATH` makes one")
 
 
 def _schedule_row(one: Any) -> tuple[str, ...]:
@@ -261,24 +251,15 @@ def _secret() -> str:
 
 def _put_hook(client: Client, options: Namespace, asked: dict[str, Any]) -> int:
     kept = client.ask("PUT", at("hooks", options.name), body=asked, is_safe=True)
-    if options.json:
-        put_json(kept)
-    else:
-        how = "signed requests" if kept["is_signed"] else "requests with a token"
-        state = "" if kept["is_on"] else ", and is off"
-        say(f"`POST /hooks/{kept['name']}` runs `{kept['path']}`; it takes {how}{state}")
-    return 0
+    how = "signed requests" if kept["is_signed"] else "requests with a token"
+    state = "" if kept["is_on"] else ", and is off"
+    return answer(options, kept, f"`POST /hooks/{kept['name']}` runs `{kept['path']}`; it takes {how}{state}")
 
 
 def _list_hooks(client: Client, options: Namespace) -> int:
     found = client.get(at("hooks"))
-    if options.json:
-        put_json(found)
-    elif not found["hooks"]:
-        say("no hooks yet; `penstock hook add NAME PATH` makes one")
-    else:
-        put(table(("NAME", "RUNS", "SIGNED", "STATUS"), map(_hook_row, found["hooks"])))
-    return 0
+    rows, titles = [_hook_row(one) for one in found["hooks"]], ("NAME", "RUNS", "SIGNED", "STATUS")
+    return listed(options, found, titles, rows, "no hooks yet; `penstock hook add NAME PATH` makes one")
 
 
 def _hook_row(one: Any) -> tuple[str, ...]:
