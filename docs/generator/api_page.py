@@ -5,22 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from docs.generator.markdown import code, page, table
+from docs.generator.markdown import code, page, table, words
 from penstock import __version__
-
-ERROR = (
-    '{"error": {"code": "document_invalid", "message": "…", "hint": "…", "problems": [{"message": "…", "line": 8}]}}'
-)
-EXAMPLE = """\
-$ curl -s http://127.0.0.1:8470/api/executions \\
-    -H "Authorization: Bearer $PENSTOCK_TOKEN" -H "Content-Type: application/json" -H "Idempotency-Key: orders-2026-03-01" \\
-    -d '{"document": {"path": "sales/orders"}, "payload": {"day": "2026-03-01"}}'
-{"execution_id":"5c1f0d9ab2e84f6d","created":true}"""
-STREAM = """\
-$ curl -sN "http://127.0.0.1:8470/api/stream?execution=5c1f0d9ab2e84f6d&lines=true" -H "Last-Event-ID: 12-3"
-id: 13-3
-event: entry
-data: {"event_type":"step.started","seq":13,…}"""
 
 
 def api_page() -> str:
@@ -30,7 +16,7 @@ def api_page() -> str:
 
     app = described(__version__)
     document: Any = app.openapi()
-    limits = Limits()
+    limits, texts = Limits(), words("api")
     parts: list[str] = []
     for tag in document["tags"]:
         parts += [f"## {tag['name'].capitalize()}", tag["description"], *_operations(document, tag["name"])]
@@ -38,14 +24,14 @@ def api_page() -> str:
         "HTTP API",
         "What a server (`penstock serve`, `penstock up`) answers. The machine-readable form of this page is at "
         "`/api/openapi.json`. Bodies and answers are JSON unless a row says otherwise.",
-        code("console", EXAMPLE),
+        code("console", texts["example"]),
         "## Tokens and scopes",
         "Send a token as `Authorization: Bearer TOKEN`. `read` may look, `run` may also start, cancel and resume runs and keep "
         "documents, `admin` may do everything. A server that only its own machine can reach is open until it has its first "
         "token; one that others can reach does not start without one, unless `--no-auth` is written out.",
         "## Errors",
         "Every error has one shape, also for places and methods that are not there:",
-        code("json", ERROR),
+        code("json", texts["error"]),
         table(
             ("status", "`code`, unless a more exact one says more"), [(f"`{k}`", f"`{v}`") for k, v in CODES.items()]
         ),
@@ -65,7 +51,7 @@ def api_page() -> str:
         "tool said), `status` (when it has caught up, and after each change) and `run` (a change in the list of runs). `id` is "
         "the place in every watched execution; who comes back with the same executions and `Last-Event-ID` misses nothing and "
         "gets nothing twice.",
-        code("console", STREAM),
+        code("console", texts["stream"]),
         *parts,
     )
 

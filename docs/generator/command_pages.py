@@ -5,18 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from docs.generator.markdown import code, page, table
+from docs.generator.markdown import code, page, table, words
 from penstock.cli.arguments import COMMANDS, parser_for
 from penstock.kernel.errors import Bug
 from penstock.server.runs import EXIT_CODES
-
-CODES: dict[int, tuple[str, str]] = {
-    0: ("completed", "The run completed; the file is valid; the command did what it was asked."),
-    1: ("failed", "The run failed or was cancelled. `penstock explain` says why, `penstock resume` tries again."),
-    2: ("refused", "The document or the command line is wrong, or what was asked cannot be done. Nothing was started."),
-    3: ("interrupted", "The run was stopped by a signal and can be resumed with `penstock resume`."),
-    4: ("unavailable", "The engine itself failed: a full disk, a locked or damaged database, a mistake in Penstock."),
-}
 
 
 def command_line_page() -> str:
@@ -34,44 +26,23 @@ def command_line_page() -> str:
         "\n".join(f"- [`{name}`](#{name}): {command.summary}" for name, command in COMMANDS.items()),
         *parts,
         "## Environment",
-        table(
-            ("variable", "what it does"),
-            [
-                (
-                    "`PENSTOCK_HOME`",
-                    "The state folder, unless `--store` names one. Otherwise `.penstock/` beside the file.",
-                ),
-                ("`PENSTOCK_SERVER`", "The server that commands ask, unless `--server` or `--store` says otherwise."),
-                ("`PENSTOCK_TOKEN`", "The token that they show it. On the command line others could see it."),
-                (
-                    "`PENSTOCK_DATABASE`",
-                    "The PostgreSQL that servers and workers share, unless `--database` names one.",
-                ),
-                ("`PENSTOCK_RESULTS`", "Where large results go, unless `--results` says."),
-                (
-                    "`PENSTOCK_BASE`",
-                    "Where documents of the catalog read and write by relative paths, unless `--base` says.",
-                ),
-                (
-                    "`PENSTOCK_DISPATCH`",
-                    "The NATS server over which servers and workers speak, unless `--dispatch` names one.",
-                ),
-                ("`PENSTOCK_POOL`, `PENSTOCK_SLOTS`", "The pool of a worker, and how much it does at a time."),
-                ("`PENSTOCK_KEY`", "The passphrase of the local keychain. Otherwise its key lies in the state folder."),
-                ("`PENSTOCK_DEBUG`", "When set, a mistake in Penstock prints its traceback as well."),
-                ("`NO_COLOR`", "When set, nothing is printed in colour."),
-            ],
-        ),
+        table(("variable", "what it does"), words("commands")["environment"].items()),
     )
 
 
 def exit_codes_page() -> str:
+    codes = words("commands")["exit_codes"]
     for status, number in EXIT_CODES.items():
-        if number not in CODES:
-            raise Bug(f"the exit code {number} of `{status}` has no words in docs.generator.command_pages")
+        if number not in codes:
+            raise Bug(f"the exit code {number} of `{status}` has no words in words/commands.yaml")
     rows = [
-        (f"`{number}`", name, ", ".join(f"`{status}`" for status, one in EXIT_CODES.items() if one == number), about)
-        for number, (name, about) in CODES.items()
+        (
+            f"`{number}`",
+            one["name"],
+            ", ".join(f"`{status}`" for status, code in EXIT_CODES.items() if code == number),
+            one["about"],
+        )
+        for number, one in codes.items()
     ]
     return page(
         "Exit codes",

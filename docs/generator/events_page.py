@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, Field, fields
-from pathlib import Path
 from typing import Any
 
-import yaml
-
-from docs.generator.markdown import page, table
+from docs.generator.markdown import page, table, words
 from penstock.kernel.errors import Bug
 from penstock.kernel.facts import CLASSES, WORKER_TYPES
 from penstock.ports.log import Entry, Header
@@ -28,25 +25,22 @@ _TYPES = {
 }
 
 
-WORDS = Path(__file__).with_name("events.yaml")
-
-
 def events_page() -> str:
-    words = yaml.safe_load(WORDS.read_text(encoding="utf-8"))
-    _complete(set(CLASSES), set(words["events"]), "event type")
-    _complete({body.__name__ for body in CLASSES.values()}, set(words["payloads"]), "payload")
-    _complete(set(_an_envelope()), set(words["envelope"]), "field of the envelope")
+    told = words("events")
+    _complete(set(CLASSES), set(told["events"]), "event type")
+    _complete({body.__name__ for body in CLASSES.values()}, set(told["payloads"]), "payload")
+    _complete(set(_an_envelope()), set(told["envelope"]), "field of the envelope")
     parts = []
-    for name, about in words["events"].items():
+    for name, about in told["events"].items():
         source, body = "worker" if name in WORKER_TYPES else "server", CLASSES[name]
-        described, renamed = words["payloads"][body.__name__], words["names_in_payload"].get(body.__name__, {})
+        described, renamed = told["payloads"][body.__name__], told["names_in_payload"].get(body.__name__, {})
         parts += [f"## {name}", f"{about} Source: {source}.", _payload(body, described, renamed)]
     return page(
         "Events",
         "`penstock events RUN --json` prints one envelope a line. Types and fields are only ever added: a log of any release can "
         "be read for ever.",
         "## Envelope",
-        table(("field", "what it is"), [(f"`{name}`", about) for name, about in words["envelope"].items()]),
+        table(("field", "what it is"), [(f"`{name}`", about) for name, about in told["envelope"].items()]),
         *parts,
     )
 
@@ -89,6 +83,6 @@ def _an_envelope() -> dict[str, Any]:
 
 def _complete(known: set[Any], described: set[Any], what: str) -> None:
     for name in sorted(map(str, known - described)):
-        raise Bug(f"the {what} `{name}` has no words in {WORDS.name}")
+        raise Bug(f"the {what} `{name}` has no words in words/events.yaml")
     for name in sorted(map(str, described - known)):
-        raise Bug(f"the {what} `{name}` in {WORDS.name} does not exist")
+        raise Bug(f"the {what} `{name}` in words/events.yaml does not exist")

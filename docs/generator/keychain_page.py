@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from docs.generator.markdown import code, page, table
+from docs.generator.markdown import code, page, table, words
 from penstock.dialects.keychain_words import KEYCHAIN_KINDS
 from penstock.keychain.kinds import KINDS, Field, Kind
 
-EXAMPLES = {
-    "env": "- { name: api_token, kind: env, var: API_TOKEN }",
-    "file": "- { name: api_token, kind: file, path: secrets/token.txt }",
-    "static": "- { name: api_token, kind: static, value: only-for-tests }",
-    "secret_manager": "- { name: api_token, kind: secret_manager, provider: vault, key: secret/apps/shop, field: token }",
-    "bearer": "- { name: api, kind: bearer, token: { env: API_TOKEN } }",
-    "basic": "- { name: api, kind: basic, username: robot, password: { env: API_PASSWORD } }",
-    "api_key": "- { name: api, kind: api_key, value: { env: API_KEY }, header: X-Api-Key }",
-    "oauth2": "- name: api\n  kind: oauth2\n  token_url: https://login.example.com/token\n  client_id: robot\n"
-    "  client_secret: { secret: api_client }\n  scope: [orders.read]",
-    "postgres_credential": "- { name: warehouse, kind: postgres_credential, url: { env: DATABASE_URL } }",
-    "mysql_credential": "- name: shop\n  kind: mysql_credential\n  host: db.example.com\n  user: shop\n"
-    "  password: { env: SHOP_PASSWORD }\n  database: shop",
-}
-
 
 def keychain_page() -> str:
-    parts = []
+    parts, examples = [], words("keychain")["examples"]
     for name, kind in KINDS.items():
-        parts += [f"## {name}", *_kind(name, kind)]
+        parts += [f"## {name}", *_kind(name, kind, examples[name])]
     return page(
         "Keychain entries",
         "`keychain` lists the secrets a playbook or job needs. They are resolved before the run begins; when one is missing "
@@ -48,7 +33,7 @@ def keychain_page() -> str:
     )
 
 
-def _kind(name: str, kind: Kind) -> list[str]:
+def _kind(name: str, kind: Kind, example: str) -> list[str]:
     scope = KEYCHAIN_KINDS[name]
     fields = dict(kind.fields)
     if kind.is_provided:
@@ -61,7 +46,7 @@ def _kind(name: str, kind: Kind) -> list[str]:
     return [
         scope.about,
         table(("field", "", "what it is"), rows),
-        code("yaml", f"keychain:\n{_indented(EXAMPLES[name])}"),
+        code("yaml", f"keychain:\n{_indented(example)}"),
     ]
 
 

@@ -5,10 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 NOTE = "<!-- Made by `make docs` from the code. Do not edit. -->"
 
 _PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {127: 0x2421}
+
+
+def words(name: str) -> Any:
+    """The texts of a page that the code does not contain."""
+    return yaml.safe_load((Path(__file__).parent / "words" / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 def page(title: str, *parts: str) -> str:
