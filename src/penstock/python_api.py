@@ -267,7 +267,7 @@ def validate(
 
 
 class _Handle:
-    """A run that this process works on, for whoever has to stop it."""
+    """A run of this process, for the code that has to stop it."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None

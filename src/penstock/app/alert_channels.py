@@ -1,4 +1,4 @@
-"""How alerts reach people: the mail and the webhook of the `notify` tool, with secrets from the keychain of this machine."""
+"""Delivery of alerts: the mail and the webhook of the `notify` tool, with secrets from the keychain of this machine."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ KEYCHAIN = "keychain:"
 
 class Channels:
     def __init__(self, home: Path, addresses: Addresses) -> None:
-        """`addresses`: what the operator lets alerts reach; whoever may add one over the API did not choose this machine."""
+        """`addresses`: what the operator lets alerts reach; clients of the API must not reach further."""
         self._home = home
         self._settings = Settings(addresses=addresses)
         self._threads = DaemonThreads()
 
     async def send(self, alert: Alert, event: JsonMap, key: str) -> None:
-        """Raises Refused for what trying again would not mend, and Unavailable for the rest; neither quotes a secret."""
+        """Raises Refused when a retry cannot help, and Unavailable otherwise; neither quotes a secret."""
         resources = SharedResources()
         call = self._call(key, resources)
         try:

@@ -1,4 +1,4 @@
-"""The composition root: the only place that picks adapters and puts the house together."""
+"""The embedded engine: SQLite, local files and workers in one process."""
 
 from __future__ import annotations
 

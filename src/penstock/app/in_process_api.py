@@ -1,7 +1,7 @@
 """The API without a server: the same requests, answered in this process over the same stores.
 
 For what a server keeps (tokens, the catalog, schedules, hooks) and for housekeeping, so that these can be done before there is a
-server, or when there is none. Whoever can open the stores may do everything.
+server, or when there is none. A process that can open the stores may do everything.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Lazy:
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
         self.made: Any = None
-        """None: nobody has used it yet."""
+        """None until the first use."""
 
     def __getattr__(self, name: str) -> Any:
         if self.made is None:
@@ -95,14 +95,14 @@ class Library:
         return self._components
 
     @property
-    def components_when_asked(self) -> Any:
-        """A playbook asks only if one of its tasks runs a job."""
+    def lazy_components(self) -> Any:
+        """A playbook needs them only if one of its tasks runs a job."""
         return Lazy(lambda: self.components)
 
     def documents(self) -> Documents:
         from penstock.server.documents import Documents
 
-        return Documents(self.tools, self.components_when_asked, strict=self._strict)
+        return Documents(self.tools, self.lazy_components, strict=self._strict)
 
     def compiled(self, path: Path, *, looks: bool = True) -> Compiled | CompiledJob:
         """With its problems, whatever they are. `looks`: the files that it names are looked for here."""

@@ -156,7 +156,7 @@ class Scan:
     results: int = 0
 
     def damages(self, log: EventLog, blobs: KeptBlobs) -> Iterator[Damage]:
-        """All damage of a store. Of one run the events behind a damaged one are not looked at: nobody can fold them."""
+        """All damage of a store. Of one run the events behind a damaged one are not read: they cannot be folded."""
         seen: set[str] = set()
         for header in _all(log):
             self.runs += 1

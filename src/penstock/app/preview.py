@@ -1,4 +1,4 @@
-"""Preview, put together: part of a job run in memory, for the rows of one port."""
+"""Preview: the part of a job that one port needs, run in memory for its first rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replay, put together: a recorded run is decided again in memory, with its outcomes for tools and time standing still."""
+"""Replay: a recorded run is decided again in memory, from its recorded outcomes and with a clock that stands still."""
 
 from __future__ import annotations
 

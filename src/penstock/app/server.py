@@ -104,8 +104,8 @@ class Server:
     renew_s: float = 3.0
     control: ControlStore | None = None
     """The catalog, tokens, schedules and hooks; closed with the server."""
-    said: LineStore | None = None
-    """Where what tools say is kept: in files of the state folder, if nothing else is given."""
+    line_store: LineStore | None = None
+    """Where the output of tools is stored: in files of the state folder, unless another store is given."""
     lines: LineStore = field(init=False)
     hosting: Hosting = field(init=False)
     office: Office = field(init=False)
@@ -115,7 +115,7 @@ class Server:
 
     def __post_init__(self) -> None:
         self.documents = _documents(self)
-        self.lines = self.said or FileLines(self.home)
+        self.lines = self.line_store or FileLines(self.home)
         self.office = Office(self.dispatch, self.blobs, lambda: self.hosting.owned, self._hear)
         world = World(
             log=self.log,
@@ -201,5 +201,5 @@ def open_server(
         lease_s=lease_s,
         renew_s=lease_s / 3,
         control=open_control(places),
-        said=open_lines(places),
+        line_store=open_lines(places),
     )

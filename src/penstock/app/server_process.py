@@ -155,7 +155,7 @@ class Service:
                 raise result
 
     async def _watch(self) -> None:
-        """What ends a loop of the office would leave a server that is there and does nothing."""
+        """Fails when a loop of the dispatcher has ended: the server would live on and do nothing."""
         assert self.server is not None
         while True:
             await asyncio.sleep(1.0)
@@ -253,7 +253,7 @@ async def _scheduling(backend: Backend) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def _alerting(backend: Backend, home: Path, addresses: Addresses) -> AsyncIterator[None]:
-    """Every server looks for what there is to tell; each alert is told once."""
+    """Every server looks for alerts to send; each is sent once."""
     from penstock.app.alert_channels import Channels
     from penstock.server.alerts import Alerts
 

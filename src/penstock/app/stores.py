@@ -72,7 +72,7 @@ class Places:
             )
 
     @staticmethod
-    def said(
+    def from_options(
         home: Path,
         database: str | None,
         results: str | None = None,
@@ -80,11 +80,11 @@ class Places:
         environ: Mapping[str, str] | None = None,
         base: str | None = None,
     ) -> Places:
-        """What the command line says, else what the environment does."""
+        """What the command line gives, else the environment."""
         values = os.environ if environ is None else environ
 
-        def given(said: str | None, variable: str) -> str | None:
-            return said or values.get(variable) or None
+        def given(option: str | None, variable: str) -> str | None:
+            return option or values.get(variable) or None
 
         return Places(
             home,

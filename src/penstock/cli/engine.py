@@ -84,7 +84,7 @@ def run_named(engine: Engine, name: str) -> Header:
 
 
 def status_of(header: Header, engine: Engine) -> str:
-    """As people should read it: what the log calls running, and nobody works on, has crashed."""
+    """The status as people read it: a run that the log calls running and that no process owns has crashed."""
     if header.status == "running" and not engine.log.has_owner(header.execution_id):
         return "crashed"
     return header.status

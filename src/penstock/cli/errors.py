@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 REPORT = "this is a mistake in penstock itself; `PENSTOCK_DEBUG=1` shows where, please report it"
 
 
-def told(error: Exception, *, as_json: bool) -> int:
-    """Say what went wrong; gives the exit code."""
+def report(error: Exception, *, as_json: bool) -> int:
+    """Print what went wrong; gives the exit code."""
     problems = getattr(error, "problems", None)
     text = getattr(error, "text", None)
     if isinstance(error, Refused) and isinstance(text, str) and problems:

@@ -133,7 +133,9 @@ class _Foreground(Generic[F]):
 
 
 @dataclass(frozen=True, slots=True)
-class Conduct:
+class ForegroundRun:
+    """A run from its start, or its resumption, to its exit code. What is shown of it depends on its kind."""
+
     engine: Embedded
     run: RunUnderWay
     begin: Callable[[], Awaitable[RunSummary]]
@@ -152,7 +154,7 @@ class Conduct:
     def title(self) -> str:
         return f"{getattr(self.options, 'file', None) or 'resumed'}  run {self.run.execution_id}"
 
-    def conducted(self) -> int:
+    def drive(self) -> int:
         return self._job() if self.net.kind == "job" else self._playbook()
 
     def _playbook(self) -> int:
@@ -208,9 +210,9 @@ class Conduct:
         assert header is not None
         return header, summary, standing
 
-    def _guarded(self, conduct: Callable[[], T], progress: Folding) -> T:
+    def _guarded(self, drive: Callable[[], T], progress: Folding) -> T:
         try:
-            return conduct()
+            return drive()
         except (Unavailable, Bug) as error:
             if getattr(self.options, "file", None) is None or progress.has_begun():
                 again = f"to go on: {next_command(f'resume {self.run.execution_id}', self.home)}"
@@ -218,7 +220,7 @@ class Conduct:
             raise
 
 
-def places(documents: Documents, document: Pinned) -> Where:
+def positions_in(documents: Documents, document: Pinned) -> Where:
     def where(step: str, task: str | None) -> str:
         _, compiled = documents.compile(document)
         found = compiled.places.tasks.get((step, task)) if task else None

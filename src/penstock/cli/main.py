@@ -29,22 +29,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("\ninterrupted\n")
         return 3
-    except Exception as error:  # The process door.
+    except Exception as error:  # The last resort: see the docstring.
         if os.environ.get(DEBUG):
             import traceback
 
             traceback.print_exc()
-        return _told(error, as_json=as_json)
+        return _reported(error, as_json=as_json)
 
 
-def _told(error: Exception, *, as_json: bool) -> int:
-    from penstock.cli.errors import told
+def _reported(error: Exception, *, as_json: bool) -> int:
+    from penstock.cli.errors import report
 
     try:
-        return told(error, as_json=as_json)
-    except OSError:  # Nothing can be written to stdout, which may be what is being told of.
+        return report(error, as_json=as_json)
+    except OSError:  # Nothing can be written to stdout, which may be the very error.
         silence(sys.stdout)
-        return told(error, as_json=False)
+        return report(error, as_json=False)
 
 
 def _dispatched(arguments: list[str]) -> int:
@@ -84,7 +84,7 @@ def _flushed(code: int) -> int:
         except OSError as error:
             silence(stream)
             if stream is sys.stdout:
-                code = _told(error, as_json=False)
+                code = _reported(error, as_json=False)
     return code
 
 

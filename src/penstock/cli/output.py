@@ -68,7 +68,7 @@ def near(file: str) -> str:
 
 
 def say(text: str = "") -> None:
-    """Words, for people. When nobody listens any more, a closed pipe or a terminal that is gone, that is no error."""
+    """Words, for people. A closed pipe or a terminal that is gone is no error."""
     with suppress(OSError):
         _write(sys.stderr, text + "\n")
 

@@ -1,4 +1,4 @@
-"""What all commands have in common when they are typed: options that are told apart, and words about those that are not.
+"""What all command lines have in common: the parser, the options that several commands take, and the wording of mistakes.
 
 Nothing but the standard library is imported here, so that `--help` is there at once.
 """

@@ -23,7 +23,7 @@ def places_of(options: Namespace) -> Places:
     from penstock.app.stores import Places
 
     results, dispatch, base = (getattr(options, name, None) for name in ("results", "dispatch", "base"))
-    return Places.said(home_here(options.store), options.database, results, dispatch, base=base)
+    return Places.from_options(home_here(options.store), options.database, results, dispatch, base=base)
 
 
 def database_of(options: Namespace) -> Places | None:

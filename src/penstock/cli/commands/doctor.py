@@ -151,7 +151,7 @@ def _log(home: Path, database: str | None) -> Iterator[Finding]:
     from penstock.app.maintenance import Scan
     from penstock.app.stores import Places, open_log, open_results
 
-    places = Places.said(home, database)
+    places = Places.from_options(home, database)
     if places.database is None and not (places.home / "penstock.db").exists():
         yield Finding("log", "ok", "none yet")
         return

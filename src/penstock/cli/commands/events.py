@@ -69,7 +69,7 @@ def _canonical(engine: Engine, execution_id: str, *, only_hash: bool) -> None:
 
 
 def followed(engine: Engine, execution_id: str) -> Iterator[Entry | None]:
-    """Entries as they come, until the run is over or nobody works on it; None whenever there is nothing more for now."""
+    """Entries as they come, until the run is over or no process owns it; None whenever there is nothing more for now."""
     from penstock.app.embedded import Embedded
 
     if not isinstance(engine, Embedded):

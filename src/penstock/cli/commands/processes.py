@@ -165,7 +165,7 @@ def up(options: Namespace) -> int:
 
 
 def _reached(options: Namespace) -> list[str]:
-    """A trial on one machine has its databases and test servers there; whoever names addresses names all of them."""
+    """A trial on one machine has its databases and test servers there; addresses that are given replace this default."""
     addresses_of(options)  # Refused here, once, and not by each process.
     return options.allow_address or [word for word in (os.environ.get(VARIABLE),) if word] or ["loopback"]
 

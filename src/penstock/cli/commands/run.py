@@ -13,7 +13,7 @@ from penstock.app import state_folder
 from penstock.cli import inputs
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.engine import looking, looking_at, new_id, run_named, status_of
-from penstock.cli.foreground import Conduct, places
+from penstock.cli.foreground import ForegroundRun, positions_in
 from penstock.cli.output import near, put, put_json, safe, say
 from penstock.cli.places import server_of
 from penstock.dialects.sniff import kind_of_file
@@ -56,7 +56,7 @@ def _run_here(options: Namespace) -> int:
         )
     # Compiled before the state folder is touched: a document that cannot run leaves nothing behind.
     library = Library()
-    documents = Documents(library.tools, library.components_when_asked, strict=options.strict)
+    documents = Documents(library.tools, library.lazy_components, strict=options.strict)
     document = documents.open(file, payload, options.context)
     net, compiled = documents.compile(document)
     context_group(net, options.context)
@@ -79,15 +79,15 @@ def _run_here(options: Namespace) -> int:
             keep=tuple(options.keep),
         )
 
-    return Conduct(
+    return ForegroundRun(
         engine=engine,
         run=run,
         begin=begin,
         options=options,
         home=home,
         net=net,
-        where=places(documents, document),
-    ).conducted()
+        where=positions_in(documents, document),
+    ).drive()
 
 
 def _warn(documents: Documents, document: Pinned, file: str) -> None:
@@ -128,16 +128,16 @@ def resume(options: Namespace) -> int:
     goes_on = options.failed or header.status not in ENDED_WELL
     if not options.json and goes_on and not engine.log.has_owner(header.execution_id):
         tell_changes(found, document.file)
-    return Conduct(
+    return ForegroundRun(
         engine=engine,
         run=run,
         begin=partial(run.resume, failed_only=options.failed),
         options=options,
         home=home,
         net=net,
-        where=places(documents, document),
+        where=positions_in(documents, document),
         changed=[change.as_json() for change in found],
-    ).conducted()
+    ).drive()
 
 
 def watch(options: Namespace) -> int:
@@ -155,7 +155,7 @@ def watch(options: Namespace) -> int:
         else:
             engine.client.patience_s = options.patience
             watched = Watched(engine, ServerFeed(engine.client, run_id), run_id, options, title, place)
-        # Without an event it was registered a moment ago, and nobody has taken it up yet.
+        # Without an event it was registered a moment ago, and no process has claimed it yet.
         is_running = status_of(header, engine) == "running" or (header.status == "running" and not header.last_seq)
         return watched.followed() if is_running else watched.summarised()
 

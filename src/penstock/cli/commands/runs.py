@@ -46,7 +46,7 @@ def _chosen(engine: Engine, options: Namespace) -> list[tuple[Header, str]]:
 
     if options.status not in ("running", "interrupted"):
         return found(options.status)
-    # What the log calls running and nobody works on is shown as interrupted: it is chosen as such, too.
+    # A run that the log calls running and that no process owns is shown as interrupted, and filtered as such.
     under_way = found("running", MOST_RUNNING)
     if options.status == "running":
         return [one for one in under_way if one[1] == "running"][:limit]

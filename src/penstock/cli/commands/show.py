@@ -217,7 +217,7 @@ def _failure(one: Any) -> str:
 
 TITLE = "waits for a worker"
 LONG_S = 2.0
-"""Whoever waits for less than that is being served."""
+"""Shorter waits are normal and not shown."""
 
 
 def waits_of(engine: Engine, header: Header, node: str | None = None) -> list[Any]:

@@ -83,7 +83,7 @@ def _schedule_row(one: Any) -> tuple[str, ...]:
 
 
 def _news(one: Any) -> str:
-    """What somebody should know of it."""
+    """What needs attention."""
     late = [f"late: the slot {slot} has not ended" for slot in one["late"][:1]]
     waiting = [f"{one['waiting']} waiting"] if one["waiting"] else []
     return "; ".join([*late, *([one["last_error"]] if one["last_error"] else waiting)])
@@ -182,7 +182,7 @@ def _show_backfill(begun: Any, options: Namespace) -> int:
 
 
 def _follow_backfill(client: Client, options: Namespace, begun: Any, waited_for: set[str]) -> int:
-    """Until every slot is over. Whoever interrupts this stops looking; the server goes on."""
+    """Until every slot is over. An interrupt stops the watching; the server goes on."""
     path = at("schedules", options.name, "slots")
     over: dict[str, Any] = {}
     try:

@@ -29,8 +29,7 @@ def client_of(options: Namespace, *, for_servers: bool = True) -> Client:
 
 
 def _in_use(places: Places, for_servers: bool) -> Places:
-    """Where the server that runs on this state folder keeps its things. Without one, nobody is told that something was kept where
-    no server will look for it."""
+    """The stores of the server that runs on this state folder. Without one, a store that no server would read is refused."""
 
     from penstock.app.stores import POSTGRES_FOLDER, has_control_store
 

@@ -1,6 +1,6 @@
 """A run that another process or a server works on, shown while it goes and summarised when it is over.
 
-Law: whoever watches changes nothing, and may leave at any time: Ctrl-C leaves the run running and prints how to come back to it.
+Law: watching changes nothing and can stop at any time: Ctrl-C leaves the run running and prints how to come back to it.
 What is followed comes from a feed, which ends with the run.
 """
 
@@ -203,7 +203,7 @@ class Feed(Protocol):
     """The events and lines of one run."""
 
     note: Callable[[str], None]
-    """How it says that nobody answers, and that somebody does again."""
+    """Reports that no server answers, and that one does again."""
 
     def earlier(self) -> Iterator[Entry]:
         """What is known already and not to be told again; from any thread."""
@@ -224,7 +224,7 @@ class Following:
         self._tree = None if isinstance(watcher, Nobody) else Execution()
 
     async def to_the_end(self) -> bool:
-        """Whether the run was followed to its end: False when somebody would rather leave."""
+        """Whether the run was followed to its end: False when a signal ended the watching."""
         if self._tree is not None:
             await asyncio.to_thread(self._catch_up)
         self._feed.note = self._watcher.note

@@ -1,4 +1,4 @@
-"""A job as it goes, for whoever shows it: folded from the entries while they are made.
+"""The progress of a job, folded from its entries while they are made.
 
 Law: it may cost the run almost nothing. Of what happens inside iterations only the counts are kept, and one name to show.
 """

@@ -27,7 +27,7 @@ CHUNK = 1 << 16
 
 
 def is_over(engine: Embedded, execution_id: str) -> bool:
-    """It has ended, or nobody works on it."""
+    """It has ended, or no process owns it."""
     header = engine.log.header(execution_id)
     return header is None or header.status != "running" or not engine.log.has_owner(execution_id)
 
@@ -67,7 +67,7 @@ class LocalFeed:
         printed = PrintedLines(self._engine, self._run)
         seq, was_over = 0, False
         held: list[Line] = []
-        """What was printed may be there before the event that it belongs to: it is told one look later."""
+        """A printed line may be there before the event that it belongs to: it is yielded one poll later."""
         try:
             while True:
                 # Asked first: what was written before the run was over is then read for certain.
@@ -104,7 +104,7 @@ def _line(data: bytes) -> Line | None:
 PRINTED_POLL_S = 0.2
 MARK = "warning: "
 MOST_READ = 200_000
-"""Lines of a run that are looked through for warnings; whoever prints more has them in `logs`."""
+"""Lines of a run that are looked through for warnings; `logs` has all of them."""
 MOST_SHOWN = 20
 
 

@@ -1,7 +1,7 @@
-"""A run as it goes, for whoever shows it: folded from the entries while they are made.
+"""The progress of a playbook, folded from its entries while they are made.
 
-Law: it may cost the run almost nothing. How far a loop is, is asked of the state; and a payload is decoded only when something in
-it is shown.
+Law: it may cost the run almost nothing. The counts of loops are read from the state, and a payload is decoded only when something
+in it is shown.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Shown:
     retry_at: float | None = None
     is_loop: bool = False
     total: int | None = None
-    """Of a loop: how many elements; None while nobody knows."""
+    """Of a loop: how many elements; None while it is not known."""
     done: int = 0
     failed: int = 0
     out: int = 0
@@ -197,7 +197,7 @@ def _task_done(seen: Progress, entry: Entry) -> None:
 
 
 def _passed_over(seen: Progress, entry: Entry) -> None:
-    """An error that no rule matched is no end of anything, but nobody may have meant that."""
+    """An error that no rule matched ends nothing, and is probably not intended."""
     data = _data(entry)
     run = seen.open.get(step_run_of(entry.scope) or "")
     if run is None or data["outcome"]["status"] != "error" or data["rule"] is not None:

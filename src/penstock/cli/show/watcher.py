@@ -28,7 +28,7 @@ LOOPS_EVERY_S = 3.0
 
 
 class Folding(Protocol):
-    """A run as it goes: entries and lines are put aside as they come, and folded when somebody looks."""
+    """A run as it goes: entries and lines are buffered as they come, and folded when it is looked at."""
 
     def observer(self) -> Callable[[Entry], None]: ...
 
@@ -83,7 +83,7 @@ class Lines(ABC, Generic[F_contra]):
         """Of each loop that goes on: its name, how many of its turns are over, and that in words."""
 
     def show(self, progress: F_contra) -> None:
-        if not progress.has_begun():  # A run that cannot begin is told of by its error alone.
+        if not progress.has_begun():  # Of a run that cannot begin only the error is shown.
             return
         lines = [self._title] if self._title else []
         self._title = ""
@@ -137,14 +137,14 @@ class Screen(ABC, Generic[F_contra]):
 
     @abstractmethod
     def prepare(self, progress: F_contra) -> None:
-        """Before a frame: what is to scroll by above it is printed, and what nobody will ask for is dropped."""
+        """Before a frame: what is to scroll by above it is printed, and what will not be asked for is dropped."""
 
     @abstractmethod
     def lines(self, progress: F_contra, height: int) -> list[Text]:
         """At most `height` of them."""
 
     def show(self, progress: F_contra) -> None:
-        if not progress.has_begun():  # A run that cannot begin is told of by its error alone.
+        if not progress.has_begun():  # Of a run that cannot begin only the error is shown.
             return
         self._frames += 1
         height = max(5, self.console.size.height - 2)
@@ -220,7 +220,7 @@ class Heard:
 
 
 def latest() -> deque[T]:
-    """For news: when nobody takes them, the oldest go."""
+    """For news: when they are not taken, the oldest are dropped."""
     return deque(maxlen=KEPT_NEWS)
 
 
@@ -239,7 +239,7 @@ class Inbox(ABC, Generic[N]):
 
     def _count(self, item: object, now: float) -> None:
         """Anything else that was put aside."""
-        raise AssertionError(f"nobody puts {type(item).__name__} aside")
+        raise AssertionError(f"{type(item).__name__} is never buffered")
 
     def observer(self) -> Callable[[Entry], None]:
         return self._waiting.append
