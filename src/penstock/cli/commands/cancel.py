@@ -10,11 +10,14 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
+from penstock.app.stores import open_dispatch
 from penstock.cli.engine import stored
 from penstock.cli.output import answer, say
 from penstock.cli.places import database_of, server_of
 from penstock.kernel.errors import Refused, Unavailable
+from penstock.ports.results import encode
 from penstock.server.finding import find_run
+from penstock.server.take_overs import remove_notes
 
 if TYPE_CHECKING:
     from penstock.app.embedded import Embedded
@@ -48,8 +51,6 @@ async def _cancelled(options: Namespace) -> int:
 
 async def _clear(places: Places, engine: Embedded, run: str) -> None:
     """What a fleet still holds of it: the leases of its tasks, and what was noted against it."""
-    from penstock.app.stores import open_dispatch
-    from penstock.server.take_overs import remove_notes
 
     remove_notes(engine.log, run)
     dispatch = open_dispatch(places, None)
@@ -60,7 +61,6 @@ async def _clear(places: Places, engine: Embedded, run: str) -> None:
 
 
 async def _stop(engine: Embedded, run: str, reason: str, patience_s: float) -> str:
-    from penstock.ports.results import encode
 
     log = engine.log
     until = time.monotonic() + patience_s

@@ -6,18 +6,24 @@ import base64
 import os
 import sys
 from argparse import Namespace
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
+from penstock.app.library import Library, sources_of
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.layout import listed, table
 from penstock.cli.output import answer, has_colour, put, put_json, say
+from penstock.cli.project_folder import gather, unresolved
 from penstock.cli.remote.api_client import client_of
 from penstock.dialects.problems import Problem, Severity
+from penstock.dialects.report import as_json, render
+from penstock.dialects.sniff import document_kind
 from penstock.kernel.errors import Refused
 from penstock.ports.projects import DOCUMENTS, Manifest, compressed, packed
 from penstock.ports.projects import KIND as PROJECT
 from penstock.remote.client import Client, at
+from penstock.server.documents import DocumentInvalid
 
 TITLES = ("PATH", "VERSION", "KIND", "KEPT", "BY")
 MOST_NAMED = 8
@@ -50,8 +56,6 @@ def _put(client: Client, options: Namespace) -> int:
 
 
 def _put_document(client: Client, options: Namespace) -> int:
-    from penstock.app.library import Library, sources_of
-    from penstock.cli.project_folder import unresolved
     from penstock.remote.sending import Sent, as_seen_here
 
     sent = Sent(Library(), options.file)
@@ -80,11 +84,6 @@ def _from(folder: Path, file: str) -> str:
 
 
 def _put_project(client: Client, options: Namespace, folder: Path, name: str) -> int:
-
-    from penstock.app.library import Library, sources_of
-    from penstock.cli.project_folder import gather, unresolved
-    from penstock.dialects.sniff import document_kind
-    from penstock.server.documents import DocumentInvalid
 
     gathered = gather(folder)
     for said in gathered.left_out:
@@ -124,7 +123,6 @@ def _newest(client: Client, name: str) -> int | None:
 
 
 def _told_of(kept: Any, problems: list[Problem], sources: dict[str, str], options: Namespace, more: str) -> int:
-    from penstock.dialects.report import as_json, render
 
     if options.json:
         put_json({**kept, "problems": as_json(problems)} if problems else kept)
@@ -195,7 +193,6 @@ def _diff(client: Client, options: Namespace) -> int:
 
 
 def _lines(older: Any, newer: Any, path: str) -> list[str]:
-    from difflib import unified_diff
 
     before, after = (f"{path}@{one['version']}" for one in (older, newer))
     return list(unified_diff(older["text"].splitlines(), newer["text"].splitlines(), before, after, lineterm=""))

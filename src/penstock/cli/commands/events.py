@@ -15,8 +15,10 @@ from penstock.cli.arguments import CommandLineError
 from penstock.cli.engine import looking_at, views_of
 from penstock.cli.output import one_line, put, safe, say
 from penstock.cli.show.local_feed import is_over, printed_lines
+from penstock.expr.rules import did_you_mean
 from penstock.ports.results import decode, encode
 from penstock.ports.wire import envelope, is_of_job, step_of, step_run_of
+from penstock.projections.canonical import canonical, canonical_hash
 from penstock.projections.jobs_names import counted_ports, is_of_component, node_of
 from penstock.projections.wording import elements, error_line, seconds, shown
 
@@ -58,7 +60,6 @@ def _put(lines: list[str]) -> None:
 
 
 def _canonical(engine: Engine, execution_id: str, *, only_hash: bool) -> None:
-    from penstock.projections.canonical import canonical, canonical_hash
 
     entries = engine.log.read(execution_id)
     if only_hash:
@@ -219,7 +220,6 @@ def logs(options: Namespace) -> int:
 
 def _check_name(name: str, kind: str, net: Net | None) -> None:
     """Refuses what the document does not have. What runs inside other executions is not known here, so it is let through."""
-    from penstock.expr.rules import did_you_mean
 
     own = node_of(name) if kind == "job" else step_of(name) or name
     if net is None or "/" in name or {name, own} & net.nodes.keys():

@@ -11,13 +11,14 @@ from penstock.app.state_folder import home_here
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.layout import table
 from penstock.cli.output import answer, put, put_json, say
+from penstock.dialects.source import load_text, to_json
+from penstock.keychain import LocalStore
 
 if TYPE_CHECKING:
     from penstock.keychain import LocalStore
 
 
 def keychain(options: Namespace) -> int:
-    from penstock.keychain import LocalStore
 
     store = LocalStore(home_here(options.store))
     match options.action:
@@ -57,7 +58,6 @@ def _asked(name: str) -> str:
 
 
 def _mapping(text: str) -> dict[str, Any]:
-    from penstock.dialects.source import load_text, to_json
 
     loaded = load_text(text, "value")
     value = to_json(loaded.root) if loaded.root is not None and not loaded.problems else None

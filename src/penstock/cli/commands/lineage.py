@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from penstock.app.library import Library
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.output import put, put_json, safe
 from penstock.kernel.net import Net, On
@@ -184,7 +185,6 @@ def _quoted(text: str) -> str:
 
 
 def lineage(options: Namespace) -> int:
-    from penstock.app.library import Library
 
     if options.json and options.mermaid:
         raise CommandLineError("`--json` and `--mermaid` are two forms of the same; choose one")

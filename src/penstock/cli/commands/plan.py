@@ -7,16 +7,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from penstock.app.library import Library
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.output import put, put_json, say
 from penstock.cli.places import server_of
+from penstock.ports.results import encode
 
 
 def plan(options: Namespace) -> int:
     url = server_of(options)
     if url is not None:
         return _planned_there(url, options)
-    from penstock.app.library import Library
     from penstock.dialects.job import CompiledJob
 
     compiled = Library().valid(Path(options.file))
@@ -93,8 +94,6 @@ def graph(options: Namespace) -> int:
 
 
 def _drawn(file: Path, kind: str) -> str:
-    from penstock.app.library import Library
-    from penstock.ports.results import encode
 
     compiled = Library().valid(file)
     assert compiled.net is not None

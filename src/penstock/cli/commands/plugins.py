@@ -7,8 +7,12 @@ from argparse import Namespace
 from collections.abc import Iterator
 from inspect import cleandoc
 from pathlib import Path
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from penstock.app.library import Library
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.layout import table
 from penstock.cli.output import BOLD, painted, put, put_json, safe
@@ -16,6 +20,8 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import ComponentDescription, Port
 from penstock.ports.plugins import ParamInfo, ToolDescription
+from penstock.ports.results import encode
+from penstock.tools.registry import Registry
 
 if TYPE_CHECKING:
     from penstock.components.registry import ComponentRegistry
@@ -161,7 +167,6 @@ workflow:
 
 
 def tools(options: Namespace) -> int:
-    from penstock.tools.registry import Registry
 
     registry = Registry().at(Path.cwd())
     if options.kind is None:
@@ -253,7 +258,6 @@ def params_json(params: dict[str, ParamInfo]) -> list[dict[str, Any]]:
 
 
 def example_page(example: str) -> list[str]:
-    from textwrap import dedent
 
     if not example:
         return []
@@ -313,10 +317,6 @@ def _named(schema: Any) -> Iterator[str]:
 
 
 def schema(options: Namespace) -> int:
-    import msgspec
-
-    from penstock.app.library import Library
-    from penstock.ports.results import encode
 
     library = Library()
     if options.kind == "playbook":

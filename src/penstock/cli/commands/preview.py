@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -22,7 +24,6 @@ FAILED = 1
 
 
 def preview(options: Namespace) -> int:
-    import asyncio
 
     try:
         found = asyncio.run(_previewed(options))
@@ -100,7 +101,5 @@ def _json(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_json(inner) for inner in value]
     if isinstance(value, (bytes, bytearray)):
-        import base64
-
         return base64.b64encode(value).decode()
     return str(value)

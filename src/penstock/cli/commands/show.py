@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.cli.engine import looking_at, views_of
 from penstock.cli.output import BOLD, GREEN, RED, YELLOW, one_line, painted, put, put_json, safe
+from penstock.cli.show.job_summary import show_job
 from penstock.cli.show.local_feed import warning_lines, warnings_of
 from penstock.cli.show.playbook_summary import bounded
 from penstock.projections.jobs_names import counted_ports
@@ -29,8 +30,6 @@ def show(options: Namespace) -> int:
         waits = waits_of(engine, header)
         warnings = warnings_of(engine, header.execution_id)
         if header.kind == "job" and not options.json:
-            from penstock.cli.show.job_summary import show_job
-
             code = show_job(views, header)
             _put_rest(waits, warnings)
             return code

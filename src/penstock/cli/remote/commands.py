@@ -13,6 +13,7 @@ from penstock.cli.engine import next_command
 from penstock.cli.errors import tell_changes, tell_pressing
 from penstock.cli.output import put, put_json, say
 from penstock.cli.show.following import Watched
+from penstock.dialects.report import summary
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.folders import CATALOG, is_address
 from penstock.ports.kept_state import document_key
@@ -48,8 +49,6 @@ def run(options: Namespace, url: str) -> int:
         _left(run_id, url, as_json=options.json)
         return 0
     if not options.json and sent.compiled is not None and sent.compiled.problems:
-        from penstock.dialects.report import summary
-
         tell_pressing(sent.compiled.problems, sources_of(sent.compiled))
         say(f"{summary(sent.compiled.problems)} in {options.file}; `penstock lint {options.file}` shows them")
     return watched_at(client, run_id, options, options.file, sent).followed()
