@@ -3,6 +3,8 @@
 All of them work anywhere: in a script, and inside a running event loop such as a notebook's, where they run in a thread of their
 own. `arun` and `aresume` are for code that is async itself. A document that is not valid raises `DocumentInvalid`; a run that
 fails does not raise: look at `Run.status` and `Run.error`. The same methods for a server are in `penstock.python_client`.
+
+Each function imports what it needs: a plug-in that only uses `@penstock.tool` does not load the engine.
 """
 
 from __future__ import annotations

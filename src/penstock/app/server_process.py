@@ -1,7 +1,8 @@
 """A server process: the server itself, the API in front of it, its schedules, and without a database its own workers.
 
 Law: it announces that it is ready when it is. When it is told to stop, the API takes no more requests, streams end, and
-executions are released as they stand, so that another server continues them.
+executions are released as they stand, so that another server continues them. FastAPI and uvicorn are imported when it starts: the
+settings are also read by processes that do not serve.
 
 Law of connections: a connection that asks for nothing is closed. A client gets a few seconds for the headers of a request,
 counted from its first byte (or from the opening of the connection), however slowly they trickle in; bodies and readers are

@@ -2,6 +2,7 @@
 
 With a database, PostgreSQL holds the log, the leases, the partitions of the servers and the catalog, and any number of processes
 on any number of machines work together. Without one, a single process has it all: log and catalog in SQLite, the rest in memory.
+Each adapter is imported where it is picked, so that a process loads only the technology that it uses.
 
 Law of the clock: between two readings of the store's clock only the machine's monotonic clock counts, so that setting the
 machine's time moves nothing. A reading that took long is imprecise, and is used only when there is no better one.

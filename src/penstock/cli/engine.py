@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from penstock.app.state_folder import known_home
+from penstock.cli.output import near
 from penstock.cli.places import database_of, server_of
 from penstock.kernel.errors import Refused
 from penstock.remote.client import SERVER, Client
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def opened(home: Path, **more: Any) -> Iterator[Embedded]:
-    import asyncio
+    import asyncio  # Commands for a server do not need the engine.
 
     from penstock.app.embedded import embedded
 
@@ -42,7 +43,7 @@ def looking(options: Namespace) -> Iterator[tuple[Engine, str]]:
     """The engine that a command is to look at, and where that is."""
     url = server_of(options)
     if url is not None:
-        from penstock.remote.engine import RemoteEngine
+        from penstock.remote.engine import RemoteEngine  # Only runs at a server need it.
 
         yield RemoteEngine(Client(url)), url
         return
@@ -59,12 +60,12 @@ def looking(options: Namespace) -> Iterator[tuple[Engine, str]]:
 
 def stored(options: Namespace) -> Embedded:
     """The runs of a state folder; or those of a fleet, without any of its servers, where its database is named."""
-    from penstock.app.embedded import Embedded, embedded
+    from penstock.app.embedded import Embedded, embedded  # Commands for a server do not need the engine.
 
     places = database_of(options)
     if places is None:
         return embedded(known_home(options.store))
-    from penstock.app.stores import open_log, open_results
+    from penstock.app.stores import open_log, open_results  # Only fleets need it.
     from penstock.tools.registry import Registry
 
     return Embedded(places.home, open_log(places, "command line"), open_results(places), Registry())
@@ -78,7 +79,7 @@ def looking_at(options: Namespace) -> Iterator[tuple[Engine, Header]]:
 
 
 def run_named(engine: Engine, name: str) -> Header:
-    from penstock.app.embedded import Embedded
+    from penstock.app.embedded import Embedded  # Commands for a server do not need the engine.
 
     return find_run(engine.log, name) if isinstance(engine, Embedded) else engine.log.header(name)
 
@@ -91,11 +92,10 @@ def status_of(header: Header, engine: Engine) -> str:
 
 
 def views_of(engine: Engine) -> Views:
-    from penstock.app.embedded import Embedded
+    from penstock.app.embedded import Embedded  # Commands for a server do not need the engine.
 
     if not isinstance(engine, Embedded):
         return engine.views
-    from penstock.cli.output import near
     from penstock.server.views import Views
 
     return Views(engine.log, engine.blobs, engine.documents(), lambda header: status_of(header, engine), near)
@@ -110,7 +110,7 @@ def new_id() -> str:
 def next_command(words: str, home: Path | str) -> str:
     """A command line to try next, with `--store` only where the state folder would not be found without. `home` may be the URL
     of a server."""
-    import shlex
+    import shlex  # Rarely needed, and not worth the start-up time.
 
     if isinstance(home, str):
         return (

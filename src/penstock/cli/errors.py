@@ -83,7 +83,7 @@ wherever a document is looked at or run."""
 
 
 def tell_pressing(problems: Sequence[Problem], sources: Mapping[str, str]) -> None:
-    from penstock.dialects.report import render
+    from penstock.dialects.report import render  # Only problems of documents need it.
 
     pressing = [problem for problem in problems if problem.code in PRESSING and problem.severity is Severity.WARNING]
     if pressing:
@@ -92,7 +92,7 @@ def tell_pressing(problems: Sequence[Problem], sources: Mapping[str, str]) -> No
 
 def tell_problems(problems: Sequence[Problem], sources: Mapping[str, str], *, as_json: bool) -> int:
     """The problems of a document that cannot run."""
-    from penstock.dialects.report import as_json as flat
+    from penstock.dialects.report import as_json as flat  # Only problems of documents need it.
     from penstock.dialects.report import render
 
     if as_json:

@@ -167,13 +167,13 @@ class ForegroundRun:
         if self.options.json:
             self._put(summary.as_json())
         else:
-            from penstock.cli.show.playbook_summary import tell
+            from penstock.cli.show.playbook_summary import tell  # `--json` prints no summary.
 
             tell(summary, progress, self.home, self.where)
         return summary.exit_code
 
     def _job(self) -> int:
-        from penstock.cli.show.job_progress import JobProgress
+        from penstock.cli.show.job_progress import JobProgress  # Only jobs need it.
 
         progress = JobProgress(self.net)
         watcher = job_watcher_for(self.title, is_silent=self.is_silent)
@@ -184,11 +184,11 @@ class ForegroundRun:
             progress,
         )
         if self.options.json:
-            from penstock.projections.jobs import job_json
+            from penstock.projections.jobs import job_json  # Only jobs need it.
 
             self._put(job_json(header, standing, summary))
         else:
-            from penstock.cli.show.job_summary import tell_job
+            from penstock.cli.show.job_summary import tell_job  # Only jobs need it.
 
             run = self.run.execution_id
             tell_job(summary, standing, run, self.home, self.where, is_quiet=self.options.quiet)
@@ -200,7 +200,7 @@ class ForegroundRun:
 
     async def _begin_job(self) -> tuple[Header, RunSummary, JobStanding]:
         """What the job came to is read from the log while that is still open."""
-        from penstock.projections.jobs import job_standing
+        from penstock.projections.jobs import job_standing  # Only jobs need it.
 
         summary = await self.begin()
         entries = self.engine.log.read(self.run.execution_id)

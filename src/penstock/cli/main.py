@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from penstock.cli.arguments import COMMANDS, CommandLineError, parser_for, top_help, unknown_command
 from penstock.cli.output import open_streams, silence
@@ -31,14 +32,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 3
     except Exception as error:  # The last resort: see the docstring.
         if os.environ.get(DEBUG):
-            import traceback
+            import traceback  # Rarely needed, and not worth the start-up time.
 
             traceback.print_exc()
         return _reported(error, as_json=as_json)
 
 
 def _reported(error: Exception, *, as_json: bool) -> int:
-    from penstock.cli.errors import report
+    from penstock.cli.errors import report  # Rarely needed, and not worth the start-up time.
 
     try:
         return report(error, as_json=as_json)
@@ -58,7 +59,7 @@ def _dispatched(arguments: list[str]) -> int:
         sys.stdout.write(top_help())
         return 0 if arguments else 2
     if arguments[0] in ("-V", "--version"):
-        from penstock import __version__
+        from penstock import __version__  # Rarely needed, and not worth the start-up time.
 
         sys.stdout.write(f"penstock {__version__}\n")
         return 0
@@ -67,8 +68,6 @@ def _dispatched(arguments: list[str]) -> int:
     if command is None:
         raise unknown_command(name)
     options = parser_for(name, command).parsed(rest)
-    from importlib import import_module
-
     module = import_module(f"penstock.cli.commands.{command.module}")
     code: int = getattr(module, name)(options)
     return code

@@ -80,11 +80,11 @@ def put(text: str) -> None:
 
 def put_json(value: Any) -> None:
     """One JSON value: on a terminal spread out, else on one line."""
-    from penstock.ports.results import encode
+    from penstock.ports.results import encode  # Rarely needed, and not worth the start-up time.
 
     data = encode(value)
     if is_terminal(sys.stdout):
-        import msgspec
+        import msgspec  # Rarely needed, and not worth the start-up time.
 
         data = msgspec.json.format(data, indent=2)
     put(data.decode("utf-8"))

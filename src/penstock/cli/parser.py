@@ -169,7 +169,7 @@ def results(parser: Parser) -> None:
 
 def duration(text: str) -> float:
     """Seconds, from such as `90s`, `12h`, `30d`."""
-    from penstock.ports.moments import seconds_in
+    from penstock.ports.moments import seconds_in  # Rarely needed, and not worth the start-up time.
 
     found = seconds_in(text)
     if found is not None:
@@ -180,7 +180,7 @@ def duration(text: str) -> float:
 def since(text: str) -> float:
     """Seconds since the epoch, from how long ago or a date; a date without a time zone is one of this machine."""
 
-    from penstock.ports.moments import moment_of
+    from penstock.ports.moments import moment_of  # Rarely needed, and not worth the start-up time.
 
     found = moment_of(text, time.time(), zone=None)
     if found is None:
@@ -191,7 +191,7 @@ def since(text: str) -> float:
 
 
 def meant(word: str, known: list[str]) -> str:
-    from difflib import get_close_matches
+    from difflib import get_close_matches  # Rarely needed, and not worth the start-up time.
 
     bare = {each.lstrip("-"): each for each in known}  # The dashes alone would make all options look alike.
     close = [bare[each] for each in get_close_matches(word.lstrip("-"), bare, 1, 0.5)]

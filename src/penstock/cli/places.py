@@ -20,7 +20,7 @@ DEFAULT_SLOTS, DEFAULT_POOL = 4, "default"
 
 
 def places_of(options: Namespace) -> Places:
-    from penstock.app.stores import Places
+    from penstock.app.stores import Places  # Only fleets need it.
 
     results, dispatch, base = (getattr(options, name, None) for name in ("results", "dispatch", "base"))
     return Places.from_options(home_here(options.store), options.database, results, dispatch, base=base)
@@ -42,14 +42,14 @@ def slots_of(options: Namespace) -> int:
 
 def addresses_of(options: Namespace) -> Addresses:
     """Which addresses tasks may reach: what is typed, else what the environment says."""
-    from penstock.tools.addresses import VARIABLE, Addresses
+    from penstock.tools.addresses import VARIABLE, Addresses  # Only fleets need it.
 
     return Addresses.parsed(options.allow_address or [os.environ.get(VARIABLE, "")])
 
 
 def hosts_of(options: Namespace) -> frozenset[str]:
     """By which names the server may be asked without a token, beside its own."""
-    from penstock.api.hosts import Host
+    from penstock.api.hosts import Host  # Only this needs FastAPI.
 
     given = options.allow_host or [word.strip() for word in os.environ.get(HOSTS, "").split(",") if word.strip()]
     hosts = {word: Host.read(word) for word in given}

@@ -30,7 +30,7 @@ WORD_EVERY_S = 5.0
 def cancel(options: Namespace) -> int:
     url = server_of(options)
     if url is not None:
-        from penstock.cli.remote.commands import cancel
+        from penstock.cli.remote.commands import cancel  # Only runs at a server need it.
 
         return cancel(options, url)
     return asyncio.run(_cancelled(options))

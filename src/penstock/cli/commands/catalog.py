@@ -56,7 +56,7 @@ def _put(client: Client, options: Namespace) -> int:
 
 
 def _put_document(client: Client, options: Namespace) -> int:
-    from penstock.remote.sending import Sent, as_seen_here
+    from penstock.remote.sending import Sent, as_seen_here  # Only runs at a server need it.
 
     sent = Sent(Library(), options.file)
     if not sent.is_here:

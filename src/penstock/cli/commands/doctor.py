@@ -72,7 +72,7 @@ def _python(home: Path) -> Iterator[Finding]:
 
 
 def _sqlite(home: Path) -> Iterator[Finding]:
-    import sqlite3
+    import sqlite3  # Rarely needed, and not worth the start-up time.
 
     is_enough = sqlite3.sqlite_version_info >= (3, 35)
     yield Finding(
@@ -129,7 +129,7 @@ def _database(home: Path) -> Iterator[Finding]:
     if not path.exists():
         yield Finding("database", "ok", "none yet")
         return
-    import asyncio
+    import asyncio  # Commands for a server do not need the engine.
 
     from penstock.app.embedded import embedded
 
@@ -146,7 +146,7 @@ def _database(home: Path) -> Iterator[Finding]:
 
 def _log(home: Path, database: str | None) -> Iterator[Finding]:
     """Everything that was kept, against the checksums it was kept with."""
-    import asyncio
+    import asyncio  # Only fleets need it.
 
     from penstock.app.maintenance import Scan
     from penstock.app.stores import Places, open_log, open_results
@@ -174,7 +174,7 @@ def _log(home: Path, database: str | None) -> Iterator[Finding]:
 
 
 def _tools(home: Path) -> Iterator[Finding]:
-    from penstock.tools.registry import Registry
+    from penstock.tools.registry import Registry  # Rarely needed, and not worth the start-up time.
 
     registry = Registry().at(Path.cwd())
     kinds = registry.kinds()
@@ -183,7 +183,7 @@ def _tools(home: Path) -> Iterator[Finding]:
 
 
 def _components(home: Path) -> Iterator[Finding]:
-    from penstock.components.registry import ComponentRegistry
+    from penstock.components.registry import ComponentRegistry  # Only jobs need components and DuckDB.
 
     registry = ComponentRegistry().at(Path.cwd())
     types = registry.types()
@@ -201,7 +201,7 @@ def _broken(names: list[str], get: Callable[[str], object], what: str) -> Iterat
 
 def _plugins(home: Path) -> Iterator[Finding]:
     """The files of `plugins` here that cannot even be read; what they define is looked at with the tools and components."""
-    from penstock.tools.plugin_folder import plugin_folders
+    from penstock.tools.plugin_folder import plugin_folders  # Rarely needed, and not worth the start-up time.
 
     for found in plugin_folders(Path.cwd()):
         for one in found.broken:
@@ -214,7 +214,7 @@ def _plugins(home: Path) -> Iterator[Finding]:
 
 def _engine(home: Path) -> Iterator[Finding]:
     try:
-        import duckdb
+        import duckdb  # Only this check needs it.
     except ImportError as error:
         yield Finding("duckdb", "error", f"cannot be loaded: {error}", "install penstock again: jobs need it")
         return
@@ -222,7 +222,7 @@ def _engine(home: Path) -> Iterator[Finding]:
 
 
 def _keychain(home: Path) -> Iterator[Finding]:
-    from penstock.keychain import LocalStore
+    from penstock.keychain import LocalStore  # Rarely needed, and not worth the start-up time.
 
     store = LocalStore(home)
     if not store.exists():

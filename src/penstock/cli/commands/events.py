@@ -71,7 +71,7 @@ def _canonical(engine: Engine, execution_id: str, *, only_hash: bool) -> None:
 
 def followed(engine: Engine, execution_id: str) -> Iterator[Entry | None]:
     """Entries as they come, until the run is over or no process owns it; None whenever there is nothing more for now."""
-    from penstock.app.embedded import Embedded
+    from penstock.app.embedded import Embedded  # Commands for a server do not need the engine.
 
     if not isinstance(engine, Embedded):
         yield from engine.log.follow(execution_id)

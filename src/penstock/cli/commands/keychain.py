@@ -41,7 +41,7 @@ def _asked(name: str) -> str:
     if sys.stdin is None:
         text = ""  # Closed before the start (`<&-`).
     elif sys.stdin.isatty():
-        from getpass import getpass
+        from getpass import getpass  # Rarely needed, and not worth the start-up time.
 
         text = getpass(f"value of {name} (not shown): ")
     else:

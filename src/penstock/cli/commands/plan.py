@@ -18,12 +18,12 @@ def plan(options: Namespace) -> int:
     url = server_of(options)
     if url is not None:
         return _planned_there(url, options)
-    from penstock.dialects.job import CompiledJob
+    from penstock.dialects.job import CompiledJob  # Only jobs need it.
 
     compiled = Library().valid(Path(options.file))
     assert compiled.net is not None
     if isinstance(compiled, CompiledJob):
-        from penstock.dialects.job.plan import plan as job_plan
+        from penstock.dialects.job.plan import plan as job_plan  # Only jobs need it.
         from penstock.dialects.job.plan import plan_text
 
         if options.json:
@@ -31,7 +31,7 @@ def plan(options: Namespace) -> int:
         else:
             put(plan_text(compiled))
         return 0
-    from penstock.dialects.playbook.plan import plan
+    from penstock.dialects.playbook.plan import plan  # Only documents that are compiled here need it.
 
     lowered = plan(compiled.net)
     if options.json:
@@ -42,7 +42,7 @@ def plan(options: Namespace) -> int:
 
 
 def _planned_there(url: str, options: Namespace) -> int:
-    from penstock.cli.remote.commands import planned, planned_text
+    from penstock.cli.remote.commands import planned, planned_text  # Only runs at a server need it.
 
     lowered = planned(url, options.file)
     if options.json:
@@ -54,7 +54,7 @@ def _planned_there(url: str, options: Namespace) -> int:
 
 def _yaml(value: Any) -> str:
     """As YAML, which is what the author reads; code and other long texts as blocks."""
-    import yaml
+    import yaml  # Rarely needed, and not worth the start-up time.
 
     class Dumper(yaml.SafeDumper):
         def ignore_aliases(self, data: Any) -> bool:
@@ -76,7 +76,7 @@ def graph(options: Namespace) -> int:
     kind = options.format or _ENDINGS.get(ending, "mermaid")
     url = server_of(options)
     if url is not None:
-        from penstock.cli.remote.commands import drawn
+        from penstock.cli.remote.commands import drawn  # Only runs at a server need it.
 
         picture = drawn(url, options.file, kind)
     else:

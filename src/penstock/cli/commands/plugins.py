@@ -41,7 +41,7 @@ FAMILIES = {
 
 
 def components(options: Namespace) -> int:
-    from penstock.components.registry import ComponentRegistry
+    from penstock.components.registry import ComponentRegistry  # Only jobs need components and DuckDB.
 
     registry = ComponentRegistry().at(Path.cwd())
     if options.type is None:
@@ -320,11 +320,11 @@ def schema(options: Namespace) -> int:
 
     library = Library()
     if options.kind == "playbook":
-        from penstock.dialects.playbook.schema import json_schema
+        from penstock.dialects.playbook.schema import json_schema  # Only documents that are compiled here need it.
 
         schema = json_schema(library.tools.at(Path.cwd()))
     else:  # Jobs and joblets have one schema between them, which tells them apart by `kind`.
-        from penstock.dialects.job.schema import json_schema as job_schema
+        from penstock.dialects.job.schema import json_schema as job_schema  # Only jobs need it.
 
         schema = job_schema(library.components.at(Path.cwd()))
     put(msgspec.json.format(encode(schema), indent=2).decode())

@@ -37,7 +37,7 @@ def preview(options: Namespace) -> int:
 
 
 async def _previewed(options: Namespace) -> Preview:
-    from penstock.app.embedded import in_memory
+    from penstock.app.embedded import in_memory  # Commands for a server do not need the engine.
 
     file = Path(options.file)
     values = inputs.workload(options.payload, options.set)

@@ -135,7 +135,7 @@ def _said(code: int) -> str:
 
 
 def up(options: Namespace) -> int:
-    from penstock.app.stores import private_postgres
+    from penstock.app.stores import private_postgres  # Only fleets need it.
 
     places = places_of(options)
     # What is wrong with the words is said before anything starts.
@@ -194,7 +194,7 @@ class _Crew:
         self._draining: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        from penstock.app.worker import open_worker
+        from penstock.app.worker import open_worker  # Each process loads only what it runs.
 
         options = self._options
         station = open_worker(
@@ -254,7 +254,7 @@ class _Told:
 
 
 def serve(options: Namespace) -> int:
-    from penstock.app.server_process import ServeSettings, Service
+    from penstock.app.server_process import ServeSettings, Service  # Each process loads only what it runs.
 
     settings = ServeSettings(
         places=places_of(options),

@@ -44,7 +44,7 @@ def run(options: Namespace) -> int:
 
 
 def _run_here(options: Namespace) -> int:
-    from penstock.app.embedded import embedded
+    from penstock.app.embedded import embedded  # Commands for a server do not need the engine.
     from penstock.app.library import Library
 
     file = Path(options.file)
@@ -93,7 +93,7 @@ def _run_here(options: Namespace) -> int:
 def _warn(documents: Documents, document: Pinned, file: str) -> None:
     _, compiled = documents.compile(document)
     if compiled.problems:
-        from penstock.app.library import sources_of
+        from penstock.app.library import sources_of  # Only problems of documents need it.
         from penstock.cli.errors import tell_pressing
         from penstock.dialects.report import summary
 
@@ -112,7 +112,7 @@ def resume(options: Namespace) -> int:
         from penstock.cli.remote import commands  # Only runs at a server need the client.
 
         return commands.resume(options, url)
-    from penstock.app.embedded import embedded
+    from penstock.app.embedded import embedded  # Commands for a server do not need the engine.
     from penstock.cli.errors import tell_changes
     from penstock.server.changes import changes, text_on_disk
 

@@ -221,7 +221,7 @@ LONG_S = 2.0
 
 def waits_of(engine: Engine, header: Header, node: str | None = None) -> list[Any]:
     """Of a run at a server; of one step, when that is named. In a job it is sub-jobs that wait, whatever they are called."""
-    from penstock.app.embedded import Embedded
+    from penstock.app.embedded import Embedded  # Commands for a server do not need the engine.
 
     if isinstance(engine, Embedded) or header.status != "running":
         return []

@@ -239,7 +239,7 @@ def _add_hook(client: Client, options: Namespace) -> int:
 
 def _secret() -> str:
     if sys.stdin.isatty():
-        import getpass
+        import getpass  # Rarely needed, and not worth the start-up time.
 
         text = getpass.getpass("secret: ")
     else:

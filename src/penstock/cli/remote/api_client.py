@@ -31,7 +31,7 @@ def client_of(options: Namespace, *, for_servers: bool = True) -> Client:
 def _in_use(places: Places, for_servers: bool) -> Places:
     """The stores of the server that runs on this state folder. Without one, a store that no server would read is refused."""
 
-    from penstock.app.stores import POSTGRES_FOLDER, has_control_store
+    from penstock.app.stores import POSTGRES_FOLDER, has_control_store  # Only fleets need it.
 
     running = running_servers(places.home)
     if running:
@@ -65,14 +65,14 @@ class LocalClient(Client):
         self._places = places
 
     def _once(self, method: str, path: str, sent: Mapping[str, Any], *, is_safe: bool) -> bytes:
-        from importlib.util import find_spec
+        from importlib.util import find_spec  # Rarely needed, and not worth the start-up time.
 
         if find_spec("fastapi") is None:
             raise Refused(
                 "this needs `fastapi`, which this installation does not have",
                 "`pip install penstock` installs all that a server needs",
             )
-        from penstock.app.in_process_api import answered
+        from penstock.app.in_process_api import answered  # Only this needs FastAPI.
 
         status, body = asyncio.run(answered(self._places, method, path, sent))
         if status < 400:

@@ -76,7 +76,7 @@ def watched_at(
     changed: list[Change] | None = None,
 ) -> Watched:
     """`after`: the last event before the part of the run that is to be shown."""
-    from penstock.cli.remote.feed import ServerFeed
+    from penstock.cli.remote.feed import ServerFeed  # Only runs at a server need it.
 
     feed, compiled = ServerFeed(client, run_id, after), None if sent is None else sent.compiled
     return Watched(

@@ -79,7 +79,7 @@ class ServerFeed:
         return data["status"] != "running" and int(data["seq"]) > self._after
 
     async def _messages(self) -> AsyncIterator[Message]:
-        import httpx2
+        import httpx2  # Only requests need the HTTP client.
 
         params = {"execution": f"{self._run}@{self._after}", "lines": "true"}
         headers = {**self._client.headers, **({"Last-Event-ID": self._last_id} if self._last_id else {})}

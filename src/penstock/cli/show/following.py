@@ -84,7 +84,7 @@ class Watched:
         return self._job(follow) if self._header().kind == "job" else self._playbook(follow)
 
     def _playbook(self, follow: bool) -> int:
-        from penstock.cli.foreground import watcher_for
+        from penstock.cli.foreground import watcher_for  # Only runs of this machine need it.
         from penstock.cli.show.playbook_progress import Progress
         from penstock.cli.show.playbook_summary import tell
         from penstock.server.runs import RunSummary
@@ -112,7 +112,7 @@ class Watched:
         return LEFT if view["exit_code"] is None else int(view["exit_code"])
 
     def _job(self, follow: bool) -> int:
-        from penstock.cli.foreground import job_watcher_for
+        from penstock.cli.foreground import job_watcher_for  # Only jobs need it.
         from penstock.cli.show.job_progress import JobProgress
         from penstock.cli.show.job_summary import tell_job
         from penstock.server.documents import DocumentInvalid

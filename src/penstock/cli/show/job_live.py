@@ -48,7 +48,7 @@ class JobTree(Screen[JobProgress]):
         return self._closest(progress, list(progress.parts.values()), height)
 
     def _closest(self, progress: JobProgress, parts: list[Part], height: int) -> list[Text]:
-        from rich.text import Text
+        from rich.text import Text  # Only a terminal needs rich.
 
         shown = sorted(parts, key=lambda part: (_RANKS.get(part.state, 5), -(part.ended_at or 0.0)))[: height - 1]
         names = {part.name for part in shown}
@@ -75,7 +75,7 @@ class JobTree(Screen[JobProgress]):
         return lines
 
     def _subjob(self, progress: JobProgress, region: Region, depth: int) -> Text:
-        from rich.text import Text
+        from rich.text import Text  # Only a terminal needs rich.
 
         state = progress.subjobs.get(region.name, "")
         text = Text(f"{'  ' * depth}sub-job {region.name}", "bold" if state == "RUNNING" else "dim")
@@ -84,7 +84,7 @@ class JobTree(Screen[JobProgress]):
         return text
 
     def _part(self, progress: JobProgress, part: Part, label: str, depth: int, detail: int) -> list[Text]:
-        from rich.text import Text
+        from rich.text import Text  # Only a terminal needs rich.
 
         text = Text("  " * depth)
         text.append(*self._mark(part))
@@ -116,7 +116,7 @@ class JobTree(Screen[JobProgress]):
         return seconds(part.ms / 1000) if part.state in ("OK", "ERROR") else ""
 
     def _links(self, progress: JobProgress, part: Part, depth: int) -> list[Text]:
-        from rich.text import Text
+        from rich.text import Text  # Only a terminal needs rich.
 
         arrow = self.sign("→", "->")
         lines: list[Text] = []

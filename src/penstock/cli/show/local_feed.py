@@ -109,7 +109,7 @@ MOST_SHOWN = 20
 
 
 def printed_lines(engine: Engine, execution_id: str, *, follow: bool) -> Iterator[bytes]:
-    from penstock.app.embedded import Embedded
+    from penstock.app.embedded import Embedded  # Commands for a server do not need the engine.
 
     if not isinstance(engine, Embedded):
         yield from engine.lines(execution_id, follow=follow)

@@ -26,7 +26,7 @@ class LiveTree(Screen[Progress]):
         progress.news.clear()
 
     def lines(self, progress: Progress, height: int) -> list[Text]:
-        from rich.text import Text
+        from rich.text import Text  # Only a terminal needs rich.
 
         chosen = self._chosen(progress, height)
         left = progress.ended + len(progress.open) - sum(is_step for is_step, _ in chosen)
@@ -50,7 +50,7 @@ class LiveTree(Screen[Progress]):
         return lines[-height:]
 
     def _ended(self, run: Shown) -> Text:
-        from rich.text import Text
+        from rich.text import Text  # Only a terminal needs rich.
 
         sign, paint = self.mark(_MARKS.get(run.status))
         text = Text(f"  {'    ' * run.depth}")
@@ -64,7 +64,7 @@ class LiveTree(Screen[Progress]):
         return text
 
     def _step(self, run: Shown, now: float) -> list[Text]:
-        from rich.text import Text
+        from rich.text import Text  # Only a terminal needs rich.
 
         indent = "    " * run.depth
         sign, paint = self.spin()
@@ -84,7 +84,7 @@ class LiveTree(Screen[Progress]):
         return lines
 
     def _task(self, run: Shown, now: float, indent: str) -> Text:
-        from rich.text import Text
+        from rich.text import Text  # Only a terminal needs rich.
 
         text = Text(f"      {indent}{run.task}")
         if run.retry_at is not None and run.retry_at > now:

@@ -118,7 +118,7 @@ Mark = tuple[str, str, str]
 class Screen(ABC, Generic[F_contra]):
     def __init__(self, title: str, *, goes_away: bool) -> None:
         """`goes_away`: nothing of it is left when the run is over, because a summary takes its place."""
-        from rich.console import Console
+        from rich.console import Console  # Only a terminal needs rich.
         from rich.live import Live
 
         self._title = title
@@ -163,7 +163,7 @@ class Screen(ABC, Generic[F_contra]):
             self._live.stop()
 
     def _drawn(self, lines: list[Text]) -> Text:
-        from rich.text import Text
+        from rich.text import Text  # Only a terminal needs rich.
 
         text = Text(no_wrap=True, overflow="ellipsis")
         text.append(self._title, "bold")
@@ -189,7 +189,7 @@ class Screen(ABC, Generic[F_contra]):
 
     def bar(self, settled: int, total: int | None, failed: int) -> Text:
         """How far something is that is done many times."""
-        from rich.text import Text
+        from rich.text import Text  # Only a terminal needs rich.
 
         text = Text("  ")
         if total is None:
