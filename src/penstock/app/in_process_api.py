@@ -7,7 +7,7 @@ server, or when there is none. A process that can open the stores may do everyth
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
@@ -19,8 +19,8 @@ from penstock.app.library import Lazy, lazy_components
 from penstock.app.maintenance import prune
 from penstock.app.stores import Places, open_control, open_dispatch, open_lines, open_log, open_results, release
 from penstock.kernel.errors import Refused
-from penstock.ports.ambient import SystemClock
-from penstock.ports.log import EventLog
+from penstock.ports.ambient import Clock, SystemClock
+from penstock.ports.control import ControlStore
 from penstock.server.catalog import CatalogDocuments
 from penstock.tools.registry import Registry
 
@@ -39,6 +39,17 @@ async def answered(places: Places, method: str, path: str, sent: Mapping[str, An
             return response.status_code, bytes(response.content)
 
 
+def pruner(log: Any, blobs: Any, lines: Any, clock: Clock, control: ControlStore) -> Callable[..., Awaitable[Pruned]]:
+    """Pruning of these stores, as the API asks for it."""
+
+    async def pruned(older_than_s: float, keep_failed: bool, dry_run: bool) -> Pruned:
+        before = clock.now() - older_than_s
+        done = await prune(log, blobs, lines.drop, before, keep_failed=keep_failed, dry_run=dry_run, catalog=control)
+        return Pruned(done.runs, done.results, done.size)
+
+    return pruned
+
+
 @asynccontextmanager
 async def _backend(places: Places) -> AsyncIterator[Backend]:
     log = Lazy(lambda: WatchedLog(open_log(places, NAME)))
@@ -46,12 +57,6 @@ async def _backend(places: Places) -> AsyncIterator[Backend]:
     dispatch = Lazy(lambda: _fleet(places))
     control = open_control(places)
     clock = SystemClock()
-
-    async def pruned(older_than_s: float, keep_failed: bool, dry_run: bool) -> Pruned:
-        before = clock.now() - older_than_s
-        opened, kept = cast(EventLog, log), cast(Any, blobs)
-        done = await prune(opened, kept, lines.drop, before, keep_failed=keep_failed, dry_run=dry_run, catalog=control)
-        return Pruned(done.runs, done.results, done.size)
 
     async with AsyncExitStack() as stack:
         stack.push_async_callback(asyncio.to_thread, control.close)
@@ -74,7 +79,7 @@ async def _backend(places: Places) -> AsyncIterator[Backend]:
             clock=clock,
             name=NAME,
             version=release(),
-            prune=pruned,
+            prune=pruner(log, blobs, lines, clock, control),
             no_auth=True,
         )
 

@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from penstock.adapters.folders import make_folder, unavailable_file
 from penstock.adapters.watched_log import WatchedLog
-from penstock.app.maintenance import prune
 from penstock.app.server import Server, one_line, open_server
 from penstock.app.state_folder import recorded
 from penstock.app.stores import LEASE_S, Places, hall_of_one_process, release
@@ -42,7 +41,7 @@ from penstock.tools.addresses import PUBLIC_ONLY, Addresses
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from penstock.api.backend import Backend, Pruned
+    from penstock.api.backend import Backend
 
 
 PORT = 8470
@@ -164,29 +163,12 @@ class Service:
 
     def _backend(self, server: Server, sockets: list[socket.socket], needs: Needs) -> Backend:
         from penstock.api.backend import Backend, Limits
+        from penstock.app.in_process_api import pruner
         from penstock.server.catalog import CatalogDocuments
 
         assert isinstance(server.log, WatchedLog)
         assert isinstance(server.documents, CatalogDocuments)
         assert server.control is not None
-        lines = server.lines
-
-        async def pruned(older_than_s: float, keep_failed: bool, dry_run: bool) -> Pruned:
-            from penstock.api.backend import Pruned
-
-            before = server.clock.now() - older_than_s
-            blobs = cast(Any, server.blobs)
-            done = await prune(
-                server.log,
-                blobs,
-                lines.drop,
-                before,
-                keep_failed=keep_failed,
-                dry_run=dry_run,
-                catalog=server.control,
-            )
-            return Pruned(done.runs, done.results, done.size)
-
         settings = self.settings
         limits = Limits() if settings.max_body is None else Limits(body_bytes=settings.max_body)
         return Backend(
@@ -198,11 +180,11 @@ class Service:
             dispatch=server.dispatch,
             partitions=server.partitions,
             control=server.control,
-            lines=lines,
+            lines=server.lines,
             clock=server.clock,
             name=server.name,
             version=release(),
-            prune=pruned,
+            prune=pruner(server.log, server.blobs, server.lines, server.clock, server.control),
             is_loopback=all(_is_loopback(one) for one in sockets),
             no_auth=settings.no_auth,
             hosts=settings.hosts,

@@ -60,11 +60,7 @@ def problems_of(found: Any) -> list[Any]:
             Place(
                 str(one.get("file")), int(one["line"]), int(one["column"]), int(one.get("end_column") or one["column"])
             ),
-            str(one.get("label") or ""),
-            str(one.get("hint") or ""),
-            str(one.get("rewrite") or ""),
-            str(one.get("path") or ""),
-            str(one.get("calls") or ""),
+            **{name: str(one.get(name) or "") for name in ("label", "hint", "rewrite", "path", "calls")},
         )
         for one in found
     ]

@@ -145,34 +145,34 @@ class RemoteEngine:
 def header_of(data: Any) -> Header:
     ended = data["ended_at"]
     return Header(
-        data["execution_id"],
-        data["kind"],
-        data["name"],
-        data["file"],
-        "",
-        data["status"],
-        seconds_of(data["started_at"]),
-        None if ended is None else seconds_of(ended),
-        data["events"],
-        data["label"],
-        data["trace_id"],
-        data.get("failed_iterations"),
+        execution_id=data["execution_id"],
+        kind=data["kind"],
+        name=data["name"],
+        path=data["file"],
+        digest="",
+        status=data["status"],
+        started_at=seconds_of(data["started_at"]),
+        ended_at=None if ended is None else seconds_of(ended),
+        last_seq=data["events"],
+        label=data["label"],
+        trace_id=data["trace_id"],
+        failed_iterations=data.get("failed_iterations"),
     )
 
 
 def entry_of(data: Any) -> Entry:
     """An event as the log has it, from the envelope that readers get."""
     return Entry(
-        data["seq"],
-        seconds_of(data["ts"]),
-        data["event_type"],
-        data["scope"],
-        data["task_run_id"],
-        encode(data["clock"]).decode(),
-        data["cause"] and data["cause"].removeprefix(f"{data['execution_id']}/"),
-        data["source"],
-        data["worker_id"],
-        encode(data["payload"]),
+        seq=data["seq"],
+        ts=seconds_of(data["ts"]),
+        type=data["event_type"],
+        scope=data["scope"],
+        task=data["task_run_id"],
+        clock=encode(data["clock"]).decode(),
+        cause=data["cause"] and data["cause"].removeprefix(f"{data['execution_id']}/"),
+        source=data["source"],
+        worker=data["worker_id"],
+        payload=encode(data["payload"]),
     )
 
 
