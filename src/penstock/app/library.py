@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -75,24 +75,18 @@ class Library:
 
     def __init__(self, *, strict: bool = False) -> None:
         self._strict = strict
-        self._tools: Any = None
-        self._components: Any = None
 
-    @property
+    @cached_property
     def tools(self) -> Any:
-        if self._tools is None:
-            from penstock.tools.registry import Registry
+        from penstock.tools.registry import Registry  # Commands for a server do not need the tools.
 
-            self._tools = Registry()
-        return self._tools
+        return Registry()
 
-    @property
+    @cached_property
     def components(self) -> Any:
-        if self._components is None:
-            from penstock.components.registry import ComponentRegistry
+        from penstock.components.registry import ComponentRegistry  # Only jobs need components and DuckDB.
 
-            self._components = ComponentRegistry()
-        return self._components
+        return ComponentRegistry()
 
     @property
     def lazy_components(self) -> Any:

@@ -331,7 +331,6 @@ def _shown(one: socket.socket) -> str:
 
 
 def _want_packages() -> None:
-
     missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
     if missing:
         raise Refused(

@@ -103,7 +103,6 @@ def views_of(engine: Engine) -> Views:
 
 def new_id() -> str:
     """Random, so that a few characters of it are enough to name a run."""
-
     return os.urandom(6).hex()
 
 

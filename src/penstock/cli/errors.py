@@ -43,7 +43,6 @@ def report(error: Exception, *, as_json: bool) -> int:
 
 def _texts(problems: Sequence[Problem], file: str, text: str) -> dict[str, str]:
     """The document's text, and those of the joblets that problems lie in."""
-
     texts = {file: text}
     for problem in problems:
         other = problem.place.file

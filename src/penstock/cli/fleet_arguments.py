@@ -88,7 +88,6 @@ def _addresses(parser: Parser, otherwise: str) -> None:
 
 
 def _lease(text: str) -> float:
-
     value = seconds(text)
     if value < 1:
         raise ArgumentTypeError(f"`{text}` is too short: 1 second at the least")

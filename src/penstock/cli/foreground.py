@@ -158,7 +158,6 @@ class ForegroundRun:
         return self._job() if self.net.kind == "job" else self._playbook()
 
     def _playbook(self) -> int:
-
         progress = Progress()
         watcher = watcher_for(self.title, is_silent=self.is_silent)
         summary = self._guarded(

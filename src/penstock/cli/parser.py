@@ -179,7 +179,6 @@ def duration(text: str) -> float:
 
 def since(text: str) -> float:
     """Seconds since the epoch, from how long ago or a date; a date without a time zone is one of this machine."""
-
     from penstock.ports.moments import moment_of  # Rarely needed, and not worth the start-up time.
 
     found = moment_of(text, time.time(), zone=None)

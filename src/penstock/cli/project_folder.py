@@ -170,7 +170,6 @@ def _judged(
 
 
 def _matches(files: Iterable[str], pattern: str) -> bool:
-
     return any(mark in pattern for mark in "*?[") and any(fnmatch(one, pattern) for one in files)
 
 

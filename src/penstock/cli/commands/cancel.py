@@ -51,7 +51,6 @@ async def _cancelled(options: Namespace) -> int:
 
 async def _clear(places: Places, engine: Embedded, run: str) -> None:
     """What a fleet still holds of it: the leases of its tasks, and what was noted against it."""
-
     remove_notes(engine.log, run)
     dispatch = open_dispatch(places, None)
     try:
@@ -61,7 +60,6 @@ async def _clear(places: Places, engine: Embedded, run: str) -> None:
 
 
 async def _stop(engine: Embedded, run: str, reason: str, patience_s: float) -> str:
-
     log = engine.log
     until = time.monotonic() + patience_s
     word_at = time.monotonic() + WORD_EVERY_S

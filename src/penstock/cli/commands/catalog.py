@@ -73,7 +73,6 @@ def _put_document(client: Client, options: Namespace) -> int:
 
 def _from(folder: Path, file: str) -> str:
     """A joblet by its path from the document's folder, as the catalog keeps it."""
-
     found = Path(os.path.relpath(file, os.path.realpath(folder))).as_posix()
     if found.startswith("../"):
         raise CommandLineError(
@@ -84,7 +83,6 @@ def _from(folder: Path, file: str) -> str:
 
 
 def _put_project(client: Client, options: Namespace, folder: Path, name: str) -> int:
-
     gathered = gather(folder)
     for said in gathered.left_out:
         say(f"left out: {said}")
@@ -123,7 +121,6 @@ def _newest(client: Client, name: str) -> int | None:
 
 
 def _told_of(kept: Any, problems: list[Problem], sources: dict[str, str], options: Namespace, more: str) -> int:
-
     if options.json:
         put_json({**kept, "problems": as_json(problems)} if problems else kept)
         return 0
@@ -193,7 +190,6 @@ def _diff(client: Client, options: Namespace) -> int:
 
 
 def _lines(older: Any, newer: Any, path: str) -> list[str]:
-
     before, after = (f"{path}@{one['version']}" for one in (older, newer))
     return list(unified_diff(older["text"].splitlines(), newer["text"].splitlines(), before, after, lineterm=""))
 

@@ -48,13 +48,11 @@ class _LookedAt:
     """Files as they would run on this machine."""
 
     def __init__(self, options: Namespace, given: Mapping[str, Any]) -> None:
-
         self._library = Library(strict=options.strict)
         self._options = options
         self._given = given
 
     def examined(self, path: Path) -> Examined:
-
         home = home_for(path, self._options.store)
         return asyncio.run(self._library.examined(path, self._given, self._options.context, home))
 
@@ -68,7 +66,6 @@ def lint(options: Namespace) -> int:
 
 
 def _check(options: Namespace, *, shown: frozenset[str]) -> int:
-
     url = server_of(options)
     given = inputs.workload(options.payload, options.set)
     examined = (_LookedAt(options, given) if url is None else _Asked(url, options, given)).examined

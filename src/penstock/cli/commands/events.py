@@ -60,7 +60,6 @@ def _put(lines: list[str]) -> None:
 
 
 def _canonical(engine: Engine, execution_id: str, *, only_hash: bool) -> None:
-
     entries = engine.log.read(execution_id)
     if only_hash:
         put(canonical_hash(entries, execution_id))
@@ -97,7 +96,6 @@ def _line(entry: Entry) -> str:
 
 
 def _detail(entry: Entry) -> str:
-
     data: Any = decode(entry.payload)
     match entry.type:
         case "task.done":
@@ -188,7 +186,6 @@ def _resumed(data: Any) -> str:
 
 
 def logs(options: Namespace) -> int:
-
     def wanted(scope: str) -> bool:
         if header.kind == "job":
             return is_of_component(scope, options.step)
@@ -220,7 +217,6 @@ def logs(options: Namespace) -> int:
 
 def _check_name(name: str, kind: str, net: Net | None) -> None:
     """Refuses what the document does not have. What runs inside other executions is not known here, so it is let through."""
-
     own = node_of(name) if kind == "job" else step_of(name) or name
     if net is None or "/" in name or {name, own} & net.nodes.keys():
         return

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def keychain(options: Namespace) -> int:
-
     store = LocalStore(home_here(options.store))
     match options.action:
         case "set":
@@ -58,7 +57,6 @@ def _asked(name: str) -> str:
 
 
 def _mapping(text: str) -> dict[str, Any]:
-
     loaded = load_text(text, "value")
     value = to_json(loaded.root) if loaded.root is not None and not loaded.problems else None
     if not isinstance(value, dict):  # The problem's own text is not shown: it may quote the secret.

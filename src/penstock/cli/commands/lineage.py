@@ -185,7 +185,6 @@ def _quoted(text: str) -> str:
 
 
 def lineage(options: Namespace) -> int:
-
     if options.json and options.mermaid:
         raise CommandLineError("`--json` and `--mermaid` are two forms of the same; choose one")
     job = Library().valid_job(Path(options.file), "lineage of columns")

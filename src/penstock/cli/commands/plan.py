@@ -94,7 +94,6 @@ def graph(options: Namespace) -> int:
 
 
 def _drawn(file: Path, kind: str) -> str:
-
     compiled = Library().valid(file)
     assert compiled.net is not None
     graph = import_module(f"penstock.dialects.{compiled.net.kind}.graph")

@@ -167,7 +167,6 @@ workflow:
 
 
 def tools(options: Namespace) -> int:
-
     registry = Registry().at(Path.cwd())
     if options.kind is None:
         return _all_tools(registry, as_json=options.json)
@@ -220,7 +219,6 @@ def _tool_json(tool: ToolDescription) -> dict[str, Any]:
 
 
 def _tool_page(tool: ToolDescription, text: str, example: str) -> str:
-
     lines = [title(tool.kind), "", safe(cleandoc(text)), "", *params_page(tool.params, tool.schema)]
     return "\n".join([*lines, *example_page(example)])
 
@@ -258,7 +256,6 @@ def params_json(params: dict[str, ParamInfo]) -> list[dict[str, Any]]:
 
 
 def example_page(example: str) -> list[str]:
-
     if not example:
         return []
     return ["", title("example"), *(f"  {line}".rstrip() for line in dedent(example).strip().splitlines())]
@@ -317,7 +314,6 @@ def _named(schema: Any) -> Iterator[str]:
 
 
 def schema(options: Namespace) -> int:
-
     library = Library()
     if options.kind == "playbook":
         from penstock.dialects.playbook.schema import json_schema  # Only documents that are compiled here need it.

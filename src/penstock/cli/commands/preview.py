@@ -24,7 +24,6 @@ FAILED = 1
 
 
 def preview(options: Namespace) -> int:
-
     try:
         found = asyncio.run(_previewed(options))
     except PreviewFailed as error:

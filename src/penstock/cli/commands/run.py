@@ -102,7 +102,6 @@ def _warn(documents: Documents, document: Pinned, file: str) -> None:
 
 
 def new_trace() -> str:
-
     return os.urandom(16).hex()
 
 

@@ -23,14 +23,12 @@ def client_of(options: Namespace, *, for_servers: bool = True) -> Client:
     url = server_of(options)
     if url is not None:
         return Client(url)
-
     places = places_of(options)
     return LocalClient(places if places.database is not None else _in_use(places, for_servers))
 
 
 def _in_use(places: Places, for_servers: bool) -> Places:
     """The stores of the server that runs on this state folder. Without one, a store that no server would read is refused."""
-
     from penstock.app.stores import POSTGRES_FOLDER, has_control_store  # Only fleets need it.
 
     running = running_servers(places.home)

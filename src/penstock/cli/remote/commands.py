@@ -31,7 +31,6 @@ POLL_S = 0.1
 
 
 def run(options: Namespace, url: str) -> int:
-
     client = _patient(url, options)
     payload = inputs.workload(options.payload, options.set)
     sent = Sent(Library(strict=False), options.file)
@@ -135,7 +134,6 @@ def _until_ended(client: Client, run_id: str, patience_s: float) -> str:
 
 
 def _check_strictly(client: Client, sent: Sent) -> None:
-
     found = client.ask("POST", "/api/validate", body={"document": sent.body, "strict": True}, is_safe=True)
     if found["status"] == "invalid":
         raise as_seen_here(DocumentInvalid(sent.file, problems_of(found["problems"]), sent.text), sent)

@@ -152,7 +152,6 @@ class Watched:
         return LEFT if view["exit_code"] is None else int(view["exit_code"])
 
     def _is_followed(self, progress: Any, watcher: Any, follow: bool) -> bool:
-
         if follow:
             return asyncio.run(Following(self.feed, progress, watcher).to_the_end())
         see = progress.observer()

@@ -157,7 +157,6 @@ def _failure(summary: JobSummary, where: Any) -> None:
 
 
 def _next(summary: JobSummary, execution_id: str, home: Path | str, failed: int) -> None:
-
     error = summary.error if isinstance(summary.error, dict) else {}
     if summary.status == "interrupted":
         say()

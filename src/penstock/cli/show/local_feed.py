@@ -93,7 +93,6 @@ class LocalFeed:
 
 
 def _line(data: bytes) -> Line | None:
-
     try:
         record: Any = decode(data)
         return Line(str(record["scope"]), record["task_run_id"], str(record["line"]))
@@ -131,7 +130,6 @@ def printed_lines(engine: Engine, execution_id: str, *, follow: bool) -> Iterato
 
 def warnings_of(engine: Engine, execution_id: str) -> list[dict[str, Any]]:
     """What the engine warned of, each once: the place where it was first said, and how often."""
-
     found: dict[str, dict[str, Any]] = {}
     for line in islice(printed_lines(engine, execution_id, follow=False), MOST_READ):
         if MARK.encode() not in line:

@@ -57,7 +57,6 @@ def result(value: Any, run: str) -> None:
 
 
 def bounded(value: Any, run: str) -> str:
-
     if isinstance(value, str):
         lines = safe(value).splitlines()
     else:
