@@ -135,10 +135,10 @@ def test_a_certificate_without_its_key_is_refused(tmp_path: Path) -> None:
 
 def test_the_command_line_goes_before_the_environment(tmp_path: Path) -> None:
     environ = {"PENSTOCK_DATABASE": "postgresql://env/x", "PENSTOCK_RESULTS": "file:/env"}
-    assert Places.said(tmp_path, None, environ=environ).database == "postgresql://env/x"
-    said = Places.said(tmp_path, "postgresql://said/x", "file:/said", environ=environ)
+    assert Places.from_options(tmp_path, None, environ=environ).database == "postgresql://env/x"
+    said = Places.from_options(tmp_path, "postgresql://said/x", "file:/said", environ=environ)
     assert (said.database, said.results) == ("postgresql://said/x", "file:/said")
-    assert Places.said(tmp_path, None, environ={}).database is None
+    assert Places.from_options(tmp_path, None, environ={}).database is None
 
 
 def test_a_url_that_is_no_database_is_refused_without_its_password(tmp_path: Path) -> None:
