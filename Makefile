@@ -37,20 +37,20 @@ bench: $(READY) ## measure speed against floors and peers, in one run
 	@$(BIN)/python -m benchmarks
 
 lint: $(READY) ## ruff, types and import layers
-	@$(BIN)/ruff check src tests benchmarks examples
-	@$(BIN)/ruff format --check src tests benchmarks examples
+	@$(BIN)/ruff check src tests benchmarks examples docs/generator
+	@$(BIN)/ruff format --check src tests benchmarks examples docs/generator
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 
 docs: $(READY) ## write the reference pages anew from the code
-	@$(BIN)/python -m penstock.docs docs/reference
+	@$(BIN)/python -m docs.generator docs/reference
 
 docs-check: $(READY) ## fail when a reference page is out of date or a link is dead
-	@$(BIN)/python -m penstock.docs docs/reference --check
+	@$(BIN)/python -m docs.generator docs/reference --check
 
 format: $(READY) ## put the code into its form
-	@$(BIN)/ruff format src tests benchmarks examples
-	@$(BIN)/ruff check --fix src tests benchmarks examples
+	@$(BIN)/ruff format src tests benchmarks examples docs/generator
+	@$(BIN)/ruff check --fix src tests benchmarks examples docs/generator
 
 clean: ## remove the environment and caches
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache .evidence.json

@@ -56,7 +56,7 @@ def compiling(folder: Path, count: int) -> dict[str, float]:
 
 def interrupted(folder: Path, count: int) -> dict[str, float]:
     """A run stopped with `count` events in its log, and little left to do: what the resumes are measured on."""
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
 
     document = _document(folder, playbooks.fan(count // EVENTS_PER_ITERATION + LEFT_OVER))
 
@@ -82,7 +82,7 @@ def interrupted(folder: Path, count: int) -> dict[str, float]:
 def resume(folder: Path) -> dict[str, float]:
     """Imports included: from nothing to the end of the resumed run."""
     began, busy = time.perf_counter(), time.process_time()
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
 
     async def main() -> str:
         engine = embedded(folder / "home")
@@ -104,7 +104,7 @@ def _document(folder: Path, text: str) -> Pinned:
 
 
 def _run(folder: Path, text: str, count: int) -> dict[str, float]:
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
 
     document = _document(folder, text)
 

@@ -32,8 +32,8 @@ DURABLE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 @contextmanager
 def postgres(folder: Path) -> Iterator[str]:
     """The URL of a PostgreSQL in this folder, as durable as it comes."""
+    from penstock.app.stores import private_postgres
     from penstock.kernel.errors import Refused
-    from penstock.private_postgres import private_postgres
 
     try:
         import psycopg
@@ -198,7 +198,7 @@ def fleet(folder: Path, *, servers: int = 1, lease_s: float = LEASE_S, nats: boo
     """All of it awake: `servers`, and two workers of four slots."""
     import asyncio
 
-    from penstock.fleet_stores import Places, open_log
+    from penstock.app.stores import Places, open_log
 
     with postgres(folder / "pg") as url, _broker(folder, wanted=nats) as broker:
         made = Fleet(folder, url, lease_s, broker)

@@ -193,7 +193,7 @@ connections:
 
 
 def _run(folder: Path, text: str, count: int) -> dict[str, float]:
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
     from penstock.server.documents import Documents
 
     path = folder / "job.yaml"
@@ -203,8 +203,7 @@ def _run(folder: Path, text: str, count: int) -> dict[str, float]:
         engine = embedded(folder / "home")
         documents = Documents(engine.tools, engine.components)
         document = documents.open(path)
-        run = engine.run("benchmark")
-        run.world.documents = documents
+        run = engine.run("benchmark", documents)
         began.append(time.perf_counter())
         busy.append(time.process_time())
         summary = await run.start(document, {}, label=None, trace_id="benchmark")

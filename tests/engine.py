@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock.app import Embedded, embedded
+from penstock.app.embedded import Embedded, embedded
 from penstock.kernel.values import JsonMap
 from penstock.server.documents import Pinned
 from penstock.server.runs import RunSummary

@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.adapters.files.blobs import FileBlobs
 from penstock.adapters.sqlite.log import SqliteLog
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.kernel.net import Node
 from penstock.ports.ranges import RangeLease, RangeReport, RangeReports
 from penstock.server.documents import Pinned

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.kernel.values import JsonMap
 from penstock.projections.jobs import job_standing
 from penstock.server.documents import DocumentInvalid, Documents
@@ -91,8 +91,7 @@ def run_job(
     async def body(engine: Embedded) -> RunSummary:
         documents = Documents(engine.tools, engine.components)
         document = documents.open(path, context, group)
-        run = engine.run(execution_id)
-        run.world.documents = documents
+        run = engine.run(execution_id, documents)
         summary = await run.start(document, context or {}, label=None, trace_id="trace-1", context=group)
         standing.append(_standing(engine, documents, execution_id))
         return summary

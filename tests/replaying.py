@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from penstock.app import Embedded, embedded
+from penstock.app.embedded import Embedded, embedded
 from penstock.tools.registry import Registry
 from tests.envelopes import checked_events
 

@@ -147,7 +147,7 @@ def _load() -> None:
     import penstock
 
     for module in pkgutil.walk_packages(penstock.__path__, "penstock."):
-        if not module.name.endswith("__main__") and not module.name.startswith("penstock.docs"):
+        if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     for name in BESIDES:
         importlib.import_module(name)

@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from penstock.app.rows import Rows
     from penstock.components.base import Action, Component, ComponentFailure, Iterator, Relational, Sink
     from penstock.kernel.errors import PenstockError, Refused, Unavailable
-    from penstock.link_rows import Rows
     from penstock.python_api import (
         Replay,
         Report,
@@ -37,35 +37,17 @@ if TYPE_CHECKING:
     __version__: str
 
 _WHERE = {
-    "Action": "penstock.components.base",
-    "Component": "penstock.components.base",
-    "ComponentFailure": "penstock.components.base",
-    "Iterator": "penstock.components.base",
-    "Relational": "penstock.components.base",
-    "Sink": "penstock.components.base",
-    "component": "penstock.python_api",
-    "Call": "penstock.tools.base",
-    "DocumentInvalid": "penstock.server.documents",
-    "PenstockError": "penstock.kernel.errors",
-    "Refused": "penstock.kernel.errors",
-    "Replay": "penstock.python_api",
-    "Report": "penstock.python_api",
-    "Rows": "penstock.link_rows",
-    "Run": "penstock.python_api",
-    "Server": "penstock.python_client",
-    "Success": "penstock.tools.base",
-    "Tool": "penstock.tools.base",
-    "ToolFailure": "penstock.tools.base",
-    "Unavailable": "penstock.kernel.errors",
-    "aresume": "penstock.python_api",
-    "arun": "penstock.python_api",
-    "connect": "penstock.python_client",
-    "replay": "penstock.python_api",
-    "resume": "penstock.python_api",
-    "rows": "penstock.python_api",
-    "run": "penstock.python_api",
-    "tool": "penstock.python_api",
-    "validate": "penstock.python_api",
+    name: module
+    for module, names in {
+        "penstock.app.rows": "Rows",
+        "penstock.components.base": "Action Component ComponentFailure Iterator Relational Sink",
+        "penstock.kernel.errors": "PenstockError Refused Unavailable",
+        "penstock.python_api": "Replay Report Run aresume arun component replay resume rows run tool validate",
+        "penstock.python_client": "Server connect",
+        "penstock.server.documents": "DocumentInvalid",
+        "penstock.tools.base": "Call Success Tool ToolFailure",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [

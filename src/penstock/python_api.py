@@ -3,6 +3,8 @@
 All of them work anywhere: in a script, and inside a running event loop such as a notebook's, where they run in a thread of their
 own. `arun` and `aresume` are for code that is async itself. A document that is not valid raises `DocumentInvalid`; a run that
 fails does not raise: look at `Run.status` and `Run.error`. The same methods for a server are in `penstock.python_client`.
+
+Each function imports what it needs: a plug-in that only uses `@penstock.tool` does not load the engine.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.values import Json, JsonMap
 
 if TYPE_CHECKING:
+    from penstock.app.rows import Rows
     from penstock.dialects.problems import Problem
-    from penstock.link_rows import Rows
     from penstock.ports.blobs import BlobStore
     from penstock.ports.log import EventLog, Header
     from penstock.server.changes import Change
@@ -156,22 +158,21 @@ class Folder:
                 yield envelope(entry, header)
 
     def rows(self, execution_id: str, name: str) -> Rows:
-        from penstock.link_rows import rows_of
+        from penstock.app.rows import rows_of
 
         with self._opened(execution_id) as (log, blobs, header):
             return rows_of(header, log.read(header.execution_id), blobs, name)
 
     @contextmanager
     def _opened(self, run: str) -> Iterator[tuple[EventLog, BlobStore, Header]]:
-        from penstock.adapters.files.blobs import FileBlobs
-        from penstock.adapters.sqlite.log import SqliteLog
+        from penstock.app.embedded import embedded
         from penstock.server.finding import find_run
 
-        log = SqliteLog(self._home)
+        engine = embedded(self._home)
         try:
-            yield log, FileBlobs(self._home), find_run(log, run)
+            yield engine.log, engine.blobs, find_run(engine.log, run)
         finally:
-            waited(lambda _: log.close())
+            waited(lambda _: engine.close())
 
 
 async def arun(
@@ -190,7 +191,7 @@ async def arun(
 
     Cancelling this leaves a run that can be resumed.
     """
-    return await _started(_Handle(), path, inputs, home, name, strict, context, keep)
+    return await _started(_Handle(), path, inputs, home=home, name=name, strict=strict, context=context, keep=keep)
 
 
 def run(
@@ -205,7 +206,9 @@ def run(
 ) -> Run:
     """Run a playbook or a job and wait for its end. `home` is the state folder: PENSTOCK_HOME, else `.penstock/` beside the
     file. See `arun` for the others."""
-    return waited(lambda handle: _started(handle, path, inputs, home, name, strict, context, keep))
+    return waited(
+        lambda handle: _started(handle, path, inputs, home=home, name=name, strict=strict, context=context, keep=keep)
+    )
 
 
 async def aresume(run: Run | str = "@last", *, home: str | PathLike[str] | None = None) -> Run:
@@ -224,7 +227,7 @@ def replay(run: Run | str = "@last", *, home: str | PathLike[str] | None = None)
     """Decide a run again from its recorded outcomes, without calling a tool, and compare."""
 
     async def replayed(_: _Handle) -> Replay:
-        from penstock.app import embedded
+        from penstock.app.embedded import embedded
         from penstock.server.finding import find_run
 
         engine = embedded(_home_of(run, home))
@@ -253,8 +256,8 @@ def validate(
 ) -> Report:
     """Check a playbook, job or joblet, and the documents that it calls, without running it: as it would run with `inputs`, and
     with the context group of a job. The secrets that it needs are looked for, too. With `strict`, warnings are errors."""
-    from penstock.homes import home_for
-    from penstock.library import Library
+    from penstock.app.library import Library
+    from penstock.app.state_folder import home_for
 
     file, given = Path(path), jsonable(inputs or {})
     store = home_for(file, None if home is None else str(home))
@@ -266,7 +269,7 @@ def validate(
 
 
 class _Handle:
-    """A run that this process works on, for whoever has to stop it."""
+    """A run of this process, for the code that has to stop it."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -284,15 +287,16 @@ async def _started(
     handle: _Handle,
     path: str | PathLike[str],
     inputs: Mapping[str, Any] | None,
+    *,
     home: str | PathLike[str] | None,
     name: str | None,
     strict: bool,
     context: str | None,
     keep: Sequence[str],
 ) -> Run:
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
+    from penstock.app.state_folder import home_for
     from penstock.components.registry import ComponentRegistry
-    from penstock.homes import home_for
     from penstock.server.documents import Documents
     from penstock.server.inputs import require_known
     from penstock.tools.registry import Registry
@@ -304,8 +308,7 @@ async def _started(
     require_known(documents.compile(document)[0], payload)
     engine = embedded(folder, strict=strict)
     try:
-        under_way = engine.run(urandom(6).hex())
-        under_way.world.documents = documents
+        under_way = engine.run(urandom(6).hex(), documents)
         handle.takes(under_way)
         summary = await under_way.start(
             document, payload, label=name, trace_id=urandom(16).hex(), context=context, keep=names_in(keep)
@@ -316,7 +319,7 @@ async def _started(
 
 
 async def _resumed(handle: _Handle, run: Run | str, home: str | PathLike[str] | None) -> Run:
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
     from penstock.server.changes import changes, text_on_disk
     from penstock.server.documents import Pinned
     from penstock.server.finding import find_run
@@ -336,22 +339,22 @@ async def _resumed(handle: _Handle, run: Run | str, home: str | PathLike[str] | 
 
 def _of(summary: RunSummary, home: Path, changed: tuple[Change, ...] = ()) -> Run:
     return Run(
-        summary.execution_id,
-        summary.name,
-        summary.status,
-        summary.error,
-        summary.ctx,
-        summary.result,
-        summary.counts,
-        summary.duration_ms,
-        home,
-        summary.kind,
+        execution_id=summary.execution_id,
+        name=summary.name,
+        status=summary.status,
+        error=summary.error,
+        ctx=summary.ctx,
+        result=summary.result,
+        counts=summary.counts,
+        duration_ms=summary.duration_ms,
+        home=home,
+        kind=summary.kind,
         changed=changed,
     )
 
 
 def _home_of(run: Run | str, home: str | PathLike[str] | None) -> Path:
-    from penstock.homes import known_home
+    from penstock.app.state_folder import known_home
 
     if home is None and isinstance(run, Run):
         if run.home is None:

@@ -17,14 +17,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.values import JsonMap
+from penstock.ports.results import decode
 from penstock.python_api import Replay, Report, Run, jsonable, name_of, names_in, replay_of, waited
 from penstock.remote.client import Client, at, problems_of
 from penstock.remote.engine import RemoteEngine
+from penstock.server.documents import DocumentInvalid
+from penstock.server.views import listed
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from penstock.link_rows import Rows
+    from penstock.app.rows import Rows
     from penstock.ports.log import Status
     from penstock.remote.client import Sent
 
@@ -88,7 +91,6 @@ class Server:
         """Start a run and leave it to the server: its id. `path` is a file, with which all goes that it calls, or a path in the
         catalog. The same `key` again is the same run. See `penstock.run` for the others."""
         from penstock.remote.client import as_seen_here
-        from penstock.server.documents import DocumentInvalid
 
         sent = self._sent(path)
         if strict and (report := self.validate(path, strict=True)).errors:
@@ -173,7 +175,6 @@ class Server:
     ) -> list[JsonMap]:
         """The newest runs, as `penstock runs --json` prints them. `since` is a time, or such as `2h`, `3d`, `2026-01-31`."""
         from penstock.ports.moments import moment_of
-        from penstock.server.views import listed
 
         started: float | None = None
         if isinstance(since, str):
@@ -191,14 +192,13 @@ class Server:
 
     def events(self, run: Run | str = "@last", *, follow: bool = False) -> Iterator[JsonMap]:
         """The events of a run in the order they were recorded; with `follow`, until it is over."""
-        from penstock.ports.results import decode
 
         for line in self._client.lines(at("executions", name_of(run), "events"), follow=follow):
             yield cast(JsonMap, decode(line))
 
     def rows(self, run: Run | str, name: str) -> Rows:
         """The rows that came out of `COMPONENT[.PORT]` of a job, if they were kept."""
-        from penstock.link_rows import rows_of
+        from penstock.app.rows import rows_of
 
         header = self._engine.log.header(name_of(run))
         return rows_of(header, self._engine.log.read(header.execution_id), self._engine.blobs, name)
@@ -212,22 +212,22 @@ class Server:
         view: Any = self.show(execution_id)
         is_job = view["kind"] == "job"
         return Run(
-            view["execution_id"],
-            view["name"],
-            view["status"],
-            view["error"],
-            view["globals"] if is_job else view["ctx"],
-            None if is_job else view["result"],
-            view["counts"],
-            view["duration_ms"],
-            None,
-            view["kind"],
-            self.url,
+            execution_id=view["execution_id"],
+            name=view["name"],
+            status=view["status"],
+            error=view["error"],
+            ctx=view["globals"] if is_job else view["ctx"],
+            result=None if is_job else view["result"],
+            counts=view["counts"],
+            duration_ms=view["duration_ms"],
+            home=None,
+            kind=view["kind"],
+            server=self.url,
             store=self,
         )
 
     def _sent(self, path: str | PathLike[str]) -> Sent:
-        from penstock.library import Library
+        from penstock.app.library import Library
         from penstock.remote.client import Sent
 
         return Sent(Library(), fspath(path))

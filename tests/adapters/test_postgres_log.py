@@ -182,7 +182,7 @@ def test_any_text_is_kept_without_the_character_0_and_given_back_as_it_was(text:
 
 
 def test_what_starts_a_run_without_postgresql_does_not_load_it() -> None:
-    code = "import sys, penstock.app, penstock.ports.partitions, penstock.adapters.memory.dispatch; "
+    code = "import sys, penstock.app.embedded, penstock.ports.partitions, penstock.adapters.memory.dispatch; "
     code += "sys.exit('psycopg' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

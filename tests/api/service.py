@@ -13,8 +13,9 @@ from typing import Any
 
 import httpx2
 
-from penstock.fleet_stores import Places, Station, open_worker
-from penstock.serving import ServeSettings, Service
+from penstock.app.server_process import ServeSettings, Service
+from penstock.app.stores import Places
+from penstock.app.worker import Station, open_worker
 from penstock.tools.addresses import LOOPBACK
 from tests.engine import document
 

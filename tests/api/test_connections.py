@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from penstock.connections import ConnectionLimits
+from penstock.app.server_process import ConnectionLimits
 from tests.api.service import PATIENCE_S, SLOW, Api, Running, serving
 
 HEADERS_S = 0.4

@@ -224,6 +224,6 @@ def test_a_name_that_a_terminal_or_a_log_could_be_written_with_is_refused(api: A
 
 
 def test_an_error_is_one_line_in_the_log_of_a_server() -> None:
-    from penstock.fleet import one_line
+    from penstock.app.server import one_line
 
     assert one_line(ValueError("grün\npenstock: forged\x1b[2J\u202e")) == r"grün\npenstock: forged\x1b[2J\u202e"

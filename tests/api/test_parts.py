@@ -11,8 +11,7 @@ import pytest
 
 from penstock.adapters.memory.log import MemoryLog, MemoryStore
 from penstock.adapters.watched_log import WatchedLog
-from penstock.fleet_clock import FleetClock
-from penstock.fleet_stores import Places
+from penstock.app.stores import FleetClock, Places
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.log import Entry, Header
 from penstock.ports.meters import Histogram
@@ -136,10 +135,10 @@ def test_a_certificate_without_its_key_is_refused(tmp_path: Path) -> None:
 
 def test_the_command_line_goes_before_the_environment(tmp_path: Path) -> None:
     environ = {"PENSTOCK_DATABASE": "postgresql://env/x", "PENSTOCK_RESULTS": "file:/env"}
-    assert Places.said(tmp_path, None, environ=environ).database == "postgresql://env/x"
-    said = Places.said(tmp_path, "postgresql://said/x", "file:/said", environ=environ)
+    assert Places.from_options(tmp_path, None, environ=environ).database == "postgresql://env/x"
+    said = Places.from_options(tmp_path, "postgresql://said/x", "file:/said", environ=environ)
     assert (said.database, said.results) == ("postgresql://said/x", "file:/said")
-    assert Places.said(tmp_path, None, environ={}).database is None
+    assert Places.from_options(tmp_path, None, environ={}).database is None
 
 
 def test_a_url_that_is_no_database_is_refused_without_its_password(tmp_path: Path) -> None:

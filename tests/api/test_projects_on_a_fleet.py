@@ -15,11 +15,11 @@ from penstock.adapters.files.projects import FILES as UNPACKED
 from penstock.adapters.files.projects import USED, UnpackedProjects
 from penstock.adapters.memory.log import MemoryLog
 from penstock.adapters.sqlite.control import SqliteControl
+from penstock.app.maintenance import prune
 from penstock.kernel.errors import Unavailable
 from penstock.ports.blobs import ResultRef
 from penstock.ports.folders import CATALOG
 from penstock.ports.projects import KIND, MEDIA, File, Manifest, packed
-from penstock.pruning import prune
 from tests.api.service import Api, Crew, asking, serving
 from tests.api.test_projects import FILES, put, ran
 from tests.cli.support import process

@@ -130,7 +130,7 @@ def test_a_run_calls_no_document_of_the_servers_disk(tmp_path: Path, folder: Pat
 def test_a_worker_reads_no_joblet_of_its_own_disk(tmp_path: Path, folder: Path) -> None:
     """It compiles what it is handed; what is not in there, it does not look for."""
     from penstock.adapters.memory.blobs import MemoryBlobs
-    from penstock.fleet import WorkBench
+    from penstock.app.worker import WorkBench
     from penstock.kernel.errors import Refused
     from penstock.ports.ambient import SystemClock
 

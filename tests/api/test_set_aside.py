@@ -56,7 +56,7 @@ def test_all_views_of_a_run_that_was_set_aside_agree(tmp_path: Path, text: str) 
 
 
 def test_a_run_that_was_set_aside_before_its_first_event_is_resumed_with_its_inputs(tmp_path: Path) -> None:
-    from penstock.fleet_stores import Places, open_log
+    from penstock.app.stores import Places, open_log
     from penstock.ports.log import Header
     from penstock.server.documents import Pinned
 

@@ -14,7 +14,7 @@ from penstock.adapters.log_queue import Standing
 from penstock.adapters.memory.blobs import MemoryBlobs
 from penstock.adapters.memory.log import Execution, MemoryLog, MemoryStore
 from penstock.adapters.sqlite.log import SqliteLog
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.kernel.values import JsonMap
 from penstock.ports.blobs import BlobStore
 from penstock.ports.log import Entry, EventLog
@@ -181,7 +181,7 @@ def really(home: Path, body: Callable[[Embedded], Awaitable[Any]], tools: Worksh
 
 
 def on_disk(home: Path, tools: Workshop | None = None, **more: Any) -> Embedded:
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
 
     engine = embedded(home / ".penstock", **more)
     engine.tools = tools or Workshop()

@@ -15,7 +15,7 @@ import pytest
 from penstock.adapters.files.blobs import FileBlobs
 from penstock.adapters.memory.log import MemoryLog
 from penstock.adapters.sqlite.log import SqliteLog
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.kernel.errors import Unavailable
 from tests.chaos import playbooks, trials
 from tests.chaos.engines import MemoryHome, Told, entries_on_disk, on_disk, really, resumed, started, virtually, write

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.ports.results import decode
 from penstock.tools.base import Call, Settings
 from tests.chaos.engines import Told, really, started, write

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.adapters.memory.log import MemoryLog
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.kernel.errors import Unavailable
 from penstock.ports.log import Entry
 from penstock.ports.results import decode

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from penstock.adapters.memory.log import MemoryLog
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.ports.results import decode
 from penstock.server.runs import RunUnderWay
 from tests.chaos.engines import Deed, MemoryHome, Told, resumed, started, virtually, write

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.server.runs import RunUnderWay
 from tests.chaos import playbooks, trials
 from tests.chaos.engines import Deed, MemoryHome, Told, entries_on_disk, resumed, started, virtually, write

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.adapters.memory.log import MemoryLog
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from tests.chaos import playbooks
 from tests.chaos.engines import MemoryHome, Told, resumed, started, virtually
 from tests.chaos.logs import BoundaryLog

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock.adapters.memory.log import MemoryLog
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.server.runs import RunUnderWay
 from tests.chaos.engines import Deed, MemoryHome, Told, resumed, started, virtually
 from tests.chaos.logs import BoundaryLog

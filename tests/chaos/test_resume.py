@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.kernel.errors import Refused
 from penstock.tools.base import Call
 from tests.chaos.engines import MemoryHome, Told, resumed, started, virtually, write

@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.kernel.errors import PenstockError
 from penstock.ports.log import Entry
 from penstock.server.runs import RunSummary

@@ -137,7 +137,12 @@ def _reap(pid: int, pipes: dict[int, int]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    for module in ("penstock.app", "penstock.tools.python.tool", "penstock.tools.small", "penstock.tools.children"):
+    for module in (
+        "penstock.app.embedded",
+        "penstock.tools.python.tool",
+        "penstock.tools.small",
+        "penstock.tools.children",
+    ):
         importlib.import_module(module)
     importlib.import_module("tests.chaos.trials")
     _serve()

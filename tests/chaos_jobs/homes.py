@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.ports.log import Entry
 from penstock.projections.canonical import canonical
 from penstock.server.documents import Documents
@@ -48,8 +48,7 @@ async def started(
     """Start a job and drive it to its end, while `deeds` do things to it."""
     documents = Documents(engine.tools, engine.components)
     document = documents.open(path, context)
-    run = engine.run(execution_id)
-    run.world.documents = documents
+    run = engine.run(execution_id, documents)
     driving = run.start(document, context or {}, label=None, trace_id="trace-1")
     return await _driven(engine, run, driving, deeds)
 
@@ -65,7 +64,7 @@ def leftovers(home: Path) -> list[str]:
 
 
 def on_disk(home: Path, **more: Any) -> Embedded:
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
 
     engine = embedded(home / ".penstock", **more)
     engine.tools = Workshop()

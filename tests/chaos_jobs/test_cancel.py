@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.adapters.memory.log import MemoryLog
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.ports.log import Entry
 from penstock.server.runs import RunUnderWay
 from tests.chaos.engines import RUN, Deed, MemoryHome, Told, resumed, virtually

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from penstock.adapters.memory.log import MemoryLog
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.server.runs import RunSummary
 from tests.chaos.engines import RUN, MemoryHome, virtually
 from tests.chaos_jobs.homes import DecisionLog, started

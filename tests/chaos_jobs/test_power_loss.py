@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.adapters.memory.log import MemoryLog
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.ports.log import Entry
 from tests.chaos.engines import MemoryHome, Told, resumed, virtually
 from tests.chaos_jobs import jobs

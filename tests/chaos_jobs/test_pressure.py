@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.adapters.memory.log import MemoryLog
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from tests.chaos.engines import MemoryHome, Told, resumed, virtually
 from tests.chaos_jobs import jobs
 from tests.chaos_jobs.homes import DecisionLog, leftovers, started

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.ports.blobs import ResultRef
 from tests.chaos.engines import Told
 from tests.chaos.logs import FullLog

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from penstock.app import Embedded, embedded
+from penstock.app.embedded import Embedded, embedded
 from penstock.ports.wire import envelope
 from tests.chaos_jobs.homes import Told, started
 from tests.replaying import assert_replays

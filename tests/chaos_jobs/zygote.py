@@ -47,7 +47,7 @@ class JobZygote(Zygote):
 
 if __name__ == "__main__":
     for module in (
-        "penstock.app",
+        "penstock.app.embedded",
         "penstock.dialects.job.compile",
         "penstock.worker.job_crew",
         "penstock.data.duckdb_engine",

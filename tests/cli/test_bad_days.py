@@ -123,12 +123,12 @@ def test_a_state_folder_that_cannot_be_made_exits_4(capsys: Capture) -> None:
 
 
 def test_an_error_nobody_thought_of_is_a_short_report(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    from penstock import homes
+    from penstock.app import state_folder
 
     def broken(*_: object) -> Path:
         raise ZeroDivisionError("a mistake of ours")
 
-    monkeypatch.setattr(homes, "home_for", broken)
+    monkeypatch.setattr(state_folder, "home_for", broken)
     told = call(capsys, "run", write("hello.yaml", HELLO))
     assert told.code == 4
     assert "ZeroDivisionError: a mistake of ours" in told.err

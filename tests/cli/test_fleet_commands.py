@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
+from penstock.app.stores import private_postgres
 from penstock.kernel.errors import Refused
-from penstock.private_postgres import private_postgres
 from tests.api.service import Api
 from tests.cli.children import running
 from tests.cli.support import FAILS, HELLO, WAITS, call, process, write

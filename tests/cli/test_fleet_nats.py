@@ -12,8 +12,8 @@ from typing import Any, cast
 import nats
 import pytest
 
-from penstock.app import embedded
-from penstock.fleet_stores import Places, open_log
+from penstock.app.embedded import embedded
+from penstock.app.stores import Places, open_log
 from penstock.kernel.values import JsonMap
 from penstock.projections.canonical import canonical
 from penstock.server.documents import Pinned

@@ -21,7 +21,7 @@ HEAVY = {
     "yaml",
     "msgspec",
     "sqlite3",
-    "penstock.app",
+    "penstock.app.embedded",
     "httpx2",
     "psycopg",
     "duckdb",
@@ -63,7 +63,7 @@ def test_a_run_without_a_terminal_imports_no_rich_and_no_tool_it_does_not_use() 
         [sys.executable, "-c", code], check=False, capture_output=True, text=True, env=environment(), timeout=60
     )
     loaded = set(done.stdout.split())
-    assert "penstock.app" in loaded
+    assert "penstock.app.embedded" in loaded
     assert not {"rich", "typer", "httpx2", "psycopg", "duckdb", "cryptography", "penstock.tools.http.tool"} & loaded
 
 

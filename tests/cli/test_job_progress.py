@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.job_progress import JobProgress
-from penstock.cli.job_watching import JobLines, pace
+from penstock.cli.show.job_live import JobLines, pace
+from penstock.cli.show.job_progress import JobProgress
 from penstock.kernel.net import Net
 from tests.cli.jobs import LOOP, ORDERS, WAITS, write_job
 from tests.cli.test_terminal import Terminal

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.inputs import workload
-from penstock.cli.parsing import CommandLineError
+from penstock.cli.parser import CommandLineError
 from penstock.ports.json_text import json_mistake, unwritable
 from penstock.ports.results import encode
 from tests.engine import play

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.ignoring import Rules, is_secret
-from penstock.cli.project_folder import gather
+from penstock.cli.project_folder import Rules, gather, is_secret
 from penstock.kernel.errors import Refused
 from penstock.ports.folders import CATALOG
 from penstock.ports.projects import LARGEST_FILE

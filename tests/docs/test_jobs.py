@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from docs.generator.component_pages import AFTER, component_pages, own_variables
+from docs.generator.document_pages import job_page
+from docs.generator.examples import UNREACHABLE, UNSTEADY, output_of, run_example, stale, steady
 from penstock.components.registry import ComponentRegistry, built_in
 from penstock.dialects.job.words import SCOPES
-from penstock.docs.component_pages import AFTER, component_pages, own_variables
-from penstock.docs.examples import UNREACHABLE, UNSTEADY, output_of, run_example, stale, steady
-from penstock.docs.job_page import job_page
 from tests.docs.pages import DOCS, PROJECT
 from tests.docs.sessions import PAGES, place, play
 
@@ -54,7 +54,7 @@ def test_the_example_of_a_component_runs_and_shows_what_its_page_says(type_: str
     text = REGISTRY.get(type_).example
     given = run_example(text, tmp_path.resolve(), REGISTRY)
     assert (given.status, given.error) == ("completed", None)
-    assert given.lines == output_of(type_, text), "python -m penstock.docs docs/reference --run-all puts it down anew"
+    assert given.lines == output_of(type_, text), "python -m docs.generator docs/reference --run-all puts it down anew"
 
 
 @pytest.mark.parametrize("type_", UNSTEADY)

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from benchmarks.cases import group_of
 from benchmarks.report import cases, headlines, into_page
 from benchmarks.rows import Row
-
 from penstock.cli.arguments import COMMANDS, CommandLineError, parser_for
 from penstock.components.registry import ComponentRegistry
 from penstock.dialects.job import compile_text as compile_job

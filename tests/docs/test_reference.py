@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from docs.generator.__main__ import main
+from docs.generator.check import dead_links, differences, unknown_codes
+from docs.generator.reference import reference, write
 from penstock.cli.arguments import COMMANDS, parser_for
 from penstock.dialects import diagnostics
 from penstock.dialects.playbook.words import SCOPES
 from penstock.dialects.words import KEYCHAIN_KINDS
-from penstock.docs.__main__ import main
-from penstock.docs.check import dead_links, differences, unknown_codes
-from penstock.docs.reference import reference, write
 from penstock.expr.words.table import TABLES
 from penstock.kernel.facts import CLASSES
 from penstock.keychain.kinds import KINDS
@@ -42,8 +42,8 @@ def test_every_code_that_stands_in_the_source_is_explained() -> None:
 
 def test_the_same_code_gives_the_same_pages_in_another_process(pages: dict[str, str], tmp_path: Path) -> None:
     environment = {"PYTHONPATH": str(PROJECT / "src"), "PYTHONHASHSEED": "7", "COLUMNS": "40", "PATH": "/usr/bin:/bin"}
-    command = [sys.executable, "-m", "penstock.docs", str(tmp_path / "docs" / "reference")]
-    subprocess.run(command, check=True, env=environment, capture_output=True)
+    command = [sys.executable, "-m", "docs.generator", str(tmp_path / "docs" / "reference")]
+    subprocess.run(command, check=True, env=environment, capture_output=True, cwd=PROJECT)
     assert differences(pages, tmp_path / "docs" / "reference") == []
 
 

@@ -6,8 +6,8 @@ import textwrap
 
 import pytest
 
+from docs.generator.tool_pages import WORKBOOK_EXAMPLE
 from penstock.dialects.playbook import compile_text
-from penstock.docs.tool_pages import WORKBOOK_EXAMPLE
 from penstock.tools.registry import BUILT_IN, Registry
 
 HEADER = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: { name: example }\nworkflow:\n  - step: start\n    tool:\n"

@@ -20,7 +20,7 @@ from typing import Any
 
 import psycopg
 
-from penstock.fleet_stores import Places, open_log, open_results
+from penstock.app.stores import Places, open_log, open_results
 from penstock.ports.blobs import KeptBlobs
 from penstock.ports.log import Entry, EventLog
 from tests.adapters.postgres_cluster import Cluster, own_cluster

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from penstock import fleet
+from penstock.app.library import lazy_components
+from penstock.app.replay import replay
 from penstock.ports.blobs import BlobStore
 from penstock.ports.log import Entry, EventLog
 from penstock.ports.results import decode
-from penstock.replaying import replay
 from penstock.tools.base import Settings
 from penstock.tools.registry import Registry
 from tests.envelopes import checked_events
@@ -27,6 +27,6 @@ def check_log(log: EventLog, blobs: BlobStore, run: str, status: str = "complete
     assert [entry.seq for entry in entries] == list(range(1, header.last_seq + 1))
     assert [entry.type for entry in entries if entry.type in ENDS and not entry.scope] == [entries[-1].type]
     checked_events(log, run)
-    difference = asyncio.run(replay(log, blobs, Registry(), fleet.lazy_components(), Settings(), run))
+    difference = asyncio.run(replay(log, blobs, Registry(), lazy_components(), Settings(), run))
     assert difference is None, difference.describe()
     return entries

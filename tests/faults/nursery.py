@@ -30,8 +30,8 @@ BEFOREHAND = (
     "penstock.adapters.postgres.log",
     "penstock.adapters.postgres.executions",
     "penstock.api.app",
-    "penstock.cli.commands.serve",
-    "penstock.cli.commands.worker",
+    "penstock.cli.commands.processes",
+    "penstock.cli.commands.processes",
     "penstock.cli.main",
     "penstock.components.flow.iterate_values",
     "penstock.components.flow.variables",
@@ -50,7 +50,7 @@ BEFOREHAND = (
     "penstock.kernel.flow.restarting",
     "penstock.server.fleet_jobs",
     "penstock.server.jobs",
-    "penstock.serving",
+    "penstock.app.server_process",
     "penstock.tools.children",
     "penstock.tools.small",
     "penstock.tools.sql.postgres",
@@ -149,7 +149,7 @@ def _live(order: dict[str, Any]) -> None:
 
 def _tell_of_bugs() -> None:
     """A server says in one line what stopped a run; whoever looks for a bug wants all of it."""
-    from penstock.fleet import Server
+    from penstock.app.server import Server
     from penstock.kernel.errors import PenstockError
 
     usual = Server._report

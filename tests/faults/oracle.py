@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from penstock.app import embedded
+from penstock.app.embedded import embedded
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore
 from penstock.ports.log import Entry, EventLog

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from penstock import fleet
 from penstock.adapters.memory.blobs import MemoryBlobs
 from penstock.adapters.memory.dispatch import (
     MemoryDispatch,
@@ -22,12 +21,15 @@ from penstock.adapters.memory.dispatch import (
     MemoryPartitionStore,
 )
 from penstock.adapters.memory.log import MemoryLog, MemoryStore
+from penstock.app.library import Library, lazy_components
+from penstock.app.replay import replay
+from penstock.app.server import Server
+from penstock.app.worker import WorkBench
+from penstock.app.worker import worker as worker_of
 from penstock.kernel.values import JsonMap
-from penstock.library import Library
 from penstock.ports.log import Entry, Header
 from penstock.projections.canonical import canonical
 from penstock.remote.client import Sent
-from penstock.replaying import replay
 from penstock.server.documents import Pinned
 from penstock.server.hosting import Submission
 from penstock.tools.base import Settings
@@ -55,7 +57,7 @@ class AtOnce(ThreadPoolExecutor):
 @dataclass
 class Working:
     worker: FleetWorker
-    bench: fleet.WorkBench
+    bench: WorkBench
     task: asyncio.Task[None]
 
     async def die(self) -> None:
@@ -77,7 +79,7 @@ class Fleet:
     clock: VirtualClock = field(default_factory=VirtualClock)
     store: MemoryStore = field(default_factory=MemoryStore)
     blobs: MemoryBlobs = field(default_factory=MemoryBlobs)
-    servers: dict[str, fleet.Server] = field(default_factory=dict)
+    servers: dict[str, Server] = field(default_factory=dict)
     workers: dict[str, Working] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -85,9 +87,9 @@ class Fleet:
         self.shares = MemoryPartitionStore(self.clock.now)
         self.log = MemoryLog(self.store)
 
-    async def serve(self, name: str = "s1") -> fleet.Server:
+    async def serve(self, name: str = "s1") -> Server:
         partitions = MemoryPartitions(self.shares, name=name, lease_s=LEASE_S)
-        server = fleet.Server(
+        server = Server(
             self.home, MemoryLog(self.store), self.blobs, MemoryDispatch(self.hall), partitions, name, self.clock
         )
         server.lease_s = LEASE_S
@@ -123,8 +125,8 @@ class Fleet:
         labels: frozenset[str] = frozenset(),
         environ: dict[str, str] | None = None,
     ) -> Working:
-        bench = fleet.WorkBench(self.home, self.blobs, self.clock, environ)
-        worker = fleet.worker(MemoryIntake(self.hall), bench, name=name, slots=slots, pool=pool, labels=labels)
+        bench = WorkBench(self.home, self.blobs, self.clock, environ)
+        worker = worker_of(MemoryIntake(self.hall), bench, name=name, slots=slots, pool=pool, labels=labels)
         working = Working(worker, bench, asyncio.ensure_future(worker.run()))
         self.workers[name] = working
         return working
@@ -176,7 +178,7 @@ class Fleet:
         return self.header(execution_id)
 
     async def check_replay(self, execution_id: str) -> None:
-        difference = await replay(self.log, self.blobs, Registry(), fleet.lazy_components(), Settings(), execution_id)
+        difference = await replay(self.log, self.blobs, Registry(), lazy_components(), Settings(), execution_id)
         assert difference is None, difference.describe()
 
     async def close(self) -> None:

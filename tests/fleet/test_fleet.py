@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.app import embedded
+from penstock.app.embedded import embedded
 from penstock.kernel.values import JsonMap
 from penstock.projections.canonical import canonical
 from tests.depth import times

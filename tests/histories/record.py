@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from penstock import __version__
-from penstock.app import embedded
+from penstock.app.embedded import embedded
 from penstock.ports.results import encode
 from tests.engine import document, play, resume
 from tests.jobs import run_job

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from penstock.app import embedded
+from penstock.app.embedded import embedded
 from penstock.ports.log import Entry
 from penstock.ports.results import loader
 from penstock.projections.explain import Explanation, Log, explain

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock.app import embedded
+from penstock.app.embedded import embedded
 from penstock.ports.log import Entry
 from penstock.projections.canonical import WALL_CLOCK, canonical, canonical_hash
 from tests.engine import document, play, resume

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.server.runs import RunUnderWay
 from tests.chaos.engines import Deed, MemoryHome, Told, resumed, started, virtually, write
 from tests.chaos.playbooks import large, small

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from tests.chaos.engines import RUN, MemoryHome, Told, virtually
 from tests.chaos_jobs.homes import started
 from tests.spec_jobs.support import job

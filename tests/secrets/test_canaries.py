@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from penstock.app import Embedded, embedded
+from penstock.app.embedded import Embedded, embedded
 from penstock.ports.results import decode
 from penstock.ports.wire import envelope
 from penstock.server.documents import Pinned

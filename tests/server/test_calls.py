@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import penstock
-from penstock.app import embedded
+from penstock.app.embedded import embedded
+from penstock.app.library import Library
 from penstock.dialects.problems import Problem
 from penstock.keychain import KeychainError
-from penstock.library import Library
 from penstock.server.documents import DocumentInvalid
 
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: test}\n"

@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from penstock.adapters.memory.control import MemoryControl, MemoryControlStore
+from penstock.app.library import lazy_components
 from penstock.dialects.job.context import Context
-from penstock.fleet import lazy_components
 from penstock.kernel.errors import Unavailable
 from penstock.kernel.net import Net
 from penstock.ports.components import UNKNOWN

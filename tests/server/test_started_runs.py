@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.adapters.memory.control import MemoryControl, MemoryControlStore
-from penstock.fleet import Server
+from penstock.app.server import Server
 from penstock.kernel.values import JsonMap
 from penstock.ports.control import Hook, Schedule
 from penstock.ports.results import decode

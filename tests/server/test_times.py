@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock.app import embedded
+from penstock.app.embedded import embedded
 from penstock.server.documents import Documents, Pinned
 from penstock.server.views import Views, listed
 from tests.engine import document

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from penstock.adapters.memory.log import MemoryLog
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.ports.results import decode
 from penstock.server.runs import LocalForce
 from penstock.worker.workforce import LocalWorkforce

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from penstock.cli.lines import StepLines
-from penstock.cli.progress import Progress
+from penstock.cli.show.playbook_live import StepLines
+from penstock.cli.show.playbook_progress import Progress
 from penstock.kernel.errors import Refused
 from penstock.ports.log import Entry
 from penstock.ports.results import decode

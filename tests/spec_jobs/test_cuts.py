@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.adapters.memory.log import MemoryLog
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.ports.log import Entry
 from penstock.projections.jobs import job_standing
 from penstock.server.documents import Documents

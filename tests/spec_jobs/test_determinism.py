@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.app import Embedded
+from penstock.app.embedded import Embedded
 from penstock.components.base import Action, Call, Component, ComponentFailure
 from penstock.components.registry import ComponentRegistry
 from penstock.projections.canonical import canonical_hash
@@ -165,8 +165,7 @@ class Stage:
 
         async def body(engine: Embedded) -> RunSummary:
             engine.components = self.components
-            run = engine.run("run-1")
-            run.world.documents = self.documents
+            run = engine.run("run-1", self.documents)
             return await run.start(self.document, {}, label=None, trace_id="trace-1")
 
         summary = virtually(memory.open, body)

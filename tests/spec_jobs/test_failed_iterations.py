@@ -308,7 +308,7 @@ def test_failed_iterations_three_deep_and_in_joblets_of_iterations_are_run_again
 
 
 def test_the_list_of_runs_knows_the_failed_iterations(tmp_path: Path) -> None:
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
 
     shop = Shop(tmp_path)
     run_job(mended(tmp_path, shop), tmp_path)

@@ -12,7 +12,7 @@ import psycopg
 import pymysql
 import pytest
 
-from penstock.app import embedded
+from penstock.app.embedded import embedded
 from tests.jobs import Ran, problems, resume_job, run_job
 from tests.servers import mariadb_server, mariadb_url, postgres_server, postgres_url
 from tests.tools.databases import opened

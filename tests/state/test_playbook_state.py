@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.app import embedded
+from penstock.app.embedded import embedded
 from penstock.dialects.playbook import compile_text
 from penstock.ports.kept_state import Kept, document_key
 from penstock.tools.registry import Registry

@@ -6,7 +6,7 @@ Only the parser of the command that was typed is built; the commands' own code i
 from __future__ import annotations
 
 from penstock.cli.fleet_arguments import FLEET_COMMANDS
-from penstock.cli.parsing import (
+from penstock.cli.parser import (
     BESIDE,
     RUN,
     Command,
@@ -286,26 +286,26 @@ def _doctor(parser: Parser) -> None:
 
 COMMANDS: dict[str, Command] = {
     "run": Command("run a playbook or a job", "run", _run),
-    "validate": Command("report every error and warning in a file", "check", _validate, "validate"),
-    "lint": Command("report errors, warnings and notes", "check", _files, "lint"),
+    "validate": Command("report every error and warning in a file", "check", _validate),
+    "lint": Command("report errors, warnings and notes", "check", _files),
     "plan": Command("print the lowered form: what will really run", "plan", _plan),
-    "graph": Command("draw steps and arcs, or components and links (Mermaid, DOT, SVG)", "graph", _graph),
+    "graph": Command("draw steps and arcs, or components and links (Mermaid, DOT, SVG)", "plan", _graph),
     "preview": Command("run just what is needed of a job and show the rows of a port", "preview", _preview),
     "lineage": Command("where the columns of a job come from (text, JSON, Mermaid)", "lineage", _lineage),
-    "init": Command("write a small project to start from: a playbook, a job, tests", "init", _init),
+    "init": Command("write a small project to start from: a playbook, a job, tests", "new", _init),
     "new": Command("write a small playbook, job or joblet to start from", "new", _new),
     "runs": Command("list runs, newest first", "runs", _runs),
     "show": Command("what a run came to, step by step or component by component", "show", _show),
     "events": Command("the events of a run", "events", _events),
-    "logs": Command("what the tools and components of a run printed", "logs", _logs),
-    "explain": Command("why a step or component ran, waits, was skipped, failed or was retried", "explain", _explain),
-    "watch": Command("show a run that another process or a server works on, until it ends", "watch", _watch),
-    "resume": Command("go on after a crash, an interruption or a failure", "resume", _resume),
-    "replay": Command("decide a run again from its recorded outcomes and compare", "replay", _show),
+    "logs": Command("what the tools and components of a run printed", "events", _logs),
+    "explain": Command("why a step or component ran, waits, was skipped, failed or was retried", "show", _explain),
+    "watch": Command("show a run that another process or a server works on, until it ends", "run", _watch),
+    "resume": Command("go on after a crash, an interruption or a failure", "run", _resume),
+    "replay": Command("decide a run again from its recorded outcomes and compare", "run", _show),
     "cancel": Command("stop a run for good", "cancel", _cancel),
-    "tools": Command("the kinds of tools of playbooks, and their parameters", "tools", _tools),
-    "components": Command("the types of components of jobs, and their parameters", "components", _components),
-    "schema": Command("the JSON Schema of a playbook, job or joblet, for editors", "schema", _schema),
+    "tools": Command("the kinds of tools of playbooks, and their parameters", "plugins", _tools),
+    "components": Command("the types of components of jobs, and their parameters", "plugins", _components),
+    "schema": Command("the JSON Schema of a playbook, job or joblet, for editors", "plugins", _schema),
     "keychain": Command("store, list and remove secrets of this machine", "keychain", _keychain),
     "doctor": Command("check this machine and the state folder", "doctor", _doctor),
     **FLEET_COMMANDS,

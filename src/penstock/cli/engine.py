@@ -1,21 +1,23 @@
-"""The engine as commands use it: opened for a state folder, and closed whatever happens; or a server's, over the network."""
+"""The engine as commands use it: that of a state folder, closed whatever happens, or that of a server; and how runs are named."""
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from penstock.cli.places import database_of
-from penstock.cli.remote import server_of
-from penstock.homes import known_home
-from penstock.remote.client import Client
+from penstock.app.state_folder import known_home
+from penstock.cli.output import near
+from penstock.cli.places import database_of, server_of
+from penstock.kernel.errors import Refused
+from penstock.remote.client import SERVER, Client
 from penstock.server.finding import find_run
 
 if TYPE_CHECKING:
-    from penstock.app import Embedded
+    from penstock.app.embedded import Embedded
     from penstock.ports.log import Header
     from penstock.remote.engine import RemoteEngine
     from penstock.server.views import Views
@@ -25,9 +27,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def opened(home: Path, **more: Any) -> Iterator[Embedded]:
-    import asyncio
+    import asyncio  # Commands for a server do not need the engine.
 
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
 
     engine = embedded(home, **more)
     try:
@@ -41,7 +43,7 @@ def looking(options: Namespace) -> Iterator[tuple[Engine, str]]:
     """The engine that a command is to look at, and where that is."""
     url = server_of(options)
     if url is not None:
-        from penstock.remote.engine import RemoteEngine
+        from penstock.remote.engine import RemoteEngine  # Only runs at a server need it.
 
         yield RemoteEngine(Client(url)), url
         return
@@ -58,12 +60,12 @@ def looking(options: Namespace) -> Iterator[tuple[Engine, str]]:
 
 def stored(options: Namespace) -> Embedded:
     """The runs of a state folder; or those of a fleet, without any of its servers, where its database is named."""
-    from penstock.app import Embedded, embedded
+    from penstock.app.embedded import Embedded, embedded  # Commands for a server do not need the engine.
 
     places = database_of(options)
     if places is None:
         return embedded(known_home(options.store))
-    from penstock.fleet_stores import open_log, open_results
+    from penstock.app.stores import open_log, open_results  # Only fleets need it.
     from penstock.tools.registry import Registry
 
     return Embedded(places.home, open_log(places, "command line"), open_results(places), Registry())
@@ -77,24 +79,44 @@ def looking_at(options: Namespace) -> Iterator[tuple[Engine, Header]]:
 
 
 def run_named(engine: Engine, name: str) -> Header:
-    from penstock.app import Embedded
+    from penstock.app.embedded import Embedded  # Commands for a server do not need the engine.
 
     return find_run(engine.log, name) if isinstance(engine, Embedded) else engine.log.header(name)
 
 
 def status_of(header: Header, engine: Engine) -> str:
-    """As people should read it: what the log calls running, and nobody works on, has crashed."""
+    """The status as people read it: a run that the log calls running and that no process owns has crashed."""
     if header.status == "running" and not engine.log.has_owner(header.execution_id):
         return "crashed"
     return header.status
 
 
 def views_of(engine: Engine) -> Views:
-    from penstock.app import Embedded
+    from penstock.app.embedded import Embedded  # Commands for a server do not need the engine.
 
     if not isinstance(engine, Embedded):
         return engine.views
-    from penstock.cli.book import near
     from penstock.server.views import Views
 
     return Views(engine.log, engine.blobs, engine.documents(), lambda header: status_of(header, engine), near)
+
+
+def new_id() -> str:
+    """Random, so that a few characters of it are enough to name a run."""
+    return os.urandom(6).hex()
+
+
+def next_command(words: str, home: Path | str) -> str:
+    """A command line to try next, with `--store` only where the state folder would not be found without. `home` may be the URL
+    of a server."""
+    import shlex  # Rarely needed, and not worth the start-up time.
+
+    if isinstance(home, str):
+        return (
+            f"penstock {words}" if os.environ.get(SERVER) == home else f"penstock {words} --server {shlex.quote(home)}"
+        )
+    try:
+        found: Path | None = known_home()
+    except Refused:
+        found = None
+    return f"penstock {words}" if found == home else f"penstock {words} --store {shlex.quote(str(home))}"

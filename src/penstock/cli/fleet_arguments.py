@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from collections.abc import Callable
 from typing import Any
 
-from penstock.cli.parsing import (
+from penstock.cli.parser import (
     Command,
     Parser,
     as_json,
@@ -87,8 +88,6 @@ def _addresses(parser: Parser, otherwise: str) -> None:
 
 
 def _lease(text: str) -> float:
-    from argparse import ArgumentTypeError
-
     value = seconds(text)
     if value < 1:
         raise ArgumentTypeError(f"`{text}` is too short: 1 second at the least")
@@ -409,28 +408,28 @@ def _catalog(parser: Parser) -> None:
 FLEET_COMMANDS: dict[str, Command] = {
     "up": Command(
         "start a server and workers on this machine",
-        "up",
+        "processes",
         _up,
         more="Without `--database` it has a PostgreSQL of its own in the state folder.",
     ),
     "serve": Command(
         "start a server: the API, and the executions it looks after",
-        "serve",
+        "processes",
         _serve,
         more="Without a database it is a fleet in one process. SIGTERM lets go of everything; another server goes on.",
     ),
     "worker": Command(
         "start a worker, which runs what servers hand out",
-        "worker",
+        "processes",
         _worker,
         more="SIGTERM drains it: it takes nothing more, ends what it can within the grace, and gives the rest back.",
     ),
-    "workers": Command("who works, and on what", "workers", _workers),
+    "workers": Command("who works, and on what", "administration", _workers),
     "catalog": Command("documents and projects that a server keeps by path and version", "catalog", _catalog),
-    "schedule": Command("runs that start by the clock", "schedule", _schedule),
+    "schedule": Command("runs that start by the clock", "triggers", _schedule),
     "backfill": Command(
         "run slots of a schedule that are in the past",
-        "backfill",
+        "triggers",
         _backfill,
         more="The slots run in order on the server, each with its own time in `workload.event.slot`.",
     ),
@@ -446,7 +445,7 @@ FLEET_COMMANDS: dict[str, Command] = {
         _state,
         more="Values that a playbook sets with `set: {state.x: …}`, and the watermarks of readers with `incremental`.",
     ),
-    "hook": Command("runs that start on a request from outside", "hook", _hook),
-    "token": Command("who may ask a server for what", "token", _token),
-    "prune": Command("delete old runs, and results that nothing refers to any more", "prune", _prune),
+    "hook": Command("runs that start on a request from outside", "triggers", _hook),
+    "token": Command("who may ask a server for what", "administration", _token),
+    "prune": Command("delete old runs, and results that nothing refers to any more", "administration", _prune),
 }

@@ -21,7 +21,7 @@ def workload(payload: str | None, settings: Sequence[str]) -> dict[str, Any]:
 
 
 def _payload(text: str) -> dict[str, Any]:
-    from msgspec import DecodeError
+    from msgspec import DecodeError  # Rarely needed, and not worth the start-up time.
 
     from penstock.ports.json_text import json_mistake
     from penstock.ports.results import decode
@@ -70,7 +70,7 @@ def _set(values: dict[str, Any], setting: str) -> None:
 
 
 def _yaml(key: str, text: str) -> Any:
-    from penstock.dialects.source.loader import load_text
+    from penstock.dialects.source.loader import load_text  # Only documents that are compiled here need it.
     from penstock.dialects.source.node import to_json
 
     if not text.strip():

@@ -6,9 +6,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import IO
+from typing import IO, TYPE_CHECKING, Any
 
-from penstock.cli.output import BOLD, cells_of, painted, safe, unpainted
+from penstock.cli.output import BOLD, cells_of, painted, put, put_json, safe, say, unpainted
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 GAP = "  "
 NOTE = 4
@@ -99,6 +102,17 @@ def table(
         text = _with_last(start + GAP if fixed else "", line[last], width)
         out.append(painted(text, BOLD, stream) if number == 0 else text)
     return "\n".join(out)
+
+
+def listed(options: Namespace, value: Any, titles: Sequence[str], rows: Sequence[Sequence[str]], otherwise: str) -> int:
+    """What a command found: `value` with `--json`, else a table, or `otherwise` when there are no rows."""
+    if options.json:
+        put_json(value)
+    elif rows:
+        put(table(titles, rows))
+    else:
+        say(otherwise)
+    return 0
 
 
 def _needed(lines: list[list[str]], kept: list[int]) -> int:

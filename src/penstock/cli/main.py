@@ -1,4 +1,4 @@
-"""The process door. Whatever happens behind it, a person gets words and a script gets an exit code; never a traceback.
+"""The entry point of the command line. Whatever happens, a person gets words and a script an exit code; never a traceback.
 
 Exit codes (D24): 0 completed · 1 the run failed · 2 the document or the command line is wrong · 3 interrupted and resumable ·
 4 the engine itself failed.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from penstock.cli.arguments import COMMANDS, CommandLineError, parser_for, top_help, unknown_command
 from penstock.cli.output import open_streams, silence
@@ -29,22 +30,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("\ninterrupted\n")
         return 3
-    except Exception as error:  # The process door.
+    except Exception as error:  # The last resort: see the docstring.
         if os.environ.get(DEBUG):
-            import traceback
+            import traceback  # Rarely needed, and not worth the start-up time.
 
             traceback.print_exc()
-        return _told(error, as_json=as_json)
+        return _reported(error, as_json=as_json)
 
 
-def _told(error: Exception, *, as_json: bool) -> int:
-    from penstock.cli.failures import told
+def _reported(error: Exception, *, as_json: bool) -> int:
+    from penstock.cli.errors import report  # Rarely needed, and not worth the start-up time.
 
     try:
-        return told(error, as_json=as_json)
-    except OSError:  # Nothing can be written to stdout, which may be what is being told of.
+        return report(error, as_json=as_json)
+    except OSError:  # Nothing can be written to stdout, which may be the very error.
         silence(sys.stdout)
-        return told(error, as_json=False)
+        return report(error, as_json=False)
 
 
 def _dispatched(arguments: list[str]) -> int:
@@ -58,7 +59,7 @@ def _dispatched(arguments: list[str]) -> int:
         sys.stdout.write(top_help())
         return 0 if arguments else 2
     if arguments[0] in ("-V", "--version"):
-        from penstock import __version__
+        from penstock import __version__  # Rarely needed, and not worth the start-up time.
 
         sys.stdout.write(f"penstock {__version__}\n")
         return 0
@@ -67,10 +68,8 @@ def _dispatched(arguments: list[str]) -> int:
     if command is None:
         raise unknown_command(name)
     options = parser_for(name, command).parsed(rest)
-    from importlib import import_module
-
     module = import_module(f"penstock.cli.commands.{command.module}")
-    code: int = getattr(module, command.function)(options)
+    code: int = getattr(module, name)(options)
     return code
 
 
@@ -84,7 +83,7 @@ def _flushed(code: int) -> int:
         except OSError as error:
             silence(stream)
             if stream is sys.stdout:
-                code = _told(error, as_json=False)
+                code = _reported(error, as_json=False)
     return code
 
 

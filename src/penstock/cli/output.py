@@ -9,7 +9,10 @@ import re
 import sys
 import unicodedata
 from contextlib import suppress
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -55,8 +58,17 @@ def cells_of(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 
 
+def near(file: str) -> str:
+    """The name of a file as a person at this terminal knows it: relative to here when that is shorter."""
+    try:
+        relative = os.path.relpath(file)
+    except (ValueError, OSError):
+        return file
+    return relative if len(relative) < len(file) else file
+
+
 def say(text: str = "") -> None:
-    """Words, for people. When nobody listens any more, a closed pipe or a terminal that is gone, that is no error."""
+    """Words, for people. A closed pipe or a terminal that is gone is no error."""
     with suppress(OSError):
         _write(sys.stderr, text + "\n")
 
@@ -68,14 +80,23 @@ def put(text: str) -> None:
 
 def put_json(value: Any) -> None:
     """One JSON value: on a terminal spread out, else on one line."""
-    from penstock.ports.results import encode
+    from penstock.ports.results import encode  # Rarely needed, and not worth the start-up time.
 
     data = encode(value)
     if is_terminal(sys.stdout):
-        import msgspec
+        import msgspec  # Rarely needed, and not worth the start-up time.
 
         data = msgspec.json.format(data, indent=2)
     put(data.decode("utf-8"))
+
+
+def answer(options: Namespace, value: Any, text: str) -> int:
+    """What a command did: one JSON value with `--json`, else a line for people. Gives the exit code of success."""
+    if options.json:
+        put_json(value)
+    else:
+        say(text)
+    return 0
 
 
 def silence(stream: IO[str]) -> None:

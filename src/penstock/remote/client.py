@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
     import httpx2
 
+    from penstock.app.library import Library
     from penstock.dialects.job import CompiledJob
     from penstock.dialects.playbook import Compiled
     from penstock.dialects.problems import Problem
     from penstock.kernel.net import Net
-    from penstock.library import Library
 
 
 SERVER, TOKEN = "PENSTOCK_SERVER", "PENSTOCK_TOKEN"

@@ -133,7 +133,7 @@ class RemoteEngine:
     async def replay(self, execution_id: str) -> Difference | None:
         """The events and results come from the server, and the decisions are made again here."""
         # Only `replay` needs the engine.
-        from penstock.replaying import replay
+        from penstock.app.replay import replay
         from penstock.tools.base import Settings
 
         log = cast(EventLog, self.log)
@@ -146,10 +146,10 @@ class RemoteEngine:
 def header_of(data: Any) -> Header:
     ended = data["ended_at"]
     return Header(
-        data["execution_id"],
-        data["kind"],
-        data["name"],
-        data["file"],
+        execution_id=data["execution_id"],
+        kind=data["kind"],
+        name=data["name"],
+        path=data["file"],
         digest="",
         status=data["status"],
         started_at=seconds_of(data["started_at"]),
@@ -164,10 +164,10 @@ def header_of(data: Any) -> Header:
 def entry_of(data: Any) -> Entry:
     """An event as the log has it, from the envelope that readers get."""
     return Entry(
-        data["seq"],
-        seconds_of(data["ts"]),
-        data["event_type"],
-        data["scope"],
+        seq=data["seq"],
+        ts=seconds_of(data["ts"]),
+        type=data["event_type"],
+        scope=data["scope"],
         task=data["task_run_id"],
         clock=encode(data["clock"]).decode(),
         cause=data["cause"] and data["cause"].removeprefix(f"{data['execution_id']}/"),

@@ -10,25 +10,27 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
+from penstock.app.stores import open_dispatch
 from penstock.cli.engine import stored
-from penstock.cli.output import put_json, say
-from penstock.cli.places import database_of
-from penstock.cli.remote import server_of
+from penstock.cli.output import answer, say
+from penstock.cli.places import database_of, server_of
 from penstock.kernel.errors import Refused, Unavailable
+from penstock.ports.results import encode
 from penstock.server.finding import find_run
+from penstock.server.take_overs import remove_notes
 
 if TYPE_CHECKING:
-    from penstock.app import Embedded
-    from penstock.fleet_stores import Places
+    from penstock.app.embedded import Embedded
+    from penstock.app.stores import Places
 
 POLL_S = 0.05
 WORD_EVERY_S = 5.0
 
 
-def main(options: Namespace) -> int:
+def cancel(options: Namespace) -> int:
     url = server_of(options)
     if url is not None:
-        from penstock.cli.remote_run import cancel
+        from penstock.cli.remote.commands import cancel  # Only runs at a server need it.
 
         return cancel(options, url)
     return asyncio.run(_cancelled(options))
@@ -44,18 +46,11 @@ async def _cancelled(options: Namespace) -> int:
             await _clear(places, engine, run)
     finally:
         await engine.close()
-    if options.json:
-        put_json({"execution_id": run, "status": status, "exit_code": 0})
-    else:
-        say(f"run {run} is {status}")
-    return 0
+    return answer(options, {"execution_id": run, "status": status, "exit_code": 0}, f"run {run} is {status}")
 
 
 async def _clear(places: Places, engine: Embedded, run: str) -> None:
     """What a fleet still holds of it: the leases of its tasks, and what was noted against it."""
-    from penstock.fleet_stores import open_dispatch
-    from penstock.server.take_overs import remove_notes
-
     remove_notes(engine.log, run)
     dispatch = open_dispatch(places, None)
     try:
@@ -65,8 +60,6 @@ async def _clear(places: Places, engine: Embedded, run: str) -> None:
 
 
 async def _stop(engine: Embedded, run: str, reason: str, patience_s: float) -> str:
-    from penstock.ports.results import encode
-
     log = engine.log
     until = time.monotonic() + patience_s
     word_at = time.monotonic() + WORD_EVERY_S

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import base64
+import os
 import sys
 from argparse import Namespace
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
+from penstock.app.library import Library, sources_of
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.doors import door_of
-from penstock.cli.layout import table
-from penstock.cli.output import has_colour, put, put_json, say
+from penstock.cli.layout import listed, table
+from penstock.cli.output import answer, has_colour, put, put_json, say
+from penstock.cli.project_folder import gather, unresolved
+from penstock.cli.remote.api_client import client_of
+from penstock.dialects.kind import document_kind
 from penstock.dialects.problems import Problem, Severity
+from penstock.dialects.report import as_json, render
 from penstock.kernel.errors import Refused
-from penstock.ports.projects import DOCUMENTS, Manifest
+from penstock.ports.projects import DOCUMENTS, Manifest, compressed, packed
 from penstock.ports.projects import KIND as PROJECT
 from penstock.remote.client import Client, at
+from penstock.server.documents import DocumentInvalid
 
 TITLES = ("PATH", "VERSION", "KIND", "KEPT", "BY")
 MOST_NAMED = 8
 
 
-def main(options: Namespace) -> int:
+def catalog(options: Namespace) -> int:
     actions = {
         "put": _put,
         "list": _list,
@@ -30,10 +38,10 @@ def main(options: Namespace) -> int:
         "versions": _versions,
         "remove": _remove,
     }
-    return actions[options.action](door_of(options), options)
+    return actions[options.action](client_of(options), options)
 
 
-def _put(door: Client, options: Namespace) -> int:
+def _put(client: Client, options: Namespace) -> int:
     if options.file is None:
         folder = Path(options.path)
         if not folder.is_dir():
@@ -41,16 +49,14 @@ def _put(door: Client, options: Namespace) -> int:
                 f"there is no folder `{options.path}`",
                 "`penstock catalog put DIR` puts a project, `penstock catalog put PATH FILE` a document",
             )
-        return _put_project(door, options, folder, folder.resolve().name)
+        return _put_project(client, options, folder, folder.resolve().name)
     if Path(options.file).is_dir():
-        return _put_project(door, options, Path(options.file), options.path)
-    return _put_document(door, options)
+        return _put_project(client, options, Path(options.file), options.path)
+    return _put_document(client, options)
 
 
-def _put_document(door: Client, options: Namespace) -> int:
-    from penstock.cli.project_folder import unresolved
-    from penstock.library import Library, sources_of
-    from penstock.remote.client import Sent, as_seen_here
+def _put_document(client: Client, options: Namespace) -> int:
+    from penstock.remote.client import Sent, as_seen_here  # Only runs at a server need it.
 
     sent = Sent(Library(), options.file)
     if not sent.is_here:
@@ -58,7 +64,7 @@ def _put_document(door: Client, options: Namespace) -> int:
     folder = Path(sent.file).parent
     body = {"text": sent.text, "sources": {_from(folder, file): text for file, text in sent.taken_in.items()}}
     try:
-        kept = door.ask("PUT", _at(options.path), body=body, is_safe=True)
+        kept = client.ask("PUT", _at(options.path), body=body, is_safe=True)
     except Refused as error:
         raise as_seen_here(error, sent) from error
     problems = list(unresolved(folder, None, sent.compiled))
@@ -67,8 +73,6 @@ def _put_document(door: Client, options: Namespace) -> int:
 
 def _from(folder: Path, file: str) -> str:
     """A joblet by its path from the document's folder, as the catalog keeps it."""
-    import os
-
     found = Path(os.path.relpath(file, os.path.realpath(folder))).as_posix()
     if found.startswith("../"):
         raise CommandLineError(
@@ -78,15 +82,7 @@ def _from(folder: Path, file: str) -> str:
     return found
 
 
-def _put_project(door: Client, options: Namespace, folder: Path, name: str) -> int:
-    import base64
-
-    from penstock.cli.project_folder import gather, unresolved
-    from penstock.dialects.kind import document_kind
-    from penstock.library import Library, sources_of
-    from penstock.ports.projects import compressed, packed
-    from penstock.server.documents import DocumentInvalid
-
+def _put_project(client: Client, options: Namespace, folder: Path, name: str) -> int:
     gathered = gather(folder)
     for said in gathered.left_out:
         say(f"left out: {said}")
@@ -106,9 +102,9 @@ def _put_project(door: Client, options: Namespace, folder: Path, name: str) -> i
     if errors:
         raise DocumentInvalid(errors[0].place.file, errors, sources.get(errors[0].place.file, ""))
     archive = compressed(packed(gathered.files))
-    before = _newest(door, name)
+    before = _newest(client, name)
     body = {"archive": base64.b64encode(archive).decode()}
-    kept = door.ask("PUT", _at(name), body=body, is_safe=True)
+    kept = client.ask("PUT", _at(name), body=body, is_safe=True)
     if before == kept["version"]:
         more = ", as it was before"
     else:
@@ -119,14 +115,12 @@ def _put_project(door: Client, options: Namespace, folder: Path, name: str) -> i
     return _told_of(kept, list(dict.fromkeys(unfound)), sources, options, more)
 
 
-def _newest(door: Client, name: str) -> int | None:
-    found = door.get("/api/documents", prefix=name)["documents"]
+def _newest(client: Client, name: str) -> int | None:
+    found = client.get("/api/documents", prefix=name)["documents"]
     return next((int(one["version"]) for one in found if one["path"] == name), None)
 
 
 def _told_of(kept: Any, problems: list[Problem], sources: dict[str, str], options: Namespace, more: str) -> int:
-    from penstock.dialects.report import as_json, render
-
     if options.json:
         put_json({**kept, "problems": as_json(problems)} if problems else kept)
         return 0
@@ -136,30 +130,24 @@ def _told_of(kept: Any, problems: list[Problem], sources: dict[str, str], option
     return 0
 
 
-def _list(door: Client, options: Namespace) -> int:
-    return _told(door.get("/api/documents", prefix=options.prefix), options, "the catalog is empty")
+def _list(client: Client, options: Namespace) -> int:
+    return _told(client.get("/api/documents", prefix=options.prefix), options, "the catalog is empty")
 
 
-def _versions(door: Client, options: Namespace) -> int:
-    return _told(door.get(at("versions", *options.path.split("/"))), options, "")
+def _versions(client: Client, options: Namespace) -> int:
+    return _told(client.get(at("versions", *options.path.split("/"))), options, "")
 
 
 def _told(found: Any, options: Namespace, otherwise: str) -> int:
-    if options.json:
-        put_json(found)
-    elif found["documents"]:
-        put(table(TITLES, map(_row, found["documents"])))
-    else:
-        say(otherwise)
-    return 0
+    return listed(options, found, TITLES, [_row(one) for one in found["documents"]], otherwise)
 
 
 def _row(one: Any) -> tuple[str, ...]:
     return one["path"], str(one["version"]), one["kind"], one["created_at"][:16].replace("T", " "), one["created_by"]
 
 
-def _show(door: Client, options: Namespace) -> int:
-    found = door.get(_at(options.path), version=options.version)
+def _show(client: Client, options: Namespace) -> int:
+    found = client.get(_at(options.path), version=options.version)
     if options.json:
         put_json(found)
     elif found["kind"] == PROJECT:
@@ -175,10 +163,10 @@ def _show(door: Client, options: Namespace) -> int:
     return 0
 
 
-def _diff(door: Client, options: Namespace) -> int:
+def _diff(client: Client, options: Namespace) -> int:
     """Between two versions: of a project the files that differ, and how its documents do; of a document its lines."""
-    newer = door.get(_at(options.path), version=options.to)
-    older = door.get(_at(options.path), version=options.since or max(int(newer["version"]) - 1, 1))
+    newer = client.get(_at(options.path), version=options.to)
+    older = client.get(_at(options.path), version=options.since or max(int(newer["version"]) - 1, 1))
     if newer["kind"] != PROJECT:
         lines = _lines(older, newer, options.path)
     else:
@@ -189,7 +177,7 @@ def _diff(door: Client, options: Namespace) -> int:
                 lines.append(f"{'added' if path not in old else 'removed' if path not in new else 'changed'}: {path}")
                 if path in old and path in new and path.endswith(DOCUMENTS):
                     was, now = (
-                        door.get(_at(f"{options.path}/{path}"), version=one["version"]) for one in (older, newer)
+                        client.get(_at(f"{options.path}/{path}"), version=one["version"]) for one in (older, newer)
                     )
                     lines += _lines(was, now, path)
     if options.json:
@@ -202,8 +190,6 @@ def _diff(door: Client, options: Namespace) -> int:
 
 
 def _lines(older: Any, newer: Any, path: str) -> list[str]:
-    from difflib import unified_diff
-
     before, after = (f"{path}@{one['version']}" for one in (older, newer))
     return list(unified_diff(older["text"].splitlines(), newer["text"].splitlines(), before, after, lineterm=""))
 
@@ -212,10 +198,10 @@ def _at(path: str) -> str:
     return at("documents", *path.split("/"))
 
 
-def _remove(door: Client, options: Namespace) -> int:
-    door.ask("DELETE", _at(options.path))
-    if options.json:
-        put_json({"path": options.path, "status": "removed", "exit_code": 0})
-    else:
-        say(f"`{options.path}` is not in the catalog any more; its runs stay")
-    return 0
+def _remove(client: Client, options: Namespace) -> int:
+    client.ask("DELETE", _at(options.path))
+    return answer(
+        options,
+        {"path": options.path, "status": "removed", "exit_code": 0},
+        f"`{options.path}` is not in the catalog any more; its runs stay",
+    )

@@ -9,14 +9,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.app.library import Examined, Library
+from penstock.app.state_folder import home_for
 from penstock.cli import inputs
 from penstock.cli.output import has_colour, put_json, say
-from penstock.cli.remote import server_of
+from penstock.cli.places import server_of
+from penstock.dialects.problems import Severity
+from penstock.dialects.report import as_json, render, summary
 from penstock.remote.client import Client, problems_of
 
 if TYPE_CHECKING:
+    from penstock.app.library import Examined
     from penstock.dialects.problems import Problem
-    from penstock.library import Examined
 
 
 ERRORS = frozenset({"error"})
@@ -32,7 +36,6 @@ class _Asked:
         self._asked = {"strict": options.strict, "payload": given, "context": options.context}
 
     def examined(self, path: Path) -> Examined:
-        from penstock.library import Examined, Library
         from penstock.remote.client import Sent, seen_here
 
         sent = Sent(Library(), str(path))
@@ -45,15 +48,11 @@ class _LookedAt:
     """Files as they would run on this machine."""
 
     def __init__(self, options: Namespace, given: Mapping[str, Any]) -> None:
-        from penstock.library import Library
-
         self._library = Library(strict=options.strict)
         self._options = options
         self._given = given
 
     def examined(self, path: Path) -> Examined:
-        from penstock.homes import home_for
-
         home = home_for(path, self._options.store)
         return asyncio.run(self._library.examined(path, self._given, self._options.context, home))
 
@@ -67,9 +66,6 @@ def lint(options: Namespace) -> int:
 
 
 def _check(options: Namespace, *, shown: frozenset[str]) -> int:
-    from penstock.dialects.problems import Severity
-    from penstock.dialects.report import as_json, render, summary
-
     url = server_of(options)
     given = inputs.workload(options.payload, options.set)
     examined = (_LookedAt(options, given) if url is None else _Asked(url, options, given)).examined

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.app.state_folder import home_here
 from penstock.cli.output import GREEN, RED, YELLOW, painted, put, put_json, safe
-from penstock.homes import home_here
 from penstock.kernel.errors import PenstockError
 
 LEAST_BYTES = 200 * 1024 * 1024
@@ -30,7 +30,7 @@ class Finding:
     hint: str = ""
 
 
-def main(options: Namespace) -> int:
+def doctor(options: Namespace) -> int:
     home = home_here(options.store)
     findings = [finding for check in CHECKS for finding in _found(check, home)]
     if options.log:
@@ -72,7 +72,7 @@ def _python(home: Path) -> Iterator[Finding]:
 
 
 def _sqlite(home: Path) -> Iterator[Finding]:
-    import sqlite3
+    import sqlite3  # Rarely needed, and not worth the start-up time.
 
     is_enough = sqlite3.sqlite_version_info >= (3, 35)
     yield Finding(
@@ -129,9 +129,9 @@ def _database(home: Path) -> Iterator[Finding]:
     if not path.exists():
         yield Finding("database", "ok", "none yet")
         return
-    import asyncio
+    import asyncio  # Commands for a server do not need the engine.
 
-    from penstock.app import embedded
+    from penstock.app.embedded import embedded
 
     try:
         engine = embedded(home)
@@ -146,12 +146,12 @@ def _database(home: Path) -> Iterator[Finding]:
 
 def _log(home: Path, database: str | None) -> Iterator[Finding]:
     """Everything that was kept, against the checksums it was kept with."""
-    import asyncio
+    import asyncio  # Only fleets need it.
 
-    from penstock.fleet_stores import Places, open_log, open_results
-    from penstock.log_damage import Scan
+    from penstock.app.maintenance import Scan
+    from penstock.app.stores import Places, open_log, open_results
 
-    places = Places.said(home, database)
+    places = Places.from_options(home, database)
     if places.database is None and not (places.home / "penstock.db").exists():
         yield Finding("log", "ok", "none yet")
         return
@@ -174,7 +174,7 @@ def _log(home: Path, database: str | None) -> Iterator[Finding]:
 
 
 def _tools(home: Path) -> Iterator[Finding]:
-    from penstock.tools.registry import Registry
+    from penstock.tools.registry import Registry  # Rarely needed, and not worth the start-up time.
 
     registry = Registry().at(Path.cwd())
     kinds = registry.kinds()
@@ -183,7 +183,7 @@ def _tools(home: Path) -> Iterator[Finding]:
 
 
 def _components(home: Path) -> Iterator[Finding]:
-    from penstock.components.registry import ComponentRegistry
+    from penstock.components.registry import ComponentRegistry  # Only jobs need components and DuckDB.
 
     registry = ComponentRegistry().at(Path.cwd())
     types = registry.types()
@@ -201,7 +201,7 @@ def _broken(names: list[str], get: Callable[[str], object], what: str) -> Iterat
 
 def _plugins(home: Path) -> Iterator[Finding]:
     """The files of `plugins` here that cannot even be read; what they define is looked at with the tools and components."""
-    from penstock.tools.registry import plugin_folders
+    from penstock.tools.registry import plugin_folders  # Rarely needed, and not worth the start-up time.
 
     for found in plugin_folders(Path.cwd()):
         for one in found.broken:
@@ -214,7 +214,7 @@ def _plugins(home: Path) -> Iterator[Finding]:
 
 def _engine(home: Path) -> Iterator[Finding]:
     try:
-        import duckdb
+        import duckdb  # Only this check needs it.
     except ImportError as error:
         yield Finding("duckdb", "error", f"cannot be loaded: {error}", "install penstock again: jobs need it")
         return
@@ -222,7 +222,7 @@ def _engine(home: Path) -> Iterator[Finding]:
 
 
 def _keychain(home: Path) -> Iterator[Finding]:
-    from penstock.keychain import LocalStore
+    from penstock.keychain import LocalStore  # Rarely needed, and not worth the start-up time.
 
     store = LocalStore(home)
     if not store.exists():

@@ -7,18 +7,17 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
+from penstock.app.state_folder import home_here
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.layout import table
-from penstock.cli.output import put, put_json, say
-from penstock.homes import home_here
+from penstock.cli.output import answer, put, put_json, say
+from penstock.keychain import LocalStore
 
 if TYPE_CHECKING:
     from penstock.keychain import LocalStore
 
 
-def main(options: Namespace) -> int:
-    from penstock.keychain import LocalStore
-
+def keychain(options: Namespace) -> int:
     store = LocalStore(home_here(options.store))
     match options.action:
         case "set":
@@ -31,18 +30,16 @@ def main(options: Namespace) -> int:
 def _set(store: LocalStore, options: Namespace) -> int:
     text = _asked(options.name)
     store.set(options.name, _mapping(text) if options.mapping else text)
-    if options.json:
-        put_json({"status": "stored", "exit_code": 0, "name": options.name})
-    else:
-        say(f"stored `{options.name}` in {store.path}")
-    return 0
+    return answer(
+        options, {"status": "stored", "exit_code": 0, "name": options.name}, f"stored `{options.name}` in {store.path}"
+    )
 
 
 def _asked(name: str) -> str:
     if sys.stdin is None:
         text = ""  # Closed before the start (`<&-`).
     elif sys.stdin.isatty():
-        from getpass import getpass
+        from getpass import getpass  # Rarely needed, and not worth the start-up time.
 
         text = getpass(f"value of {name} (not shown): ")
     else:
@@ -88,8 +85,4 @@ def _remove(store: LocalStore, options: Namespace) -> int:
         known = [one.name for one in store.names()]
         there = f"it has {', '.join(f'`{name}`' for name in known)}" if known else "it is empty"
         raise CommandLineError(f"the local keychain has no `{options.name}`", there)
-    if options.json:
-        put_json({"status": "removed", "exit_code": 0, "name": options.name})
-    else:
-        say(f"removed `{options.name}`")
-    return 0
+    return answer(options, {"status": "removed", "exit_code": 0, "name": options.name}, f"removed `{options.name}`")

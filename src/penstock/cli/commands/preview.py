@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock import homes
+from penstock.app import state_folder
 from penstock.cli import inputs
 from penstock.cli.layout import table
 from penstock.cli.output import BOLD, RED, one_line, painted, put, put_json, safe, say
 from penstock.server.preview import PreviewFailed
 
 if TYPE_CHECKING:
-    from penstock.previewing import Preview
+    from penstock.app.preview import Preview
 
 WIDEST_CELL = 60
 MOST_LINES = 20
 FAILED = 1
 
 
-def main(options: Namespace) -> int:
-    import asyncio
-
+def preview(options: Namespace) -> int:
     try:
         found = asyncio.run(_previewed(options))
     except PreviewFailed as error:
@@ -36,11 +36,11 @@ def main(options: Namespace) -> int:
 
 
 async def _previewed(options: Namespace) -> Preview:
-    from penstock.app import in_memory
+    from penstock.app.embedded import in_memory  # Commands for a server do not need the engine.
 
     file = Path(options.file)
     values = inputs.workload(options.payload, options.set)
-    engine = in_memory(homes.home_for(file, options.store))
+    engine = in_memory(state_folder.home_for(file, options.store))
     try:
         return await engine.preview(file, options.component, options.rows, context=values, group=options.context)
     finally:
@@ -100,7 +100,5 @@ def _json(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_json(inner) for inner in value]
     if isinstance(value, (bytes, bytearray)):
-        import base64
-
         return base64.b64encode(value).decode()
     return str(value)

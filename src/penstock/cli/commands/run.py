@@ -1,30 +1,41 @@
-"""`penstock run FILE`"""
+"""`penstock run FILE`, `resume RUN`, `watch RUN` and `replay RUN`: a run from its start to its exit code."""
 
 from __future__ import annotations
 
+import asyncio
+import os
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock import homes
+from penstock.app import state_folder
 from penstock.cli import inputs
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.conducting import Conduct, places
-from penstock.cli.naming import new_id
-from penstock.cli.output import say
-from penstock.cli.remote import server_of
+from penstock.cli.engine import looking, looking_at, new_id, run_named, status_of
+from penstock.cli.foreground import ForegroundRun, positions_in
+from penstock.cli.output import near, put, put_json, safe, say
+from penstock.cli.places import server_of
+from penstock.dialects.kind import kind_of_file
+from penstock.server.documents import Documents, Pinned
+from penstock.server.finding import find_run
+from penstock.server.inputs import require_known
+from penstock.server.played import context_group, ports_to_keep
 
 if TYPE_CHECKING:
     from penstock.server.documents import Documents, Pinned
     from penstock.server.runs import RunSummary
 
+ENDED_WELL = ("completed", "cancelled")
+"""A resume of these is refused, but for `--failed`: then there is nothing to say about files."""
 
-def main(options: Namespace) -> int:
+
+def run(options: Namespace) -> int:
     url = server_of(options)
     if url is not None:
-        from penstock.cli.remote_run import run as run_there
+        from penstock.cli.remote import commands  # Only runs at a server need the client.
 
-        return run_there(options, url)
+        return commands.run(options, url)
     if options.detach:
         raise CommandLineError(
             "`--detach` leaves a run to a server, and there is none", "give `--server URL`, or set `PENSTOCK_SERVER`"
@@ -33,12 +44,8 @@ def main(options: Namespace) -> int:
 
 
 def _run_here(options: Namespace) -> int:
-    from penstock.app import embedded
-    from penstock.dialects.kind import kind_of_file
-    from penstock.library import Library
-    from penstock.server.documents import Documents
-    from penstock.server.inputs import require_known
-    from penstock.server.played import context_group, ports_to_keep
+    from penstock.app.embedded import embedded  # Commands for a server do not need the engine.
+    from penstock.app.library import Library
 
     file = Path(options.file)
     payload = inputs.workload(options.payload, options.set)
@@ -49,17 +56,16 @@ def _run_here(options: Namespace) -> int:
         )
     # Compiled before the state folder is touched: a document that cannot run leaves nothing behind.
     library = Library()
-    documents = Documents(library.tools, library.components_when_asked, strict=options.strict)
+    documents = Documents(library.tools, library.lazy_components, strict=options.strict)
     document = documents.open(file, payload, options.context)
     net, compiled = documents.compile(document)
     context_group(net, options.context)
     ports_to_keep(options.keep, net, compiled)
     require_known(net, payload)
-    home = homes.home_for(file, options.store)
+    home = state_folder.home_for(file, options.store)
     engine = embedded(home, strict=options.strict)
-    homes.remember(home)
-    run = engine.run(new_id())
-    run.world.documents = documents
+    state_folder.remember(home)
+    run = engine.run(new_id(), documents)
     if not options.json:
         _warn(documents, document, options.file)
 
@@ -68,26 +74,101 @@ def _run_here(options: Namespace) -> int:
             document,
             payload,
             label=options.name,
-            trace_id=new_trace(),
+            trace_id=os.urandom(16).hex(),
             context=options.context,
             keep=tuple(options.keep),
         )
 
-    return Conduct(engine, run, begin, options, home, net, places(documents, document)).conducted()
+    return ForegroundRun(
+        engine=engine,
+        run=run,
+        begin=begin,
+        options=options,
+        home=home,
+        net=net,
+        where=positions_in(documents, document),
+    ).drive()
 
 
 def _warn(documents: Documents, document: Pinned, file: str) -> None:
     _, compiled = documents.compile(document)
     if compiled.problems:
-        from penstock.cli.failures import tell_pressing
+        from penstock.app.library import sources_of  # Only problems of documents need it.
+        from penstock.cli.errors import tell_pressing
         from penstock.dialects.report import summary
-        from penstock.library import sources_of
 
         tell_pressing(compiled.problems, sources_of(compiled))
         say(f"{summary(compiled.problems)} in {file}; `penstock lint {file}` shows them")
 
 
 def new_trace() -> str:
-    import os
-
     return os.urandom(16).hex()
+
+
+def resume(options: Namespace) -> int:
+    url = server_of(options)
+    if url is not None:
+        from penstock.cli.remote import commands  # Only runs at a server need the client.
+
+        return commands.resume(options, url)
+    from penstock.app.embedded import embedded  # Commands for a server do not need the engine.
+    from penstock.cli.errors import tell_changes
+    from penstock.server.changes import changes, text_on_disk
+
+    home = state_folder.known_home(options.store)
+    engine = embedded(home)
+    state_folder.remember(home)
+    header = find_run(engine.log, options.run)
+    run = engine.run(header.execution_id)
+    document = Pinned.from_bytes(engine.log.document(header.execution_id))
+    documents = run.world.documents
+    net, _ = documents.compile(document)
+    found = changes(document, text_on_disk)
+    goes_on = options.failed or header.status not in ENDED_WELL
+    if not options.json and goes_on and not engine.log.has_owner(header.execution_id):
+        tell_changes(found, document.file)
+    return ForegroundRun(
+        engine=engine,
+        run=run,
+        begin=partial(run.resume, failed_only=options.failed),
+        options=options,
+        home=home,
+        net=net,
+        where=positions_in(documents, document),
+        changed=[change.as_json() for change in found],
+    ).drive()
+
+
+def watch(options: Namespace) -> int:
+    # Only what follows other processes needs these.
+    from penstock.app.embedded import Embedded
+    from penstock.cli.remote.feed import ServerFeed
+    from penstock.cli.show.following import Watched
+    from penstock.cli.show.local_feed import LocalFeed
+
+    with looking(options) as (engine, place):
+        header = run_named(engine, options.run)
+        run_id, title = header.execution_id, near(header.path)
+        if isinstance(engine, Embedded):
+            watched = Watched(engine, LocalFeed(engine, run_id), run_id, options, title, engine.home)
+        else:
+            engine.client.patience_s = options.patience
+            watched = Watched(engine, ServerFeed(engine.client, run_id), run_id, options, title, place)
+        # Without an event it was registered a moment ago, and no process has claimed it yet.
+        is_running = status_of(header, engine) == "running" or (header.status == "running" and not header.last_seq)
+        return watched.followed() if is_running else watched.summarised()
+
+
+def replay(options: Namespace) -> int:
+    with looking_at(options) as (engine, header):
+        difference = asyncio.run(engine.replay(header.execution_id))
+    described = difference.describe() if difference is not None else None
+    code = 0 if described is None else 1
+    if options.json:
+        status = "same" if described is None else "different"
+        put_json({"execution_id": header.execution_id, "status": status, "exit_code": code, "difference": described})
+    elif described is None:
+        say(f"run {header.execution_id}: {header.last_seq:,} events, and every decision is the same")
+    else:
+        put(safe(described))
+    return code

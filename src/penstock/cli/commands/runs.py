@@ -7,9 +7,9 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from penstock.cli.engine import looking, status_of
-from penstock.cli.job_summary import with_failed
 from penstock.cli.layout import table
 from penstock.cli.output import put, put_json, say
+from penstock.cli.show.job_summary import with_failed
 from penstock.projections.wording import seconds
 from penstock.server.views import listed, with_failures
 
@@ -21,7 +21,7 @@ MOST_RUNNING = 100_000
 SHOWN = {"crashed": "interrupted (crashed)"}
 
 
-def main(options: Namespace) -> int:
+def runs(options: Namespace) -> int:
     with looking(options) as (engine, place):
         rows = _chosen(engine, options)
     if options.json:
@@ -46,7 +46,7 @@ def _chosen(engine: Engine, options: Namespace) -> list[tuple[Header, str]]:
 
     if options.status not in ("running", "interrupted"):
         return found(options.status)
-    # What the log calls running and nobody works on is shown as interrupted: it is chosen as such, too.
+    # A run that the log calls running and that no process owns is shown as interrupted, and filtered as such.
     under_way = found("running", MOST_RUNNING)
     if options.status == "running":
         return [one for one in under_way if one[1] == "running"][:limit]

@@ -1,31 +1,35 @@
-"""`penstock show RUN`: what a run came to, step by step; a job's is on a page of its own, `penstock.cli.job_page`."""
+"""`penstock show RUN` and `penstock explain RUN NODE`: what a run came to, what it waits for, and why."""
 
 from __future__ import annotations
 
+import re
 import sys
 from argparse import Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.cli.engine import looking_at, views_of
-from penstock.cli.fanned import fanout_lines
-from penstock.cli.inside import job_lines, jobs_by_step_run
 from penstock.cli.output import BOLD, GREEN, RED, YELLOW, one_line, painted, put, put_json, safe
-from penstock.cli.printed import warning_lines, warnings_of
-from penstock.cli.summary import bounded
-from penstock.cli.waiting import TITLE, lines_of, waits_of
-from penstock.projections.wording import counted, error_line, seconds
+from penstock.cli.show.job_summary import show_job
+from penstock.cli.show.local_feed import warning_lines, warnings_of
+from penstock.cli.show.playbook_summary import bounded
+from penstock.projections.jobs_names import counted_ports
+from penstock.projections.wording import counted, elements, error_line, seconds
+from penstock.remote.client import at
+
+if TYPE_CHECKING:
+    from penstock.cli.engine import Engine
+    from penstock.ports.log import Header
+
 
 MOST_STEPS = 200
 
 
-def main(options: Namespace) -> int:
+def show(options: Namespace) -> int:
     with looking_at(options) as (engine, header):
         views = views_of(engine)
         waits = waits_of(engine, header)
         warnings = warnings_of(engine, header.execution_id)
         if header.kind == "job" and not options.json:
-            from penstock.cli.job_page import show_job
-
             code = show_job(views, header)
             _put_rest(waits, warnings)
             return code
@@ -95,4 +99,152 @@ def _step(step: dict[str, Any]) -> list[str]:
         lines.append(f"{indent}           {safe(task['name'])} ({task['kind']}) {task['status']}{times}{runs}{error}")
     if step["error"] is not None and step["status"] == "refused":
         lines.append(f"{indent}           {one_line(error_line(step['error']))}")
+    return lines
+
+
+def explain(options: Namespace) -> int:
+    with looking_at(options) as (engine, header):
+        answer: Any = views_of(engine).explained(header, options.node)
+        waits = waits_of(engine, header, options.node)
+    if waits:
+        answer["waiting"] = waits
+        answer["because"].insert(0, {"title": TITLE, "lines": lines_of(waits)})
+        for one in waits:
+            if not one["is_range"]:
+                running = f"`{one['scope']}` is running"
+                answer["headline"] = answer["headline"].replace(running, f"`{one['scope']}` {TITLE}")
+    if options.json:
+        put_json(answer)
+    else:
+        put(_explanation(answer))
+    return 0
+
+
+def _explanation(answer: dict[str, Any]) -> str:
+    lines = [painted(safe(answer["headline"]), BOLD, sys.stdout)]
+    for section in answer["because"]:
+        title = painted(safe(section["title"]), BOLD, sys.stdout)
+        lines += ["", title, *(f"  {safe(line)}" for line in section["lines"])]
+    return "\n".join(lines)
+
+
+MOST_COMPONENTS = 40
+_PAINTS = {"OK": GREEN, "ERROR": RED, "completed": GREEN, "failed": RED}
+
+
+def jobs_by_step_run(children: list[Any], step_runs: list[Any]) -> dict[str, list[Any]]:
+    """Step run -> the jobs inside it that lie in no step run further in."""
+    known = {step["step_run_id"] for step in step_runs}
+    found: dict[str, list[Any]] = {}
+    for child in children:
+        around = child["path"]
+        while around and around not in known:
+            cut = max(around.rfind("/"), around.rfind("["))
+            around = around[: max(cut, 0)]
+        if child["kind"] == "job" and around:
+            found.setdefault(around, []).append(child)
+    return found
+
+
+def job_lines(child: Any, indent: str) -> list[str]:
+    took = f" after {seconds(child['duration_ms'] / 1000)}" if child["duration_ms"] is not None else ""
+    status = painted(child["status"], _PAINTS.get(child["status"], YELLOW), sys.stdout)
+    lines = [f"{indent}job {safe(child['name'])} at {safe(child['path'])}: {status}{took}"]
+    components = list(child.get("components", {}).items())
+    lines += [f"{indent}  {_component(name, one)}" for name, one in components[:MOST_COMPONENTS]]
+    left = len(components) - MOST_COMPONENTS
+    return [*lines, f"{indent}  … {left:,} more; `--json` has them all"] if left > 0 else lines
+
+
+def _component(name: str, one: Any) -> str:
+    kept = " (kept)" if one.get("kept") else ""
+    rows = [f", rows {way} {counted_ports(one[f'rows_{way}'])}" for way in ("in", "out") if one[f"rows_{way}"]]
+    took = f", {seconds(one['ms'] / 1000)}" if one["ms"] is not None and one["state"] in ("OK", "ERROR") else ""
+    why = f": {one_line(str(one['cause']))}" if one["state"] in ("ERROR", "SKIPPED") else ""
+    kind = f" ({one['type']})" if one["type"] else ""
+    state = painted(one["state"], _PAINTS.get(one["state"], YELLOW), sys.stdout)
+    return f"{safe(name)}{kind} {state}{kept}{''.join(rows)}{took}{why}"
+
+
+MOST_RANGES = 3
+MOST_WORKERS = 5
+MOST_FAILURES = 5
+
+
+def fanout_lines(fanin: Any, indent: str) -> list[str]:
+    figures = [counted(fanin["ranges"], "range")]
+    if fanin["out"]:
+        figures.append(f"{len(fanin['out']):,} of them out")
+    if fanin["lost"]:
+        figures.append(f"{fanin['lost']:,} lost with their workers")
+    if fanin["retried"]:
+        figures.append(f"{fanin['retried']:,} retried")
+    if fanin["skipped"]:
+        figures.append(f"{fanin['skipped']:,} not tried")
+    if fanin["total"] is None:
+        figures.append("more pages to read")
+    lines = [f"fan-out {fanin['status']}: {', '.join(figures)}"]
+    if fanin["workers"]:
+        lines.append(f"on {_workers(fanin['workers'])}")
+    lines += [_range(one) for one in fanin["out"][:MOST_RANGES]]
+    left = len(fanin["out"]) - MOST_RANGES
+    if left > 0:
+        lines.append(f"… {counted(left, 'more range')} out")
+    lines += [_failure(one) for one in fanin["failures"][:MOST_FAILURES]]
+    left = fanin["failed"] - MOST_FAILURES
+    if left > 0:
+        lines.append(f"… {left:,} more failed")
+    return [f"{indent}{line}" for line in lines]
+
+
+def _workers(workers: dict[str, int]) -> str:
+    named = [f"{safe(name)} ({count:,})" for name, count in list(workers.items())[:MOST_WORKERS]]
+    left = len(workers) - MOST_WORKERS
+    return ", ".join(named) + (f" and {counted(left, 'more worker')}" if left > 0 else "")
+
+
+def _range(one: Any) -> str:
+    where = f"on {safe(one['worker'])}" if one["worker"] else "waits for a worker"
+    again = f", try {one['attempt'] + 1}" if one["attempt"] else ""
+    return f"range {one['range']}, {elements(one['lo'], one['hi'])}{again}: {where}"
+
+
+def _failure(one: Any) -> str:
+    key = f" ({safe(one['key'])})" if one["key"] != str(one["index"]) else ""
+    return f"[{one['index']}]{key} failed: {one_line(error_line(one['error']))}"
+
+
+TITLE = "waits for a worker"
+LONG_S = 2.0
+"""Shorter waits are normal and not shown."""
+
+
+def waits_of(engine: Engine, header: Header, node: str | None = None) -> list[Any]:
+    """Of a run at a server; of one step, when that is named. In a job it is sub-jobs that wait, whatever they are called."""
+    from penstock.app.embedded import Embedded  # Commands for a server do not need the engine.
+
+    if isinstance(engine, Embedded) or header.status != "running":
+        return []
+    found = engine.client.get(at("executions", header.execution_id, "waiting"))["waiting"]
+    wanted = None if node is None or header.kind == "job" else _step_of(node)
+    return [
+        one for one in found if (one["is_stuck"] or one["age_s"] >= LONG_S) and wanted in (None, _step_of(one["scope"]))
+    ]
+
+
+def _step_of(scope: str) -> str:
+    """The step that a scope, or what people type for it, is of."""
+    return re.split(r"[@\[.#]", scope.rpartition("/")[2])[0]
+
+
+def lines_of(waits: list[Any]) -> list[str]:
+    lines = []
+    for one in waits:
+        needs = ", ".join(f"`{need}`" for need in one["needs"])
+        able = f" with {needs}" if needs else ""
+        ranges = f", in {counted(one['offers'], 'range')}" if one["offers"] > 1 else ""
+        lines.append(
+            safe(f"{one['scope']}{ranges}, for {seconds(one['age_s'])}: a worker of pool `{one['pool']}`{able}")
+        )
+        lines += [f"  {safe(line)}" for line in one["why"]]
     return lines

@@ -7,18 +7,18 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from penstock.cli.doors import door_of
-from penstock.cli.layout import table
-from penstock.cli.output import put, put_json, say
+from penstock.cli.layout import listed
+from penstock.cli.output import answer, put_json, say
+from penstock.cli.remote.api_client import client_of
 from penstock.projections.wording import counted
 from penstock.remote.client import Client, at
 
 CATALOG = "catalog:"
 
 
-def main(options: Namespace) -> int:
+def state(options: Namespace) -> int:
     act = {"list": _list, "show": _list, "set": _set, "rm": _remove}[options.action]
-    return act(door_of(options, for_servers=False), options)
+    return act(client_of(options, for_servers=False), options)
 
 
 def document_of(text: str) -> str:
@@ -30,18 +30,15 @@ def document_of(text: str) -> str:
     return str(file.resolve()) if is_file else f"{CATALOG}/{text.strip('/')}"
 
 
-def _list(door: Client, options: Namespace) -> int:
+def _list(client: Client, options: Namespace) -> int:
     is_one = options.action == "show"
-    found = door.get(at("state"), **({"document": document_of(options.document)} if is_one else {}))["state"]
-    if options.json:
-        put_json({"state": found, "exit_code": 0})
-    elif not found:
-        say(f"`{options.document}` keeps nothing" if is_one else "no document keeps anything yet")
-    else:
-        titles = ("KIND", "KEY", "VALUE", "CHANGED", "BY", "")
-        rows = [(one["document"], *_row(one)) for one in found]
-        put(table(titles, (row[1:] for row in rows)) if is_one else table(("DOCUMENT", *titles), rows))
-    return 0
+    found = client.get(at("state"), **({"document": document_of(options.document)} if is_one else {}))["state"]
+    nothing = f"`{options.document}` keeps nothing" if is_one else "no document keeps anything yet"
+    titles: tuple[str, ...] = ("KIND", "KEY", "VALUE", "CHANGED", "BY", "")
+    rows = [_row(one) for one in found]
+    if not is_one:
+        titles, rows = ("DOCUMENT", *titles), [(one["document"], *row) for one, row in zip(found, rows, strict=True)]
+    return listed(options, {"state": found, "exit_code": 0}, titles, rows, nothing)
 
 
 def _row(one: Any) -> tuple[str, ...]:
@@ -55,7 +52,7 @@ def _shown(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _set(door: Client, options: Namespace) -> int:
+def _set(client: Client, options: Namespace) -> int:
     try:
         value = json.loads(options.value)
     except ValueError:
@@ -66,7 +63,7 @@ def _set(door: Client, options: Namespace) -> int:
         "kind": "watermark" if options.watermark else "value",
         "value": value,
     }
-    kept = door.ask("PUT", at("state"), body=asked, is_safe=True)
+    kept = client.ask("PUT", at("state"), body=asked, is_safe=True)
     if options.json:
         put_json({**kept, "exit_code": 0})
     else:
@@ -76,15 +73,13 @@ def _set(door: Client, options: Namespace) -> int:
     return 0
 
 
-def _remove(door: Client, options: Namespace) -> int:
+def _remove(client: Client, options: Namespace) -> int:
     params: dict[str, Any] = {"document": document_of(options.document)}
     if options.key is not None:
         params |= {"key": options.key, "kind": "watermark" if options.watermark else "value"}
     elif options.watermark:
         params["kind"] = "watermark"
-    done = json.loads(door.raw("DELETE", at("state"), params=params))
-    if options.json:
-        put_json({**done, "exit_code": 0})
-    else:
-        say(f"`{done['document']}` keeps {counted(done['dropped'], 'value')} less")
-    return 0
+    done = json.loads(client.raw("DELETE", at("state"), params=params))
+    return answer(
+        options, {**done, "exit_code": 0}, f"`{done['document']}` keeps {counted(done['dropped'], 'value')} less"
+    )

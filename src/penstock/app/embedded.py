@@ -1,0 +1,191 @@
+"""The embedded engine: SQLite, local files and workers in one process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.adapters.files.blobs import FileBlobs
+from penstock.adapters.files.projects import UnpackedProjects, base_folder
+from penstock.adapters.sqlite.log import SqliteLog
+from penstock.app.library import lazy_components
+from penstock.dialects.secrets import restored
+from penstock.kernel.net import Net
+from penstock.kernel.values import JsonMap
+from penstock.keychain import KeychainProblem, Redaction, missing, resolve
+from penstock.keychain.resolution import rendered_entries
+from penstock.ports.ambient import Clock, SystemClock
+from penstock.ports.blobs import BlobStore
+from penstock.ports.leases import Keys
+from penstock.ports.log import EventLog
+from penstock.server.documents import Documents, Pinned
+from penstock.server.runs import LocalForce, RunUnderWay, World
+from penstock.server.stream import Observer
+from penstock.tools.base import Settings
+from penstock.tools.registry import Registry
+from penstock.worker.desk import Desk
+from penstock.worker.line_log import LineLog, LineObserver
+from penstock.worker.resources import SharedResources
+from penstock.worker.threads import DaemonThreads
+from penstock.worker.workforce import LocalWorkforce
+
+if TYPE_CHECKING:
+    from penstock.app.preview import Preview
+    from penstock.components.registry import ComponentRegistry
+    from penstock.server.replay import Difference
+
+
+@dataclass(slots=True)
+class Embedded:
+    """One process, no services: SQLite, local files, in-process workers."""
+
+    home: Path
+    log: EventLog
+    blobs: BlobStore
+    tools: Registry
+    clock: Clock = field(default_factory=SystemClock)
+    settings: Settings = field(default_factory=Settings)
+    threads: DaemonThreads = field(default_factory=DaemonThreads)
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    strict: bool = False
+    observers: list[Observer] = field(default_factory=list)
+    line_observers: list[LineObserver] = field(default_factory=list)
+    progress_observers: list[Callable[[str, str, int], None]] = field(default_factory=list)
+    """Told of `(component, port, rows so far)` while a component of a job works; from any thread."""
+    components: ComponentRegistry = field(default_factory=lazy_components)
+    scratch: Path | None = None
+    """Where runs keep what they print and work on, if not in the state folder."""
+    _lines: dict[int, LineLog] = field(default_factory=dict)
+
+    def run(self, execution_id: str, documents: Documents | None = None) -> RunUnderWay:
+        """`documents`: those that have compiled what is to run already."""
+        return RunUnderWay(self._world(documents or self.documents()), execution_id)
+
+    async def replay(self, execution_id: str) -> Difference | None:
+        """Decide a recorded run again from its outcomes: the first decision that differs, or None."""
+        from penstock.app.replay import replay  # Only a replay needs its machinery.
+
+        projects = self.projects()
+        return await replay(self.log, self.blobs, self.tools, self.components, self.settings, execution_id, projects)
+
+    async def preview(
+        self,
+        path: Path,
+        wanted: str,
+        rows: int = 20,
+        *,
+        context: Mapping[str, Any] | None = None,
+        group: str | None = None,
+    ) -> Preview:
+        """The first rows of one port of a job, named `COMPONENT[.PORT]`. Only what rows come from is run, in memory; nothing is
+        left in the log."""
+        from penstock.app.preview import preview  # Only a preview needs its machinery.
+
+        return await preview(self, path, wanted, rows, context or {}, group)
+
+    def documents(self) -> Documents:
+        """Also those of projects: a run that a server began without a database can be gone on with here."""
+        place = self.scratch or self.home
+        base, nowhere = base_folder(self.environ), place / "work" / "nowhere"
+        return Documents(
+            self.tools, self.components, strict=self.strict, projects=self.projects(), base=base, nowhere=nowhere
+        )
+
+    def projects(self) -> UnpackedProjects:
+        return UnpackedProjects(self.scratch or self.home, self.blobs)
+
+    async def close(self) -> None:
+        self.threads.close()
+        await self.log.close()
+
+    def _world(self, documents: Documents) -> World:
+        return World(
+            log=self.log,
+            blobs=self.blobs,
+            clock=self.clock,
+            documents=documents,
+            worker=f"{socket.gethostname()}:{os.getpid()}",
+            unlock=partial(self._unlock, Redaction()),
+            employ=self._employ,
+            dismiss=self._dismiss,
+            sweep=self._sweep,
+            observers=self.observers,
+            look=self.missing_secrets,
+        )
+
+    async def _unlock(self, redaction: Redaction, net: Net, workload: Any, document: Pinned) -> Keys:
+        """One redaction serves the whole run: a secret of a sub-playbook is hidden everywhere."""
+        redaction.add(*document.secrets())
+        entries = rendered_entries(restored(net.keychain, document.file), net.kind, workload)
+        return await resolve(
+            entries,
+            folder=self.documents().folder(document),
+            home=self.home,
+            environ=self.environ,
+            clock=self.clock,
+            redaction=redaction,
+        )
+
+    async def missing_secrets(self, entries: Sequence[JsonMap], document: Pinned) -> list[KeychainProblem]:
+        """What is missing of a document's keychain entries, as far as this machine can say."""
+        return await missing(
+            restored(entries, document.file),
+            folder=self.documents().folder(document),
+            home=self.home,
+            environ=self.environ,
+            clock=self.clock,
+        )
+
+    def _employ(self, execution_id: str, hide: Any) -> LocalForce:
+        place = self.scratch or self.home
+        lines = LineLog(place / "logs" / f"{execution_id}.ndjson", self.clock, hide, self.line_observers)
+        desk = Desk(
+            tools=self.tools,
+            clock=self.clock,
+            blobs=self.blobs,
+            resources=SharedResources(),
+            threads=self.threads,
+            settings=self.settings,
+            say=lines.say,
+            components=self.components,
+            work=place / "work",
+            progress=self._progress,
+        )
+        force = LocalWorkforce(desk)
+        self._lines[id(force)] = lines
+        return force
+
+    def _progress(self, component: str, port: str, rows: int) -> None:
+        for observer in self.progress_observers:
+            observer(component, port, rows)
+
+    def _sweep(self, execution_id: str) -> None:
+        folder = (self.scratch or self.home) / "work" / execution_id
+        if folder.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+    async def _dismiss(self, force: LocalForce) -> None:
+        assert isinstance(force, LocalWorkforce)
+        await force.close()
+        self._lines.pop(id(force)).close()
+        resources = force.desk.resources
+        assert isinstance(resources, SharedResources)
+        await resources.close()
+
+
+def embedded(home: Path, **more: Any) -> Embedded:
+    return Embedded(home, SqliteLog(home), FileBlobs(home), Registry(), **more)
+
+
+def in_memory(home: Path) -> Embedded:
+    """For looking only: the secrets of a state folder, and no log that outlives the process."""
+    from penstock.adapters.memory.blobs import MemoryBlobs
+    from penstock.adapters.memory.log import MemoryLog
+
+    return Embedded(home, MemoryLog(), MemoryBlobs(), Registry())

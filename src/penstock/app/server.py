@@ -1,0 +1,205 @@
+"""The server of a fleet: it drives executions and hands out leases to workers."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from penstock.adapters.files.lines import FileLines
+from penstock.adapters.files.projects import UnpackedProjects
+from penstock.adapters.watched_log import WatchedLog
+from penstock.app.library import lazy_components
+from penstock.app.stores import (
+    LEASE_S,
+    FleetClock,
+    Places,
+    host_name,
+    open_control,
+    open_dispatch,
+    open_lines,
+    open_log,
+    open_partitions,
+    open_results,
+)
+from penstock.kernel.net import Net
+from penstock.kernel.values import Json
+from penstock.ports.ambient import Clock, SystemClock
+from penstock.ports.blobs import BlobStore
+from penstock.ports.control import ControlStore
+from penstock.ports.dispatch import Dispatch
+from penstock.ports.leases import Keys
+from penstock.ports.lines import Line as KeptLine
+from penstock.ports.lines import LineStore
+from penstock.ports.log import EventLog
+from penstock.ports.partitions import Partitions
+from penstock.server.documents import Documents, Pinned
+from penstock.server.fleet import FleetForce
+from penstock.server.hosting import Hosting
+from penstock.server.office import Office
+from penstock.server.runs import LocalForce, World
+from penstock.tools.registry import Registry
+
+if TYPE_CHECKING:
+    from penstock.adapters.memory.dispatch import MemoryDispatchStore
+    from penstock.components.registry import ComponentRegistry
+
+
+def run_id() -> str:
+    """Short enough to be typed, and drawn from so many that two are never the same."""
+    return uuid.uuid4().hex[:16]
+
+
+def one_line(error: BaseException) -> str:
+    """For the log of a server: documents write parts of errors, and none may write lines or colours of its own there."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in str(error))
+
+
+class NoKeys:
+    """A server needs no secret and has none: workers resolve keychains where they run."""
+
+    def view(self) -> Mapping[str, Any]:
+        return {}
+
+    def reveal(self, value: Any) -> Any:
+        return value
+
+    def credential(self, name: str) -> dict[str, Any]:
+        raise KeyError(name)
+
+    def is_stale(self) -> bool:
+        return False
+
+    async def fresh(self) -> None: ...
+
+    def hide_tree(self, value: Any) -> Any:
+        return value
+
+    def hide(self, text: str) -> str:
+        return text
+
+    def hide_bytes(self, data: bytes) -> bytes:
+        return data
+
+
+@dataclass(slots=True)
+class Server:
+    """One server process: it drives executions and hands out leases; it runs no tool."""
+
+    home: Path
+    log: EventLog
+    blobs: BlobStore
+    dispatch: Dispatch
+    partitions: Partitions
+    name: str = field(default_factory=host_name)
+    clock: Clock = field(default_factory=SystemClock)
+    tools: Registry = field(default_factory=Registry)
+    components: ComponentRegistry = field(default_factory=lazy_components)
+    lease_s: float = 10.0
+    renew_s: float = 3.0
+    control: ControlStore | None = None
+    """The catalog, tokens, schedules and hooks; closed with the server."""
+    line_store: LineStore | None = None
+    """Where the output of tools is stored: in files of the state folder, unless another store is given."""
+    lines: LineStore = field(init=False)
+    hosting: Hosting = field(init=False)
+    office: Office = field(init=False)
+    documents: Documents = field(init=False)
+    problems: list[tuple[str, BaseException]] = field(default_factory=list)
+    _following: asyncio.Task[None] | None = None
+
+    def __post_init__(self) -> None:
+        self.documents = _documents(self)
+        self.lines = self.line_store or FileLines(self.home)
+        self.office = Office(self.dispatch, self.blobs, lambda: self.hosting.owned, self._hear)
+        world = World(
+            log=self.log,
+            blobs=self.blobs,
+            clock=self.clock,
+            documents=self.documents,
+            worker=self.name,
+            unlock=self._unlock,
+            employ=self._employ,
+            dismiss=self._dismiss,
+        )
+        self.hosting = Hosting(world, self.office, self.partitions, run_id, self._report, self.renew_s)
+
+    async def start(self) -> None:
+        if isinstance(self.clock, FleetClock):
+            await self.clock.look()
+            self._following = asyncio.ensure_future(self.clock.follow())
+        await self.hosting.start()
+
+    async def close(self) -> None:
+        """Let go of everything, in an order in which nothing is missed; one thing that cannot be let go of stops none other."""
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.gather(self._following, return_exceptions=True)
+        async with AsyncExitStack() as stack:
+            if self.control is not None:
+                stack.push_async_callback(asyncio.to_thread, self.control.close)
+            stack.push_async_callback(self.log.close)
+            stack.push_async_callback(self.partitions.close)
+            stack.push_async_callback(self.dispatch.close)
+            stack.push_async_callback(asyncio.to_thread, self.lines.close)
+            stack.push_async_callback(self.hosting.close)
+
+    async def _hear(self, execution_id: str, notes: list[Any]) -> None:
+        await self.hosting.hear(execution_id, notes)
+
+    async def _unlock(self, net: Net, workload: Any, document: Pinned) -> Keys:
+        return NoKeys()
+
+    def _employ(self, execution_id: str, hide: Callable[[str], str]) -> LocalForce:
+        def say(said: list[Json]) -> None:
+            told = (cast("tuple[float, str, str | None, str]", one) for one in said)
+            self.lines.append(execution_id, [KeptLine(*one) for one in told])
+
+        return FleetForce(
+            execution_id, self.office, say, lambda after: self.log.read(execution_id, after), self.lease_s
+        )
+
+    async def _dismiss(self, force: LocalForce) -> None:
+        assert isinstance(force, FleetForce)
+        await force.close()
+
+    def _report(self, execution_id: str, error: BaseException) -> None:
+        self.problems.append((execution_id, error))
+        del self.problems[:-100]
+        print(f"penstock: {execution_id}: {type(error).__name__}: {one_line(error)}", file=sys.stderr, flush=True)
+
+
+def _documents(server: Server) -> Documents:
+    if server.control is None:
+        return Documents(server.tools, server.components, reads_files=False, runs=False)
+    from penstock.server.catalog import CatalogDocuments
+
+    projects = UnpackedProjects(server.home, server.blobs)
+    return CatalogDocuments(server.tools, server.components, server.control, projects)
+
+
+def open_server(
+    places: Places, *, name: str | None = None, lease_s: float = LEASE_S, hall: MemoryDispatchStore | None = None
+) -> Server:
+    """A server that has not started yet. `hall`: where it meets the workers of its own process, when there is no database."""
+    shown = name or host_name()
+    log = WatchedLog(open_log(places, shown, lease_s), is_shared=places.database is None)
+    dispatch = open_dispatch(places, hall)
+    return Server(
+        home=places.home,
+        log=log,
+        blobs=open_results(places),
+        dispatch=dispatch,
+        partitions=open_partitions(places, shown, lease_s),
+        name=shown,
+        clock=FleetClock(dispatch.now),
+        lease_s=lease_s,
+        renew_s=lease_s / 3,
+        control=open_control(places),
+        line_store=open_lines(places),
+    )

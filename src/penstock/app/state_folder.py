@@ -1,0 +1,173 @@
+"""Where state lives, and which servers run on it.
+
+A state folder is `--store`, else PENSTOCK_HOME, else `.penstock/` beside the file that is run. A command that has no file looks
+into `./.penstock`, then for the state folder below the current folder that was used last. Which folders were used is remembered
+on a best-effort basis; nothing depends on it.
+
+Law: each server process keeps one file in its state folder, `servers/PID.json`, and holds a lock on it for as long as it lives,
+so that a command in that folder finds the server's database. A file that nobody locks was left by a server that died, and is
+ignored. The files are readable by their owner only: a database URL may hold a password.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from penstock.kernel.errors import Refused
+
+VARIABLE = "PENSTOCK_HOME"
+FOLDER = ".penstock"
+DATABASE = "penstock.db"
+REMEMBERED = 100
+SERVERS = "servers"
+
+
+def home_for(file: Path, store: str | None = None, environ: Mapping[str, str] | None = None) -> Path:
+    """The state folder of a file that is run."""
+    said = _said(store, environ)
+    if said is not None:
+        return said
+    whole = file.expanduser().absolute()
+    # Beside a pipe or a device (`<(…)`, `/dev/stdin`) is no place to keep anything.
+    is_stream = whole.parts[1:2] in (("dev",), ("proc",)) or (whole.exists() and not whole.is_file())
+    return (_here() if is_stream else whole.parent) / FOLDER
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise Refused("the current folder is gone: it was removed or moved", "go to another folder") from None
+
+
+def home_here(store: str | None = None, environ: Mapping[str, str] | None = None) -> Path:
+    """The state folder for a command that may make one, such as `keychain set`."""
+    here = _here() / FOLDER
+    return _said(store, environ) or (here if here.exists() else _found(environ)) or here
+
+
+def known_home(store: str | None = None, environ: Mapping[str, str] | None = None) -> Path:
+    """The state folder of a command about earlier runs: it must be there."""
+    said = _said(store, environ)
+    home = said or _found(environ)
+    if home is None:
+        raise Refused(
+            f"there is no state folder here: neither `{Path.cwd() / FOLDER}` nor one used before below this folder",
+            f"go to the folder of the playbook, or name the state folder with `--store` or `{VARIABLE}`",
+        )
+    if not (home / DATABASE).exists():
+        raise Refused(f"there are no runs in `{home}`: it has no `{DATABASE}`", "is it the state folder you mean?")
+    return home
+
+
+def _said(store: str | None, environ: Mapping[str, str] | None) -> Path | None:
+    value = store or (os.environ if environ is None else environ).get(VARIABLE)
+    return Path(value).expanduser().absolute() if value else None
+
+
+def _found(environ: Mapping[str, str] | None) -> Path | None:
+    here = _here()
+    if (here / FOLDER / DATABASE).exists():
+        return here / FOLDER
+    for home in reversed(_remembered(environ)):
+        if home.is_relative_to(here) and (home / DATABASE).exists():
+            return home
+    return None
+
+
+def _list_file(environ: Mapping[str, str] | None) -> Path | None:
+    values = os.environ if environ is None else environ
+    base = values.get("XDG_STATE_HOME")
+    if base:
+        return Path(base) / "penstock" / "homes"
+    user = values.get("HOME")
+    return Path(user) / ".local" / "state" / "penstock" / "homes" if user else None
+
+
+def _remembered(environ: Mapping[str, str] | None) -> list[Path]:
+    """Oldest first."""
+    path = _list_file(environ)
+    if path is None:
+        return []
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    return [Path(line) for line in lines[-REMEMBERED:] if line]
+
+
+def remember(home: Path, environ: Mapping[str, str] | None = None) -> None:
+    path = _list_file(environ)
+    if path is None:
+        return
+    known = _remembered(environ)
+    if known and known[-1] == home:
+        return
+    lines = [*[str(one) for one in known if one != home][-REMEMBERED + 1 :], str(home)]
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    with suppress(OSError, UnicodeEncodeError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        fresh.replace(path)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRecord:
+    pid: int
+    url: str
+    database: str | None
+    """None: it keeps everything in the state folder itself."""
+
+
+@contextmanager
+def recorded(home: Path, url: str, database: str | None) -> Iterator[None]:
+    """A server of this process, for as long as the block lasts."""
+    record = ServerRecord(os.getpid(), url, database)
+    file = home / SERVERS / f"{record.pid}.json"
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(handle, 0)
+        os.write(handle, msgspec.json.encode(record))
+        yield
+    finally:
+        with suppress(OSError):
+            file.unlink()
+        os.close(handle)
+
+
+def running_servers(home: Path) -> list[ServerRecord]:
+    """Those that are alive. What others left behind is removed."""
+    found = []
+    try:
+        files = sorted((home / SERVERS).glob("*.json"))
+    except OSError:
+        return []
+    for file in files:
+        with suppress(OSError):
+            handle = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                if _is_held(handle):
+                    with suppress(msgspec.MsgspecError):  # It is just being written.
+                        found.append(msgspec.json.decode(os.read(handle, 1 << 16), type=ServerRecord))
+                else:
+                    file.unlink()
+            finally:
+                os.close(handle)
+    return found
+
+
+def _is_held(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False

@@ -1,0 +1,188 @@
+"""The worker of a fleet: what it works with, and its life from start to drain."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.adapters.files.projects import UnpackedProjects
+from penstock.app.library import lazy_components
+from penstock.app.stores import LEASE_S, FleetClock, Places, host_name, open_intake, open_results, release
+from penstock.dialects.secrets import restored
+from penstock.kernel.flow.ending import FlowJudge
+from penstock.kernel.net import Net
+from penstock.kernel.values import Json
+from penstock.keychain import Redaction, resolve
+from penstock.keychain.resolution import rendered_entries
+from penstock.ports.ambient import Clock
+from penstock.ports.blobs import BlobStore, KeptBlobs
+from penstock.ports.dispatch import Intake, WorkerCard
+from penstock.ports.leases import Keys, Setting
+from penstock.ports.results import encodable
+from penstock.server.documents import Documents, Pinned
+from penstock.server.job_judge import JobJudge
+from penstock.tools.addresses import PUBLIC_ONLY, Addresses
+from penstock.tools.base import Settings
+from penstock.tools.registry import Registry
+from penstock.worker.desk import Desk
+from penstock.worker.fleet import Compiled, FleetWorker
+from penstock.worker.fleet_reports import Line
+from penstock.worker.resources import SharedResources
+from penstock.worker.threads import DaemonThreads
+
+if TYPE_CHECKING:
+    from penstock.adapters.memory.dispatch import MemoryDispatchStore
+
+
+def new_id() -> str:
+    return uuid.uuid4().hex
+
+
+class WorkBench:
+    """What a worker process has at hand."""
+
+    def __init__(
+        self,
+        home: Path,
+        blobs: BlobStore,
+        clock: Clock,
+        environ: Mapping[str, str] | None = None,
+        tools: Registry | None = None,
+        settings: Settings | None = None,
+        base: Path | None = None,
+    ) -> None:
+        """`base`: where relative paths of documents of the catalog lead that are no files of a project."""
+        self.home = home
+        self.blobs = blobs
+        self.clock = clock
+        self.tools = tools or Registry()
+        self.threads = DaemonThreads()
+        self._settings = settings or Settings()
+        self._environ = os.environ if environ is None else environ
+        self._components = lazy_components()
+        self._documents = Documents(
+            self.tools,
+            self._components,
+            reads_files=False,
+            projects=UnpackedProjects(home, blobs),
+            base=base,
+            nowhere=home / "work" / "nowhere",
+        )
+
+    def compile(self, document: Json) -> Compiled:
+        pinned = Pinned.from_mapping(document)
+        net, compiled = self._documents.compile(pinned)
+        files = {name: place.file for name, place in compiled.places.steps.items() if place.file != compiled.file}
+        bases = self._documents.bases(pinned, compiled)
+        return Compiled(net, pinned.file, self._documents.folder(pinned), compiled.places.lines, files, bases)
+
+    def judge(self, setting: Setting, now: Callable[[], float]) -> FlowJudge:
+        return JobJudge(setting, now)
+
+    async def unlock(self, document: Json, net: Net, workload: Any) -> Keys:
+        pinned = Pinned.from_mapping(document)
+        redaction = Redaction()
+        redaction.add(*pinned.secrets())
+        entries = rendered_entries(restored(net.keychain, pinned.file), net.kind, workload)
+        return await resolve(
+            entries,
+            folder=self._documents.folder(pinned),
+            home=self.home,
+            environ=self._environ,
+            clock=self.clock,
+            redaction=redaction,
+            allowed=self._settings.addresses,
+        )
+
+    def desk(self, execution_id: str, keys: Keys, say: Callable[[Line], None]) -> Desk:
+        loop, clock, hide = asyncio.get_running_loop(), self.clock, keys.hide
+
+        def line(scope: str, task_run_id: str | None, text: str) -> None:
+            loop.call_soon_threadsafe(say, Line(clock.now(), scope, task_run_id, encodable(hide(text))))
+
+        return Desk(
+            tools=self.tools,
+            clock=clock,
+            blobs=self.blobs,
+            resources=SharedResources(),
+            threads=self.threads,
+            settings=self._settings,
+            say=line,
+            components=self._components,
+            work=self.home / "work" / new_id(),  # Sub-jobs of one job may be held side by side.
+        )
+
+    async def clear(self, desk: Desk) -> None:
+        assert isinstance(desk.resources, SharedResources)
+        await desk.resources.close()
+        if desk.work is not None:
+            with suppress(OSError):
+                desk.work.rmdir()
+
+    def close(self) -> None:
+        self.threads.close()
+
+
+def worker(
+    intake: Intake,
+    bench: WorkBench,
+    *,
+    name: str | None = None,
+    pool: str = "default",
+    slots: int = 4,
+    labels: frozenset[str] = frozenset(),
+    beat_s: float = 3.0,
+) -> FleetWorker:
+    can = frozenset(bench.tools.kinds()) | labels | {"jobs"}
+    shown = name or host_name()
+    card = WorkerCard(f"{shown}#{new_id()[:8]}", shown, pool, slots, can, release())
+    return FleetWorker(intake, card, bench, beat_s=beat_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """A worker of this process and what it works with."""
+
+    worker: FleetWorker
+    bench: WorkBench
+    blobs: KeptBlobs
+    clock: FleetClock
+
+    async def run(self) -> None:
+        """Work until the worker is drained, or this is cancelled."""
+        following = asyncio.ensure_future(self.clock.follow())
+        try:
+            await self.clock.look()
+            await self.worker.run()
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+            await self.worker.intake.close()
+            self.bench.close()
+            await asyncio.to_thread(self.blobs.close)
+
+
+def open_worker(
+    places: Places,
+    *,
+    name: str | None = None,
+    pool: str = "default",
+    slots: int = 4,
+    labels: frozenset[str] = frozenset(),
+    hall: MemoryDispatchStore | None = None,
+    beat_s: float = LEASE_S / 3,
+    addresses: Addresses = PUBLIC_ONLY,
+) -> Station:
+    """`addresses`: which ones its tasks may reach."""
+    intake = open_intake(places, hall)
+    clock = FleetClock(intake.now)
+    blobs = open_results(places)
+    bench = WorkBench(places.home, blobs, clock, base=places.base, settings=Settings(addresses))
+    crew = worker(intake, bench, name=name, pool=pool, slots=slots, labels=labels, beat_s=beat_s)
+    return Station(crew, bench, blobs, clock)

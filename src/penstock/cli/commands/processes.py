@@ -1,0 +1,275 @@
+"""`penstock serve`, `worker` and `up`: the processes of a fleet, which run until they are told to stop.
+
+The first signal stops a process in order, the second at once. `up` supervises a server and workers: each line they print is
+printed with their name, and one that dies is started again.
+
+Law: a process that dies again and again is restarted after longer and longer pauses; one that refuses to run at all (exit 2) is
+not restarted, because it would refuse again, and everything stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.cli.output import safe, say
+from penstock.cli.places import addresses_of, hosts_of, places_of, pool_of, slots_of
+from penstock.tools.addresses import VARIABLE
+
+if TYPE_CHECKING:
+    from penstock.app.worker import Station
+
+
+FIRST_REST_S = 0.5
+LONGEST_REST_S = 30.0
+GOOD_S = 30.0
+"""One that lived so long has had a good life: the next rest is short again."""
+REFUSED = 2
+MORE_S = 5.0
+LONGEST_LINE = 1 << 20
+
+
+@dataclass(slots=True)
+class Child:
+    name: str
+    arguments: Sequence[str]
+    environment: Mapping[str, str]
+    process: asyncio.subprocess.Process | None = None
+    rest_s: float = FIRST_REST_S
+    starts: int = field(default=0)
+
+
+class Supervisor:
+    def __init__(self, server: Child, workers: list[Child], grace_s: float) -> None:
+        self.exit_code = 0
+        self._server, self._workers = server, workers
+        self._children = [server, *workers]
+        self._grace_s = grace_s
+        self._width = max(len(child.name) for child in self._children)
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    async def run(self) -> None:
+        keepers = [asyncio.ensure_future(self._keep(child)) for child in self._children]
+        await self._stopping.wait()
+        # Workers first: what they give back is then heard by a server that is still there.
+        for group in (self._workers, [self._server]):
+            await self._end(group)
+        await asyncio.gather(*keepers)
+
+    async def _keep(self, child: Child) -> None:
+        while not self._stopping.is_set():
+            started = time.monotonic()
+            code = await self._life(child)
+            if self._stopping.is_set():
+                return
+            if code == REFUSED:
+                self._tell(child, "refuses to run, so everything stops")
+                self.exit_code = REFUSED
+                self.stop()
+                return
+            if time.monotonic() - started > GOOD_S:
+                child.rest_s = FIRST_REST_S
+            self._tell(child, f"died ({_said(code)}); again in {child.rest_s:g} s")
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(child.rest_s):
+                    await self._stopping.wait()
+            child.rest_s = min(LONGEST_REST_S, child.rest_s * 2)
+
+    async def _life(self, child: Child) -> int:
+        """From its start to its end: its exit code."""
+        child.starts += 1
+        child.process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "penstock",
+            *child.arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env={**os.environ, **child.environment},
+            limit=LONGEST_LINE,
+            start_new_session=True,  # A Ctrl-C is for us: we tell the others, in their order.
+        )
+        assert child.process.stdout is not None
+        try:
+            while line := await child.process.stdout.readline():
+                self._tell(child, line.decode("utf-8", "replace").rstrip())
+        except ValueError:  # A line without end: what follows is not shown, and does not stop the process either.
+            while await child.process.stdout.read(LONGEST_LINE):
+                pass
+        return await child.process.wait()
+
+    async def _end(self, children: list[Child]) -> None:
+        alive = [child.process for child in children if child.process is not None and child.process.returncode is None]
+        for process in alive:
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+        waits = [asyncio.ensure_future(process.wait()) for process in alive]
+        if waits:
+            _, late = await asyncio.wait(waits, timeout=self._grace_s + MORE_S)
+            for process in alive if late else ():
+                if process.returncode is None:
+                    with contextlib.suppress(ProcessLookupError):
+                        process.kill()
+            await asyncio.gather(*waits)
+
+    def _tell(self, child: Child, text: str) -> None:
+        say(f"{child.name:<{self._width}} | {safe(text)}")
+
+
+def _said(code: int) -> str:
+    return f"exit {code}" if code >= 0 else signal.Signals(-code).name
+
+
+def up(options: Namespace) -> int:
+    from penstock.app.stores import private_postgres  # Only fleets need it.
+
+    places = places_of(options)
+    # What is wrong with the words is said before anything starts.
+    reached = [f"--allow-address={word}" for word in _reached(options)]
+    served = _served(options)
+    with private_postgres(places.home) if places.database is None else nullcontext(places.database) as database:
+        if options.verbose:
+            say(f"database {database}")
+        said = {
+            "PENSTOCK_DATABASE": database,
+            "PENSTOCK_HOME": str(places.home),
+            "PENSTOCK_RESULTS": places.results,
+            "PENSTOCK_DISPATCH": places.dispatch,
+            "PENSTOCK_BASE": None if places.base is None else str(places.base),
+        }
+        environment = {name: value for name, value in said.items() if value is not None}
+        common = ["--lease", str(options.lease), "--grace", str(options.grace)]
+        work = [*common, *reached, "--pool", pool_of(options), "--slots", str(slots_of(options))]
+        server = Child("server", ["serve", *common, *reached, *served], environment)
+        workers = [
+            Child(f"worker-{number}", ["worker", *work], environment) for number in range(1, options.workers + 1)
+        ]
+        supervisor = Supervisor(server, workers, options.grace)
+        run_until_told(supervisor.run, supervisor.stop)
+    say("all have stopped")
+    return supervisor.exit_code
+
+
+def _reached(options: Namespace) -> list[str]:
+    """A trial on one machine has its databases and test servers there; addresses that are given replace this default."""
+    addresses_of(options)  # Refused here, once, and not by each process.
+    return options.allow_address or [word for word in (os.environ.get(VARIABLE),) if word] or ["loopback"]
+
+
+def _served(options: Namespace) -> list[str]:
+    given = ["--listen", options.listen]
+    for name in ("tls_cert", "tls_key", "max_body"):
+        value = getattr(options, name)
+        if value is not None:
+            given += [f"--{name.replace('_', '-')}", str(Path(value).absolute() if name.startswith("tls") else value)]
+    hosts_of(options)  # Refused here, once, and not again and again by the server.
+    given += [f"--allow-host={name}" for name in options.allow_host]
+    return [*given, "--no-auth"] if options.no_auth else given
+
+
+def worker(options: Namespace) -> int:
+    crew = _Crew(options)
+    run_until_told(crew.run, crew.stop)
+    return 0
+
+
+class _Crew:
+    def __init__(self, options: Namespace) -> None:
+        self._options = options
+        self._station: Station | None = None
+        self._draining: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        from penstock.app.worker import open_worker  # Each process loads only what it runs.
+
+        options = self._options
+        station = open_worker(
+            places_of(options),
+            name=options.name,
+            pool=pool_of(options),
+            slots=slots_of(options),
+            labels=frozenset(options.label),
+            beat_s=options.lease / 3,
+            addresses=addresses_of(options),
+        )
+        self._station = station
+        card = station.worker.card
+        say(f"worker {card.id} in pool `{card.pool}`, {card.slots} at a time")
+        await station.run()
+        if self._draining is not None:
+            await self._draining
+        say(f"worker {card.id} has stopped")
+
+    def stop(self) -> None:
+        if self._station is not None:
+            self._draining = asyncio.ensure_future(self._station.worker.drain(self._options.grace))
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+AT_ONCE = 3
+
+
+def run_until_told(main: Callable[[], Awaitable[None]], stop: Callable[[], None]) -> None:
+    """Run `main` to its end. `stop` is called on the event loop by the first signal."""
+    asyncio.run(_Told(stop).run(main))
+
+
+class _Told:
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self._stop = stop
+        self._was_told = False
+
+    async def run(self, main: Callable[[], Awaitable[None]]) -> None:
+        loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            loop.add_signal_handler(number, self._on_signal, number)
+        try:
+            await main()
+        finally:
+            for number in SIGNALS:
+                loop.remove_signal_handler(number)
+
+    def _on_signal(self, number: int) -> None:
+        if self._was_told:
+            with suppress(OSError):
+                sys.stderr.flush()
+            os._exit(AT_ONCE)
+        self._was_told = True
+        say(f"{signal.Signals(number).name}: stopping; once more ends it at once")
+        self._stop()
+
+
+def serve(options: Namespace) -> int:
+    from penstock.app.server_process import ServeSettings, Service  # Each process loads only what it runs.
+
+    settings = ServeSettings(
+        places=places_of(options),
+        listen=options.listen,
+        lease_s=options.lease,
+        slots=slots_of(options),
+        name=options.name,
+        tls_cert=Path(options.tls_cert) if options.tls_cert else None,
+        tls_key=Path(options.tls_key) if options.tls_key else None,
+        no_auth=options.no_auth,
+        max_body=options.max_body,
+        grace_s=options.grace,
+        addresses=addresses_of(options),
+        hosts=hosts_of(options),
+    )
+    service = Service(settings, say)
+    run_until_told(service.run, service.stop)
+    return 0

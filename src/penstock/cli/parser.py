@@ -1,0 +1,197 @@
+"""What all command lines have in common: the parser, the options that several commands take, and the wording of mistakes.
+
+Nothing but the standard library is imported here, so that `--help` is there at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NoReturn
+
+RUN = "the id of a run, a unique beginning of it, its label, or `@last`"
+
+
+OTHER_OPTIONS = {
+    "--port": "--listen", "--host": "--listen", "--bind": "--listen", "--address": "--listen", "--db": "--database",
+    "--var": "--set", "--param": "--set", "--input": "--set", "--env": "--context", "--label": "--name", "--url": "--server",
+}  # fmt: skip
+"""What other programs call an option of ours."""
+
+
+class CommandLineError(Exception):
+    """The command line is wrong: exit 2."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises instead of exiting, and says what was probably meant."""
+
+    def parsed(self, arguments: list[str]) -> argparse.Namespace:
+        """An argument that may be left out may also stand after the options, which `parse_args` alone does not see."""
+        may_be_left_out = any(action.nargs == "?" and not action.option_strings for action in self._actions)
+        if may_be_left_out and "--" not in arguments:
+            return self.parse_intermixed_args(arguments)
+        return self.parse_args(arguments)
+
+    def error(self, message: str) -> NoReturn:
+        hint = f"`{self.prog} --help` shows what it takes"
+        word = message.rpartition(": ")[2].split(" ")[0]
+        if message.startswith("unrecognized arguments") and word.startswith("-"):
+            known = [option for action in self._actions for option in action.option_strings]
+            if word.partition("=")[0] in known:
+                raise CommandLineError(f"`{word}` stands after `--`, where options end", "put the options before `--`")
+            option = word.partition("=")[0]
+            other = OTHER_OPTIONS.get(option)
+            close = f"; did you mean `{other}`?" if other in known else meant(option, known)
+            message = f"`{self.prog}` has no option `{option}`{close}"
+        elif message.startswith("the following arguments are required"):
+            message = f"`{self.prog}` needs {message.rpartition(': ')[2]}"
+            if "FILE" in message:
+                hint += "; a name that begins with `-` is written as `./-name`"
+        elif message.startswith("unrecognized arguments"):
+            message = f"`{self.prog}` does not take `{word}`"
+        elif message.startswith("argument "):
+            message = self._about_one(message)
+        raise CommandLineError(message, hint)
+
+    def _about_one(self, message: str) -> str:
+        """What is wrong with one argument, in words of our own."""
+        name, _, reason = message.removeprefix("argument ").partition(": ")
+        name = name.split("/")[0]
+        if reason.startswith("expected"):
+            return f"`{name}` needs a value"
+        if reason.startswith("invalid choice: "):
+            text, _, rest = reason.removeprefix("invalid choice: ").partition(" (choose from ")
+            word, known = text.strip("'"), [one.strip("' ") for one in rest.rstrip(")").split(",")]
+            listed = ", ".join(f"`{one}`" for one in known)
+            return f"`{name}` is one of {listed}, not `{word}`{meant(word, known)}"
+        return f"`{name}`: {reason}"
+
+
+def seconds(text: str) -> float:
+    with suppress(ValueError):
+        if 0 <= float(text) < float("inf"):
+            return float(text)
+    raise argparse.ArgumentTypeError(f"`{text}` is not a number of seconds from 0 on")
+
+
+def count(text: str) -> int:
+    with suppress(ValueError):
+        if int(text) >= 1:
+            return int(text)
+    raise argparse.ArgumentTypeError(f"`{text}` is not a whole number from 1 on")
+
+
+def label(text: str) -> str:
+    if not text.strip() or text.startswith("@"):
+        raise argparse.ArgumentTypeError("a label is a word of your own, and does not begin with `@`")
+    return text
+
+
+Add = Callable[[Parser], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    summary: str
+    module: str
+    add: Add
+    more: str = ""
+
+
+BESIDE = "`.penstock/` beside the file"
+HERE = "`.penstock/` here, else the one used last below this folder"
+
+
+def store(parser: Parser, otherwise: str = HERE) -> None:
+    parser.add_argument("--store", metavar="PATH", help=f"the state folder (default: PENSTOCK_HOME, else {otherwise})")
+
+
+def as_json(parser: Parser, what: str = "print exactly one JSON object") -> None:
+    parser.add_argument("--json", action="store_true", help=what)
+
+
+def server(parser: Parser) -> None:
+    parser.add_argument(
+        "--server",
+        metavar="URL",
+        help="ask this server instead, or the first that answers of several with commas between them (default: "
+        "PENSTOCK_SERVER; its token: PENSTOCK_TOKEN)",
+    )
+
+
+def one_run(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help=RUN)
+    store(parser)
+    server(parser)
+
+
+def database(parser: Parser) -> None:
+    parser.add_argument(
+        "--database", metavar="URL", help="the PostgreSQL that servers and workers share (default: PENSTOCK_DATABASE)"
+    )
+
+
+def dispatch(parser: Parser) -> None:
+    parser.add_argument(
+        "--dispatch",
+        metavar="URL",
+        help="a NATS server, as `nats://HOST:4222` or `nats://HOST:4222/PREFIX`, over which servers and workers speak, so "
+        "that workers need no database (default: PENSTOCK_DISPATCH, else the database does it)",
+    )
+
+
+def base(parser: Parser) -> None:
+    parser.add_argument(
+        "--base",
+        metavar="DIR",
+        help="where documents of the catalog read and write by relative paths what is no file of their project "
+        "(default: PENSTOCK_BASE, else such paths are refused)",
+    )
+
+
+def results(parser: Parser) -> None:
+    parser.add_argument(
+        "--results",
+        metavar="PLACE",
+        help="where large results go: `file:FOLDER`, `postgresql://…`, `nats://…`, `s3://…` (default: PENSTOCK_RESULTS, "
+        "else the database, else the state folder)",
+    )
+
+
+def duration(text: str) -> float:
+    """Seconds, from such as `90s`, `12h`, `30d`."""
+    from penstock.ports.moments import seconds_in  # Rarely needed, and not worth the start-up time.
+
+    found = seconds_in(text)
+    if found is not None:
+        return found
+    raise argparse.ArgumentTypeError(f"`{text}` is not a time such as `45s`, `90m`, `12h`, `30d` or `8w`")
+
+
+def since(text: str) -> float:
+    """Seconds since the epoch, from how long ago or a date; a date without a time zone is one of this machine."""
+    from penstock.ports.moments import moment_of  # Rarely needed, and not worth the start-up time.
+
+    found = moment_of(text, time.time(), zone=None)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"`{text}` is not a time such as `90m`, `2h`, `3d`, `2026-01-31` or `2026-01-31T06:00`"
+        )
+    return found
+
+
+def meant(word: str, known: list[str]) -> str:
+    from difflib import get_close_matches  # Rarely needed, and not worth the start-up time.
+
+    bare = {each.lstrip("-"): each for each in known}  # The dashes alone would make all options look alike.
+    close = [bare[each] for each in get_close_matches(word.lstrip("-"), bare, 1, 0.5)]
+    return f"; did you mean `{close[0]}`?" if close else ""

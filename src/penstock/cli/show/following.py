@@ -1,0 +1,284 @@
+"""A run that another process or a server works on, shown while it goes and summarised when it is over.
+
+Law: watching changes nothing and can stop at any time: Ctrl-C leaves the run running and prints how to come back to it.
+What is followed comes from a feed, which ends with the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from argparse import Namespace
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from penstock.cli.engine import next_command, run_named, views_of
+from penstock.cli.output import put_json, say
+from penstock.cli.show.watcher import TICK_S, Nobody
+from penstock.kernel.errors import PenstockError, Unavailable
+from penstock.kernel.evolve import Execution, evolve
+from penstock.ports.log import Entry
+from penstock.ports.wire import to_fact
+
+if TYPE_CHECKING:
+    from penstock.cli.engine import Engine
+    from penstock.ports.log import Header
+    from penstock.server.changes import Change
+    from penstock.server.views import Views
+
+
+POLL_S = 0.5
+LEFT = 3
+"""The exit code of who leaves before the run is over."""
+PLAYBOOK = ("execution_id", "kind", "name", "status", "exit_code", "error", "ctx", "result", "counts", "duration_ms")
+"""What `run --json` prints of a playbook."""
+ONLY_SHOWN = ("label", "crashed", "file")
+
+
+@dataclass
+class Watched:
+    engine: Engine
+    feed: Feed
+    run_id: str
+    options: Namespace
+    title: str
+    place: Path | str
+    """The state folder, or the URL of the server."""
+    compiled: Any = None
+    """The document, if it is a file here: places are then told under the name that was typed."""
+    changed: list[Change] | None = None
+    """Of a run that was resumed: the files that have changed since it was started."""
+
+    def followed(self) -> int:
+        """Show the run until it is over."""
+        try:
+            return self._told(follow=True)
+        except KeyboardInterrupt:  # Before it is followed, or after.
+            return self._leave()
+        except Unavailable as error:
+            raise Unavailable(
+                f"{error.message}; run {self.run_id} was not followed to its end, and may go on",
+                f"`{next_command(f'watch {self.run_id}', self.place)}` looks again",
+            ) from error
+
+    def summarised(self) -> int:
+        """Of a run that is over, what it came to."""
+        return self._told(follow=False)
+
+    @property
+    def _is_silent(self) -> bool:
+        return bool(self.options.json or self.options.quiet)
+
+    @cached_property
+    def _views(self) -> Views:
+        return views_of(self.engine)
+
+    def _header(self) -> Header:
+        return run_named(self.engine, self.run_id)
+
+    def _told(self, *, follow: bool) -> int:
+        return self._job(follow) if self._header().kind == "job" else self._playbook(follow)
+
+    def _playbook(self, follow: bool) -> int:
+        from penstock.cli.foreground import watcher_for  # Only runs of this machine need it.
+        from penstock.cli.show.playbook_progress import Progress
+        from penstock.cli.show.playbook_summary import tell
+        from penstock.server.runs import RunSummary
+
+        progress = Progress()
+        watcher = watcher_for(f"{self.title}  run {self.run_id}", is_silent=self._is_silent)
+        if not self._is_followed(progress, watcher, follow):
+            return self._leave()
+        view: Any = self._views.shown(self._header())
+        if self.options.json:
+            return self._put_json({name: view[name] for name in PLAYBOOK if name in view})
+        summary = RunSummary(
+            execution_id=view["execution_id"],
+            kind=view["kind"],
+            name=view["name"],
+            status=view["status"],
+            error=view["error"],
+            held_ctx=view["ctx"],
+            held_result=view["result"],
+            counts=view["counts"],
+            duration_ms=view["duration_ms"],
+            own_exit_code=view["exit_code"],
+        )
+        tell(summary, progress, self.place, self._where)
+        return LEFT if view["exit_code"] is None else int(view["exit_code"])
+
+    def _job(self, follow: bool) -> int:
+        from penstock.cli.foreground import job_watcher_for  # Only jobs need it.
+        from penstock.cli.show.job_progress import JobProgress
+        from penstock.cli.show.job_summary import tell_job
+        from penstock.server.documents import DocumentInvalid
+        from penstock.server.views import job_shown
+
+        try:
+            net = self._views.book(self._header()).root()[0]
+        except DocumentInvalid:
+            return self._unwatched()
+        progress = JobProgress(net)
+        watcher = job_watcher_for(f"{self.title}  run {self.run_id}", is_silent=self._is_silent)
+        if follow and not self._is_followed(progress, watcher, follow):
+            return self._leave()
+        header, views = self._header(), self._views
+        if self.options.json:
+            view = views.shown(header)
+            return self._put_json({name: value for name, value in view.items() if name not in ONLY_SHOWN})
+        standing = views.job(header, with_iterations=False)
+        shown = job_shown(views.status_of(header), header, standing)
+        tell_job(shown, standing, self.run_id, self.place, self._where, is_quiet=self.options.quiet)
+        return LEFT if shown.exit_code is None else shown.exit_code
+
+    def _unwatched(self) -> int:
+        """The job uses what is known to its server alone, such as plug-ins of its project: only its end is waited for."""
+        while self._header().status == "running":
+            time.sleep(POLL_S)
+        view: Any = self._views.shown(self._header())
+        if self.options.json:
+            return self._put_json({name: value for name, value in view.items() if name not in ONLY_SHOWN})
+        say(f"{view['status']} after {float(view['duration_ms']) / 1000:.1f} s  (run {self.run_id})")
+        say(f"to see it:   {next_command(f'show {self.run_id}', self.place)}")
+        return LEFT if view["exit_code"] is None else int(view["exit_code"])
+
+    def _put_json(self, view: dict[str, Any]) -> int:
+        more = {} if self.changed is None else {"changed": [change.as_json() for change in self.changed]}
+        put_json({**view, **more})
+        return LEFT if view["exit_code"] is None else int(view["exit_code"])
+
+    def _is_followed(self, progress: Any, watcher: Any, follow: bool) -> bool:
+        if follow:
+            return asyncio.run(Following(self.feed, progress, watcher).to_the_end())
+        see = progress.observer()
+        for entry in self.engine.log.read(self.run_id):
+            see(entry)
+            progress.fold(time.time())
+        return True
+
+    def _leave(self) -> int:
+        at = " at the server" if isinstance(self.place, str) else ""
+        say(f"run {self.run_id} goes on{at}")
+        say(f"to see it:   {next_command(f'watch {self.run_id}', self.place)}")
+        say(f"to stop it:  {next_command(f'cancel {self.run_id}', self.place)}")
+        return LEFT
+
+    def _where(self, step: str, task: str | None) -> str:
+        """Where in the file a step is, if that can be compiled here."""
+        places = self._places
+        if places is None:
+            return ""
+        found = places.tasks.get((step, task)) if task else None
+        place = found or places.steps.get(step)
+        return f"{place.file}:{place.line}" if place is not None and place.line else ""
+
+    @cached_property
+    def _places(self) -> Any:
+        if self.compiled is not None:
+            return self.compiled.places if self.compiled.net is not None else None
+        try:
+            return self._views.book(self._header()).root()[1].places
+        except PenstockError:
+            return None
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What a tool or component printed."""
+
+    scope: str
+    task_run_id: str | None
+    text: str
+
+
+class Feed(Protocol):
+    """The events and lines of one run."""
+
+    note: Callable[[str], None]
+    """Reports that no server answers, and that one does again."""
+
+    def earlier(self) -> Iterator[Entry]:
+        """What is known already and not to be told again; from any thread."""
+        ...
+
+    def news(self) -> AsyncIterator[Entry | Line]:
+        """What comes, until the run is over."""
+        ...
+
+
+class Following:
+    def __init__(self, feed: Feed, progress: Any, watcher: Any) -> None:
+        self._feed = feed
+        self._progress = progress
+        self._watcher = watcher
+        self._see = progress.observer()
+        self._hear = progress.line_observer()
+        self._tree = None if isinstance(watcher, Nobody) else Execution()
+
+    async def to_the_end(self) -> bool:
+        """Whether the run was followed to its end: False when a signal ended the watching."""
+        if self._tree is not None:
+            await asyncio.to_thread(self._catch_up)
+        self._feed.note = self._watcher.note
+        loop, leave = asyncio.get_running_loop(), asyncio.Event()
+        for number in SIGNALS:
+            loop.add_signal_handler(number, leave.set)
+        tasks = {
+            asyncio.ensure_future(self._follow()),
+            asyncio.ensure_future(leave.wait()),
+            asyncio.ensure_future(self._tick()),
+        }
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            return not leave.is_set()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self._look()
+            self._feed.note = say
+            self._watcher.close(self._progress)
+            for number in SIGNALS:
+                loop.remove_signal_handler(number)
+
+    def _catch_up(self) -> None:
+        for entry in self._feed.earlier():
+            self._fold(entry)
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_S)
+            self._look()
+            self._watcher.show(self._progress)
+
+    def _look(self) -> None:
+        if isinstance(self._watcher, Nobody):
+            return
+        self._progress.fold(time.time())
+        if self._tree is not None and self._tree.executions:
+            self._progress.look_at(self._tree)
+
+    async def _follow(self) -> None:
+        async for item in self._feed.news():
+            if isinstance(item, Line):
+                self._hear(item.scope, item.task_run_id, item.text)
+            else:
+                self._see(item)
+                self._fold(item)
+
+    def _fold(self, entry: Entry) -> None:
+        if self._tree is None:
+            return
+        try:
+            evolve(self._tree, to_fact(entry, None), entry.ts)
+        except (PenstockError, LookupError, AssertionError):
+            self._tree = None  # A newer Penstock wrote it and knows more than we do: then loops are not counted here.

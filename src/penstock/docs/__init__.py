@@ -1,9 +1,0 @@
-"""The reference pages, made from the code they are about: `python -m penstock.docs docs/reference [--check]`.
-
-Law: a page holds nothing that the code does not say or that this package does not prove to be complete. The same code gives the
-same pages, byte for byte, on any machine.
-"""
-
-from penstock.docs.reference import reference
-
-__all__ = ["reference"]
