@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -160,11 +159,6 @@ def test_every_built_in_component_can_be_loaded_and_described(type_: str) -> Non
     assert described.summary.endswith(".")
     assert all(one.description for one in described.params.values()), "every parameter says what it is"
     assert described.example.strip(), "every component shows how it is used"
-
-
-def test_no_type_stands_in_two_tables() -> None:
-    tables = [import_module(f"penstock.components.{table}").TABLE for table in registry.TABLES]
-    assert sum(map(len, tables)) == len(built_in())
 
 
 def test_a_port_of_a_description_is_a_port() -> None:

@@ -10,7 +10,7 @@ from penstock.ports.components import Mistake
 from penstock.ports.rows import Schema, SqlText
 
 if TYPE_CHECKING:
-    from penstock.data.binding import Binder, BoundSql
+    from penstock.data.binder import Binder, BoundSql
     from penstock.data.select import SqlMistake
 
 
@@ -32,6 +32,6 @@ def mistake_of(problem: SqlMistake, path: tuple[str | int, ...]) -> Mistake:
 
 @cache
 def _binder() -> Binder:
-    from penstock.data.binding import Binder
+    from penstock.data.binder import Binder
 
     return Binder()

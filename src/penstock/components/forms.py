@@ -14,7 +14,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
 from penstock.components.base import Call, ComponentFailure, Port
-from penstock.components.running import ERRORS, gathered
+from penstock.components.runner import ERRORS, gathered
 from penstock.data.untyped import UNKNOWN_COLUMNS
 from penstock.ports.rows import Relation, Schema
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -18,7 +16,7 @@ import msgspec
 from msgspec import inspect as types
 
 from penstock.components.base import Action, Component, ComponentFailure, Iterator, Port, Ports, Relational, Sink
-from penstock.components.table_io import OF_THE_PLANNER
+from penstock.components.builtin import OF_THE_PLANNER, TABLE
 from penstock.kernel.errors import Refused
 from penstock.ports.components import NO_SCHEMAS, ComponentDescription, Inferred
 from penstock.ports.plugins import offered
@@ -35,19 +33,14 @@ if TYPE_CHECKING:
 
 GROUP = "penstock.components"
 ComponentClass: TypeAlias = "type[Component[Any]]"
-TABLES = ("table_io", "table_transform", "table_code", "table_flow")
 
 _registered: dict[str, type[Component[Any]]] = {}
 C = TypeVar("C", bound=type[Component[Any]])
 
 
-@cache
 def built_in() -> dict[str, str]:
-    """Type -> `module:Class`."""
-    merged: dict[str, str] = {}
-    for table in TABLES:
-        merged |= import_module(f"penstock.components.{table}").TABLE
-    return merged
+    """Type -> `module:Class`, the module in this package."""
+    return TABLE
 
 
 def register(component_class: C) -> C:
@@ -125,15 +118,13 @@ class ComponentRegistry:
         folder: Path,
         declared: Mapping[str, Schema] = NO_SCHEMAS,
     ) -> Inferred:
-        from penstock.components.inferring import infer
+        from penstock.components.inference import infer
 
         return infer(self.get(type), params, inputs, outputs, folder, declared, with_lineage=self._with_lineage)
 
     def _find(self, type: str) -> type[Component[Any]] | None:
-        if type in OF_THE_PLANNER:
-            return cast("ComponentClass", loading.built_in("component", type, OF_THE_PLANNER[type]))
-        if type in built_in():
-            return cast("ComponentClass", loading.built_in("component", type, built_in()[type]))
+        if (target := TABLE.get(type) or OF_THE_PLANNER.get(type)) is not None:
+            return cast("ComponentClass", loading.built_in("component", type, f"penstock.components.{target}"))
         for folder in self.plugins:
             if (found := folder.find("component", type, _checked)) is not None:
                 return cast("ComponentClass", found)

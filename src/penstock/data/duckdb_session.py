@@ -13,11 +13,10 @@ from typing import Any, TypeVar
 
 import duckdb
 
-from penstock.data.composing import columns, copy_statement, over, quoted, stored
 from penstock.data.duckdb_database import Database, Limits, close_cursor, interrupt
 from penstock.data.failures import bound, columns_of, placed_in, rows_failed, type_trouble_at
 from penstock.data.feeding import Feed
-from penstock.data.fused_run import run_fused
+from penstock.data.fusion.run import run_fused
 from penstock.data.hashing import (
     CONTENT_UP_TO,
     content_hash,
@@ -29,6 +28,7 @@ from penstock.data.hashing import (
 from penstock.data.landing import Landing
 from penstock.data.loading import MappingWriter, TableWriter
 from penstock.data.python_rows import Conversion, batches
+from penstock.data.statements import columns, copy_statement, over, quoted, stored
 from penstock.data.untyped import Bound, Stuck, bound_under_some_types, has_untyped
 from penstock.ports.rows import Column, Copy, Relation, RowsFailed, Schema, SqlText, Stage, Staged
 from penstock.ports.undoing import unless_done

@@ -18,7 +18,7 @@ from uuid import UUID
 
 import msgspec
 
-from penstock.data.composing import quoted
+from penstock.data.statements import quoted
 from penstock.ports.rows import RowsFailed
 
 

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 import duckdb
 
-from penstock.data.composing import columns, quoted, stored
 from penstock.data.failures import rows_failed
 from penstock.data.inference import NATIVE, NULL, TEXT, Kind, json_text, kind_of_column, native, unify
+from penstock.data.statements import columns, quoted, stored
 from penstock.data.untyped import UNKNOWN_COLUMNS
 from penstock.ports.rows import Column, RowsFailed, Schema
 

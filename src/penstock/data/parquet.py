@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from penstock.data.composing import quoted, stored, text
+from penstock.data.statements import quoted, stored, text
 from penstock.ports.rows import Schema
 
 # A type ends where its list or field ends; the name of a field is followed by its type.

@@ -12,7 +12,7 @@ from typing import Any
 
 from duckdb.sqltypes import DuckDBPyType
 
-from penstock.data.composing import quoted
+from penstock.data.statements import quoted
 
 Convert = Callable[[Any], Any]
 _ZONED = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")

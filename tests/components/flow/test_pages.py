@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from penstock.components import table_flow
 from penstock.components.base import IteratorParams
+from penstock.components.builtin import TABLE
 from penstock.dialects.job.compile import compile_text
 from tests.components.harness import REGISTRY
 
-TYPES = sorted(table_flow.TABLE)
+TYPES = sorted(type for type, target in TABLE.items() if target.startswith(("flow.", "files.")))
 INHERITED = set(IteratorParams.__struct_fields__)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from penstock.components.base import Mistake
-from penstock.components.shape.types import sql_type, wrong_type
+from penstock.components.types import sql_type, wrong_type
 from penstock.ports.rows import Column, Schema
 
 

@@ -16,7 +16,7 @@ from penstock.components.code.outlets import Outlet, Outlets
 from penstock.components.code.python import Python, PythonParams
 from penstock.components.code.thread import CodeThread
 from penstock.components.code.views import read_only
-from penstock.components.running import ERRORS
+from penstock.components.runner import ERRORS
 from penstock.ports.rows import Relation, Schema
 
 _PART_TAKES = 0.2

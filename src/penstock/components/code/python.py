@@ -137,7 +137,7 @@ connections:
         self, params: PythonParams, inputs: Mapping[str, Schema | None], call: PlanCall
     ) -> dict[str, Schema | None]:
         from penstock.components.code.checking import columns
-        from penstock.components.running import ERRORS
+        from penstock.components.runner import ERRORS
 
         known: dict[str, Schema | None] = {}
         if params.output_schema:

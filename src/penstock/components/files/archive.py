@@ -21,7 +21,7 @@ from msgspec import Meta
 from penstock.components.base import Action, Call, ComponentFailure
 from penstock.components.files.changes import FilePath, Overwrite, not_there
 from penstock.components.files.listing import Exclude, Found, Patterns, facts, find
-from penstock.components.flow.calls import file_failures, place_of
+from penstock.components.flow.tool_calls import file_failures, place_of
 from penstock.kernel.values import JsonMap
 from penstock.tools import file_changes
 

@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure
 from penstock.components.files.listing import OptionalPatterns, Recursive, find
-from penstock.components.flow.calls import file_failures, place_of, tool_call
+from penstock.components.flow.tool_calls import file_failures, place_of, tool_call
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import READS_FILE, only_when
 from penstock.tools import file_changes

@@ -19,7 +19,7 @@ from msgspec import Meta
 from penstock.components.base import Action, Call, ComponentFailure, PlanCall
 from penstock.components.files.listing import OptionalPatterns, facts, find, listed
 from penstock.components.files.remote import PORTS, Remote, RemoteFile, Scheme, Server, joined, parent, search
-from penstock.components.flow.calls import file_failures, place_of, require, tool_failures
+from penstock.components.flow.tool_calls import file_failures, place_of, require, tool_failures
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Mistake, Port
 from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE, only_when, url

@@ -28,7 +28,7 @@ from penstock.components.base import Action, Call, ComponentFailure
 from penstock.components.files.archive import Format, GivenFormat, format_of
 from penstock.components.files.changes import Overwrite, not_there
 from penstock.components.files.listing import listed
-from penstock.components.flow.calls import file_failures, place_of
+from penstock.components.flow.tool_calls import file_failures, place_of
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import READS_FILE
 from penstock.tools import file_changes

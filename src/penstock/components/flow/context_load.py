@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, PlanCall
-from penstock.components.flow.calls import file_failures, missing_columns, place_of, require
+from penstock.components.flow.tool_calls import file_failures, missing_columns, place_of, require
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Mistake, Port
 from penstock.ports.meanings import READS_FILE, only_when

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from penstock.components.base import Action, Call
-from penstock.components.flow.calls import failure_from, tool_call
+from penstock.components.flow.tool_calls import failure_from, tool_call
 from penstock.kernel.values import Json, JsonMap
 from penstock.tools.base import ToolFailure
 from penstock.tools.http import HttpParams

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from penstock.components.base import Call, Elements, Iterator, IteratorParams
 from penstock.components.files.listing import Exclude, Order, Patterns, Recursive, Sort, What, find
-from penstock.components.flow.calls import file_failures, place_of
+from penstock.components.flow.tool_calls import file_failures, place_of
 
 
 class IterateFilesParams(IteratorParams, kw_only=True, forbid_unknown_fields=True):

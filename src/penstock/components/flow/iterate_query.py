@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from penstock.components.base import Call, Elements, Iterator, IteratorParams
-from penstock.components.flow.calls import tool_call
-from penstock.components.flow.databases import Auth, Bindings, Connection, Question, ask_in_thread
+from penstock.components.flow.tool_calls import tool_call
+from penstock.components.io.sql.database import Auth, Bindings, Connection, Question, ask_in_thread
 from penstock.tools.parameters import Positive
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta
 
 from penstock.components.base import Call, Elements, Iterator, IteratorParams, PlanCall
-from penstock.components.flow.calls import missing_columns, require
+from penstock.components.flow.tool_calls import missing_columns, require
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.components import Mistake, Port
 from penstock.ports.rows import Relation, Schema

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Call, ComponentFailure, Elements, Iterator, IteratorParams, PlanCall
-from penstock.components.flow.calls import require
+from penstock.components.flow.tool_calls import require
 from penstock.kernel.values import Json
 from penstock.ports.components import Mistake
 from penstock.ports.rows import Schema

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Action, Call
-from penstock.components.flow.calls import tool_call, tool_failures
+from penstock.components.flow.tool_calls import tool_call, tool_failures
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE
 

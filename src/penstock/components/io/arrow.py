@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, PlanCall, Port
 from penstock.components.incremental import IncrementalParam
-from penstock.components.io import columns, files, placing, words
+from penstock.components.io import columns, file_paths, placing, words
 from penstock.components.io.packages import import_module_or_fail
 from penstock.ports.rows import Relation, Schema
 
@@ -73,7 +73,7 @@ connections:
 """
 
     def run(self, params: ReadArrowParams, call: Call) -> None:
-        path = files.one_file(params.path, call)
+        path = file_paths.one_file(params.path, call)
         pyarrow = _pyarrow()
         with ExitStack() as opened:
             try:
@@ -166,7 +166,7 @@ connections:
         options = pyarrow.ipc.IpcWriteOptions(compression=None if params.compression == "none" else params.compression)
         make = pyarrow.ipc.new_file if params.format == "file" else pyarrow.ipc.new_stream
         with (
-            placing.whole_file(files.resolved(params.path, call)) as file,
+            placing.whole_file(file_paths.resolved(params.path, call)) as file,
             make(file, reader.schema, options=options) as writer,
         ):
             for batch in reader:

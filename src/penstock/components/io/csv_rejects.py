@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from sqlglot import exp
 
 from penstock.components.base import Call, ComponentFailure
-from penstock.components.io import files
+from penstock.components.io import file_paths
 from penstock.components.io.rejects import REJECTED
 from penstock.components.io.scans import all_of
 from penstock.components.io.text_types import Notation
@@ -26,7 +26,7 @@ from penstock.data import select
 from penstock.ports.rows import Relation
 
 if TYPE_CHECKING:
-    from penstock.components.io.read_csv import Reading
+    from penstock.components.io.csv import Reading
 
 _ERRORS, _SCANS = "penstock_rejects_{}", "penstock_reject_scans_{}"
 _FRACTIONS, _FRACTION_SCANS = "penstock_fractions_{}", "penstock_fraction_scans_{}"
@@ -231,7 +231,7 @@ def _line_in(path: Path, byte: int) -> str | None:
     """The line that begins there, with bytes that are not text as `\\xe9`; None where the file cannot be read so."""
     if path.suffix in (".zst", ".zstd"):
         return None
-    with files.open_bytes(path) as file:
+    with file_paths.open_bytes(path) as file:
         file.seek(max(byte - 1, 0))  # DuckDB counts from 1.
         return file.readline(_CHUNK).decode("utf-8", "backslashreplace")
 
@@ -296,7 +296,7 @@ class LineCounter:
 
     def __enter__(self) -> LineCounter:
         if self._path.suffix not in (".zst", ".zstd"):
-            self._file = files.open_bytes(self._path)
+            self._file = file_paths.open_bytes(self._path)
         return self
 
     def __exit__(self, *raised: object) -> None:

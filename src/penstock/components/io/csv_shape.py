@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.components.base import ComponentFailure
-from penstock.components.io import files
+from penstock.components.io import file_paths
 from penstock.components.io.text_file import open_text
 from penstock.components.io.text_types import Notation, found_types
 from penstock.data.untyped import NOTHING
@@ -70,7 +70,7 @@ class Layout:
 
 
 @lru_cache(maxsize=512)
-def names_in(stamp: files.Stamp, layout: Layout) -> tuple[tuple[str, ...], int]:
+def names_in(stamp: file_paths.Stamp, layout: Layout) -> tuple[tuple[str, ...], int]:
     """The names of the columns, from the header or `column_1`, `column_2` …, and the empty lines before them.
 
     An empty file has no names.
@@ -128,7 +128,7 @@ def distinct(names: Sequence[str]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=512)
-def types_in(stamp: files.Stamp, layout: Layout, names: tuple[str, ...], blank: int) -> dict[str, str]:
+def types_in(stamp: file_paths.Stamp, layout: Layout, names: tuple[str, ...], blank: int) -> dict[str, str]:
     """The types of the columns, by the first `sample` lines after so many empty ones."""
     if not names:
         return {}
@@ -173,7 +173,7 @@ def has_mixed_ends(message: str) -> bool:
 @contextmanager
 def _readable(path: Path, layout: Layout, limit: int | None) -> Iterator[Path]:
     """The file in UTF-8; of another encoding, as much of its beginning as is wanted, in a file of its own."""
-    if files.is_utf8(layout.encoding):
+    if file_paths.is_utf8(layout.encoding):
         yield path
     else:
         with _copied(path, layout, limit) as copy:
@@ -225,7 +225,7 @@ def grouped(paths: Sequence[Path], layout: Layout) -> list[Group]:
     """The files by their headers, in order. An empty file has no header, and no rows to be missed."""
     groups: list[tuple[tuple[tuple[str, ...], int], list[Path]]] = []
     for path in paths:
-        found = names_in(files.stamp(path), layout)
+        found = names_in(file_paths.stamp(path), layout)
         if not found[0] and len(paths) > 1:
             continue
         if groups and groups[-1][0] == found:
@@ -262,7 +262,7 @@ def inferred(groups: Sequence[Group], layout: Layout, declared: Mapping[str, str
         if path is None:
             types = dict.fromkeys(group.names, NOTHING)
         else:
-            types = types_in(files.stamp(path), layout, group.names, group.blank)
+            types = types_in(file_paths.stamp(path), layout, group.names, group.blank)
         found = {**types, **found}
     return {**found, **declared}
 
@@ -272,7 +272,7 @@ def _has_rows(path: Path, layout: Layout) -> bool:
     if path.suffix in (".zst", ".zstd"):
         return _has_packed_rows(path, layout)
     try:
-        with files.open_bytes(path) as file:
+        with file_paths.open_bytes(path) as file:
             begins = file.read(1 << 16)
     except (OSError, EOFError):
         return True  # What is wrong with it is said by who reads it.

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
-from penstock.components.flow.calls import tool_call, tool_failures
+from penstock.components.flow.tool_calls import tool_call, tool_failures
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import columns, words
 from penstock.components.io.http_pages import Page, Pagination, first_page, next_page

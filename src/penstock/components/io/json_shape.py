@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from penstock.components.base import ComponentFailure
-from penstock.components.io import columns, files, looking
+from penstock.components.io import columns, file_paths, looking
 from penstock.data.untyped import NOTHING, OPEN
 from penstock.ports.rows import Column, Schema
 from penstock.tools.parameters import similar
@@ -59,7 +59,7 @@ def form_of(path: Path, wanted: str, rows: str | None) -> Form:
     if path.suffix in (".zst", ".zstd"):
         return "newline_delimited" if Path(path.stem).suffix != ".json" else "array"
     try:
-        with files.open_bytes(path) as file:
+        with file_paths.open_bytes(path) as file:
             begins = file.read(4096).removeprefix(_BOM).lstrip()
     except (OSError, EOFError) as error:
         raise ComponentFailure("format", f"`{path}` cannot be read: {error}", path=str(path)) from None
@@ -146,7 +146,7 @@ def _whole(column: Column) -> exp.Expr:
 
 
 @lru_cache(maxsize=256)
-def _top(found: tuple[files.Stamp, ...], manner: Manner) -> dict[str, str]:
+def _top(found: tuple[file_paths.Stamp, ...], manner: Manner) -> dict[str, str]:
     """The columns of the documents, by the first `sample` of them."""
     from sqlglot import exp
 
@@ -234,7 +234,7 @@ def settle(
         # All is said: the files need not be looked at.
         top = {name: given[name] for name in wanted}
         return Reading(tuple(paths), manner, top, _columns(top), file_column, declared=declared)
-    top = _top(files.stamps(paths), manner)
+    top = _top(file_paths.stamps(paths), manner)
     present = _present(paths[0], manner, top)
     says_nothing = list(present.items()) in ([("json", "JSON")], [(ONLY, "JSON")])
     if not wanted and says_nothing and not _has_rows(Reading(tuple(paths), manner, top, _columns(present))):

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from penstock.components.base import ComponentFailure, Mistake, PlanCall, Port, Relational, Sink
 from penstock.components.incremental import IncrementalParam
-from penstock.components.io import columns, files, words
+from penstock.components.io import columns, file_paths, words
 from penstock.ports.rows import Column, Copy, Schema, SqlText
 
 if TYPE_CHECKING:
@@ -100,11 +100,11 @@ connections:
 
 def _settled(params: ReadParquetParams, call: PlanCall) -> tuple[exp.Query, Schema]:
     """The query and its columns. Looks at the files; raises ComponentFailure."""
-    found = files.all_files(params.path, call)
+    found = file_paths.all_files(params.path, call)
     for path in found:
         _require_parquet(path)
     options = (params.by_name, params.partitions, params.file_column)
-    present = _columns(files.stamps(found), options)
+    present = _columns(file_paths.stamps(found), options)
     wanted = params.columns or [column.name for column in call.declared.get("main", ())]
     problem = columns.missing(wanted, [column.name for column in present], f"`{found[0]}`")
     if problem is not None:
@@ -129,7 +129,7 @@ def _query(found: Sequence[Path], options: tuple[bool, bool, str | None], names:
 
 
 @lru_cache(maxsize=256)
-def _columns(found: tuple[files.Stamp, ...], options: tuple[bool, bool, str | None]) -> tuple[Column, ...]:
+def _columns(found: tuple[file_paths.Stamp, ...], options: tuple[bool, bool, str | None]) -> tuple[Column, ...]:
     from penstock.components.io import looking
 
     return looking.columns(_query([Path(path) for path, _, _ in found], options, []))
@@ -184,6 +184,6 @@ connections:
         return "input", "main"
 
     def copy(self, params: WriteParquetParams, schema: Schema, call: PlanCall) -> Copy:
-        path = files.resolved(params.path, call)
-        files.make_room(path)
+        path = file_paths.resolved(params.path, call)
+        file_paths.make_room(path)
         return Copy(path, "parquet", {"compression": params.compression, "row_group_size": params.row_group_size})

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import IO
 
 from penstock.components.base import ComponentFailure
-from penstock.components.flow.calls import file_failures
-from penstock.components.io import files
+from penstock.components.flow.tool_calls import file_failures
+from penstock.components.io import file_paths
 from penstock.data.landing import Landing
 
 
@@ -34,7 +34,7 @@ def _said_of(path: Path) -> Iterator[None]:
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to write to. It takes its place, replacing what is there, when the block ends well."""
-    files.make_room(path)
+    file_paths.make_room(path)
     with _said_of(path):
         landing = Landing(path)
         try:
@@ -51,7 +51,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 @contextmanager
 def appended_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to add to. It is as long as before when the block fails."""
-    files.make_room(path)
+    file_paths.make_room(path)
     with _said_of(path):
         before = path.stat().st_size if path.exists() else None
         done = False

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 import msgspec
 
 from penstock.components.base import Action, Call, ComponentFailure
-from penstock.components.flow.calls import tool_failures
+from penstock.components.flow.tool_calls import tool_failures
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import SHARED_COMMIT
 
 if TYPE_CHECKING:
-    from penstock.components.io.sql_transaction import SharedTransaction
+    from penstock.components.io.sql.transaction import SharedTransaction
 
 
 class SharedCommitParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -30,7 +30,7 @@ class SharedCommit(Action[SharedCommitParams]):
     Params = SharedCommitParams
 
     async def run(self, params: SharedCommitParams, call: Call) -> JsonMap:
-        from penstock.components.io.sql_transaction import transactions_of
+        from penstock.components.io.sql.transaction import transactions_of
 
         open_ones = (await transactions_of(call.resources, call.execution_id)).take(call.subjob.name)
         reason = _reason(open_ones, call)

@@ -19,7 +19,7 @@ from penstock.tools.sql.names import quote, quote_all, quote_table
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from penstock.components.io.sql_targets import Change
+    from penstock.components.io.sql.targets import Change
     from penstock.tools.sql.binding import Bound
     from penstock.tools.sql.blocking import Stop
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock.components.base import Call
-from penstock.components.flow.calls import tool_call
-from penstock.components.flow.databases import Driver, Question, driver_of
+from penstock.components.flow.tool_calls import tool_call
+from penstock.components.io.sql.database import Driver, Question, driver_of
 from penstock.kernel.values import JsonMap
 from penstock.tools.base import Call as ToolCall
 from penstock.tools.sql.connection import Address, address

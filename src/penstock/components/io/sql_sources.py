@@ -8,8 +8,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from penstock.components.base import Call, ComponentFailure
+from penstock.components.io.sql.types import EXACT, from_mysql, from_postgres, from_sqlite
 from penstock.components.io.sql_place import Files, Where
-from penstock.components.io.sql_types import EXACT, from_mysql, from_postgres, from_sqlite
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.base import ToolFailure
 from penstock.tools.sql.binding import Bound

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from penstock.components.base import ComponentFailure
-from penstock.components.io import files
+from penstock.components.io import file_paths
 
 
 def open_text(path: Path, encoding: str) -> IO[str]:
     # A byte order mark at the beginning is none of the text.
-    chosen = "utf-8-sig" if files.codec(encoding) == "utf-8" else encoding
+    chosen = "utf-8-sig" if file_paths.codec(encoding) == "utf-8" else encoding
     if path.suffix == ".gz":
         return cast("IO[str]", gzip.open(path, "rt", encoding=chosen, errors="surrogateescape"))
     return path.open(encoding=chosen, errors="surrogateescape")

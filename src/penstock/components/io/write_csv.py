@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Sink
-from penstock.components.io import files, placing, words
+from penstock.components.io import file_paths, placing, words
 from penstock.data.untyped import is_open
 from penstock.kernel.values import Json
 from penstock.ports.rows import Copy, Schema
@@ -77,7 +77,7 @@ connections:
 
     def check(self, params: WriteCsvParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         try:
-            files.codec(params.encoding)
+            file_paths.codec(params.encoding)
         except ComponentFailure as failure:
             return [Mistake(("encoding",), failure.message)]
         if Path(params.path).suffix in PACKED and _needs_two_steps(params):
@@ -89,8 +89,8 @@ connections:
 
     def copy(self, params: WriteCsvParams, schema: Schema, call: PlanCall) -> Copy:
         assert not _needs_two_steps(params), "only `run` can write this: a COPY would replace the file"
-        path = files.resolved(params.path, call)
-        files.make_room(path)
+        path = file_paths.resolved(params.path, call)
+        file_paths.make_room(path)
         options = _options(params, packed=PACKED.get(path.suffix))
         # Where nothing came that says what the columns are, there is no header either.
         return Copy(path, "csv", options | {"header": params.header and not is_open(schema)})
@@ -112,19 +112,19 @@ connections:
     def _in_two_steps(self, params: WriteCsvParams, call: Call) -> None:
         from penstock.data import select
 
-        rows, path = call.input(), files.resolved(params.path, call)
-        files.make_room(path)
+        rows, path = call.input(), file_paths.resolved(params.path, call)
+        file_paths.make_room(path)
         header = params.header and not (params.append and placing.is_begun(path)) and not is_open(rows.schema)
         with tempfile.TemporaryDirectory(prefix="csv-", dir=call.work) as folder:
             part = Path(folder) / "part.csv"
             copy = Copy(part, "csv", _options(params, packed=None) | {"header": header})
             call.engine.copy(select.sql(_written(rows.schema, params.decimal)), {"input": rows}, copy)
             with placing.target_file(path, append=params.append) as target:
-                placing.pour(part, target, files.codec(params.encoding))
+                placing.pour(part, target, file_paths.codec(params.encoding))
 
 
 def _needs_two_steps(params: WriteCsvParams) -> bool:
-    return params.append or params.decimal != "." or files.codec(params.encoding) != "utf-8"
+    return params.append or params.decimal != "." or file_paths.codec(params.encoding) != "utf-8"
 
 
 def _options(params: WriteCsvParams, *, packed: str | None) -> dict[str, Json]:

@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, PlanCall, Port
-from penstock.components.io import files, placing, words
-from penstock.components.io.read_excel import openpyxl
+from penstock.components.io import file_paths, placing, words
+from penstock.components.io.excel import openpyxl
 from penstock.data.untyped import is_open
 from penstock.ports.rows import Relation, Schema
 from penstock.tools.sql.values import as_json_text, to_json
@@ -82,7 +82,7 @@ connections:
                 "too_large", f"{rows.rows} rows do not fit: a sheet has room for {MAX_ROWS}; hint: `write_csv`"
             )
         library = openpyxl()
-        path = files.resolved(params.path, call)
+        path = file_paths.resolved(params.path, call)
         with placing.whole_file(path) as file:
             if params.keep and path.exists():
                 _write_into(library, path, params, rows, call, file)

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
-from penstock.components.io import columns, files, placing, words
+from penstock.components.io import columns, file_paths, placing, words
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.sql.values import as_json_text, to_json
 
@@ -56,7 +56,7 @@ connections:
 
     def check(self, params: WriteFileParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         try:
-            files.codec(params.encoding)
+            file_paths.codec(params.encoding)
         except ComponentFailure as failure:
             return [Mistake(("encoding",), failure.message)]
         if "input" not in inputs:
@@ -76,7 +76,7 @@ connections:
         return {"main": inputs.get("input", _WRITTEN)}
 
     def run(self, params: WriteFileParams, call: Call) -> Any:
-        path = files.resolved(params.path, call)
+        path = file_paths.resolved(params.path, call)
         rows = call.input() if call.inputs.get("input") else None
         if rows is None and params.content is None:
             raise ComponentFailure("parameters", "there is nothing to write; hint: connect `input`, or give `content`")

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Call, Mistake, PlanCall, Sink
-from penstock.components.io import files, placing, words
+from penstock.components.io import file_paths, placing, words
 from penstock.components.io.write_csv import PACKED
 from penstock.kernel.values import Json
 from penstock.ports.rows import Copy, Schema
@@ -80,8 +80,8 @@ connections:
 
     def copy(self, params: WriteJsonParams, schema: Schema, call: PlanCall) -> Copy:
         assert not params.append, "only `run` can write this: a COPY would replace the file"
-        path = files.resolved(params.path, call)
-        files.make_room(path)
+        path = file_paths.resolved(params.path, call)
+        file_paths.make_room(path)
         return Copy(path, "json", _options(params, packed=PACKED.get(path.suffix)))
 
     def run(self, params: WriteJsonParams, call: Call) -> None:
@@ -94,8 +94,8 @@ connections:
             plan = PlanCall(call.folder, call.connected, call.declared)
             call.engine.copy(query, {"input": rows}, self.copy(params, rows.schema, plan))
         else:
-            path = files.resolved(params.path, call)
-            files.make_room(path)
+            path = file_paths.resolved(params.path, call)
+            file_paths.make_room(path)
             with tempfile.TemporaryDirectory(prefix="json-", dir=call.work) as folder:
                 part = Path(folder) / "part.jsonl"
                 call.engine.copy(query, {"input": rows}, Copy(part, "json", _options(params, packed=None)))

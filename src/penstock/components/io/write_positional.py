@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
-from penstock.components.io import columns, files, placing, words
+from penstock.components.io import columns, file_paths, placing, words
 from penstock.ports.rows import Schema
 from penstock.tools.sql.values import as_json_text, to_json
 
@@ -81,7 +81,7 @@ connections:
         self, params: WritePositionalParams, inputs: Mapping[str, Schema | None], call: PlanCall
     ) -> list[Mistake]:
         try:
-            files.codec(params.encoding)
+            file_paths.codec(params.encoding)
         except ComponentFailure as failure:
             return [Mistake(("encoding",), failure.message)]
         schema = inputs.get("input")
@@ -109,7 +109,7 @@ connections:
         if problem is not None:
             raise ComponentFailure("columns", problem)
         query = exp.select(*(select.column(column.name) for column in params.columns)).from_(select.table("input"))
-        path, encoding = files.resolved(params.path, call), files.codec(params.encoding)
+        path, encoding = file_paths.resolved(params.path, call), file_paths.codec(params.encoding)
         begun = params.append and placing.is_begun(path)
         number = 0
         with placing.target_file(path, append=params.append) as file:

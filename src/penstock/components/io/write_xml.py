@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
-from penstock.components.io import columns, files, placing, words
+from penstock.components.io import columns, file_paths, placing, words
 from penstock.ports.rows import Relation, Schema
 from penstock.tools.sql.values import as_json_text, to_json
 
@@ -118,7 +118,7 @@ connections:
                 return [Mistake((where,), f"`{name}` cannot be the name of an XML element")]
         schema = inputs.get("input")
         try:
-            files.codec(params.encoding)
+            file_paths.codec(params.encoding)
             if schema is not None:
                 _shape(params, schema)
         except ComponentFailure as failure:
@@ -133,8 +133,8 @@ connections:
 
     def run(self, params: WriteXmlParams, call: Call) -> None:
         rows = call.input()
-        encoder = codecs.getincrementalencoder(files.codec(params.encoding))("xmlcharrefreplace")
-        with placing.whole_file(files.resolved(params.path, call)) as file:
+        encoder = codecs.getincrementalencoder(file_paths.codec(params.encoding))("xmlcharrefreplace")
+        with placing.whole_file(file_paths.resolved(params.path, call)) as file:
             for text in _texts(rows, params, call):
                 file.write(encoder.encode(text))
         call.put("main", rows)

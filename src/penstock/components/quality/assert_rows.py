@@ -102,7 +102,7 @@ connections:
 
     def wrong(self, params: AssertRowsParams, inputs: Known) -> Iterable[Mistake]:
         from penstock.components.shape.patterns import wrong_pattern
-        from penstock.components.shape.types import is_moment, is_nothing
+        from penstock.components.types import is_moment, is_nothing
 
         schema = inputs.get("input")
         for path, name in named_columns(params.checks):

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Mistake, Port
-from penstock.components.quality.refusing import Refusing, RefusingParams
+from penstock.components.quality.rejection import Refusing, RefusingParams
 from penstock.components.transform.base import Known, actual, repeated, type_of
 from penstock.data.untyped import OPEN
 from penstock.ports.rows import Schema
@@ -93,7 +93,7 @@ connections:
 
     def wrong(self, params: CheckSchemaParams, inputs: Known) -> Iterable[Mistake]:
         from penstock.components.shape.patterns import wrong_pattern
-        from penstock.components.shape.types import wrong_type
+        from penstock.components.types import wrong_type
 
         agreed = [column.name for column in params.columns]
         yield from repeated(("columns",), agreed)
@@ -134,8 +134,8 @@ def _strict(agreed: list[str], schema: Schema) -> Iterable[Mistake]:
 
 def _value(column: AgreedColumn, schema: Schema) -> exp.Expr:
     """The column in the type that was agreed on; NULL where it is not there or does not convert."""
-    from penstock.components.shape.converting import Conversion
-    from penstock.components.shape.types import sql_type
+    from penstock.components.conversion import Conversion
+    from penstock.components.types import sql_type
     from penstock.data import select
 
     there = actual(column.name, schema)
@@ -155,10 +155,10 @@ def _rules(params: CheckSchemaParams, schema: Schema) -> list[Rule]:
 
 
 def _column_rules(column: AgreedColumn, schema: Schema) -> Iterable[Rule]:
+    from penstock.components.conversion import Conversion, not_that
     from penstock.components.quality.rules import Rule, no_match
-    from penstock.components.shape.converting import Conversion, not_that
     from penstock.components.shape.terms import every_one, is_not, is_null
-    from penstock.components.shape.types import sql_type
+    from penstock.components.types import sql_type
     from penstock.data import select
 
     name = actual(column.name, schema)

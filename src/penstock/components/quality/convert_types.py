@@ -10,15 +10,15 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Call, Mistake, PlanCall, Port
-from penstock.components.quality.refusing import Refusing, RefusingParams
+from penstock.components.quality.rejection import Refusing, RefusingParams
 from penstock.components.transform.base import Known, actual, missing, type_of
 from penstock.ports.rows import Schema
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from penstock.components.conversion import Conversion
     from penstock.components.quality.flagging import Flagged
-    from penstock.components.shape.converting import Conversion
 
 
 Mark = Annotated[str, Meta(min_length=1, max_length=1)]
@@ -103,7 +103,7 @@ connections:
 
     def wrong(self, params: ConvertTypesParams, inputs: Known) -> Iterable[Mistake]:
         from penstock.components.shape.patterns import wrong_time_format
-        from penstock.components.shape.types import wrong_type
+        from penstock.components.types import wrong_type
 
         for name, wanted in params.columns.items():
             yield from missing(("columns", name), name, inputs.get("input"))
@@ -139,9 +139,9 @@ connections:
         return {"main": picked(made, "input") if params.invalid == "null" else flagged.passed(made), "reject": refused}
 
     def parted(self, params: ConvertTypesParams, schema: Schema) -> tuple[Flagged, Sequence[exp.Expr]]:
+        from penstock.components.conversion import not_that
         from penstock.components.quality.flagging import Flagged
         from penstock.components.quality.rules import Rule
-        from penstock.components.shape.converting import not_that
         from penstock.components.shape.terms import case, changed
         from penstock.data import select
 
@@ -159,8 +159,8 @@ connections:
 
 
 def _conversion(wanted: str | Wanted) -> Conversion:
-    from penstock.components.shape.converting import Conversion
-    from penstock.components.shape.types import sql_type
+    from penstock.components.conversion import Conversion
+    from penstock.components.types import sql_type
 
     if isinstance(wanted, str):
         return Conversion(sql_type(wanted))

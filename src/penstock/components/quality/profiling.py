@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from penstock.components.queries import called, function, picked
 from penstock.components.shape.terms import text
-from penstock.components.shape.types import is_nested, is_number, is_text
+from penstock.components.types import is_nested, is_number, is_text
 from penstock.data import select
 from penstock.ports.rows import Column
 

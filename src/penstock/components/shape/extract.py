@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Mistake, Port
-from penstock.components.quality.refusing import Refusing, RefusingParams
+from penstock.components.quality.rejection import Refusing, RefusingParams
 from penstock.components.transform.base import Known, actual, missing, repeated
 from penstock.ports.rows import Schema
 
@@ -47,7 +47,7 @@ class Extract(Refusing[E_]):
         raise NotImplementedError
 
     def wrong(self, params: E_, inputs: Known) -> Iterable[Mistake]:
-        from penstock.components.shape.types import wrong_type
+        from penstock.components.types import wrong_type
 
         schema = inputs.get("input")
         yield from missing(("column",), params.column, schema)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from penstock.components.conversion import Conversion, not_that
 from penstock.components.quality.flagging import Flagged
 from penstock.components.quality.rules import Rule
 from penstock.components.queries import called, every, function, is_not_true, picked
-from penstock.components.shape.converting import Conversion, not_that
 from penstock.components.shape.terms import every_one, is_not_null
-from penstock.components.shape.types import sql_type
+from penstock.components.types import sql_type
 from penstock.data import select
 from penstock.ports.rows import Schema
 

@@ -72,7 +72,7 @@ connections:
 
     def wrong(self, params: FormatColumnsParams, inputs: Known) -> Iterable[Mistake]:
         from penstock.components.shape.patterns import wrong_time_format
-        from penstock.components.shape.types import is_moment, is_nothing, is_number
+        from penstock.components.types import is_moment, is_nothing, is_number
 
         schema = inputs.get("input")
         for name, how in params.columns.items():

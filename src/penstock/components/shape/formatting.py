@@ -7,7 +7,7 @@ from sqlglot import exp
 from penstock.components.queries import function
 from penstock.components.shape.format_columns import Layout
 from penstock.components.shape.terms import case, text, tried
-from penstock.components.shape.types import is_moment, is_number
+from penstock.components.types import is_moment, is_number
 from penstock.data import select
 from penstock.ports.rows import Column
 

@@ -27,11 +27,11 @@ from penstock.components.queries import (
     row_number,
     together,
 )
-from penstock.components.shape.comparing import last_of_each
+from penstock.components.shape.comparison import last_of_each
 from penstock.components.shape.scd import ScdParams
 from penstock.components.shape.terms import case, differ, every_one, is_not, is_not_null, is_null, same, some
-from penstock.components.shape.types import is_nothing
 from penstock.components.transform.base import actual, type_of
+from penstock.components.types import is_nothing
 from penstock.data import select
 from penstock.ports.rows import Column, Schema
 

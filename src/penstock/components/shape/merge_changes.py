@@ -85,7 +85,7 @@ connections:
             yield from absent(("compare",), params.compare or (), schema, port)
 
     def queries(self, params: MergeChangesParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, exp.Query]:
-        from penstock.components.shape.comparing import compared
+        from penstock.components.shape.comparison import compared
 
         keys = {name.lower() for name in params.on}
         both = [column.name for column in inputs["after"] if actual(column.name, inputs["before"]) is not None]

@@ -10,7 +10,7 @@ from sqlglot import exp
 from penstock.components.queries import function
 from penstock.components.shape.replace import Replacement
 from penstock.components.shape.terms import case, text
-from penstock.components.shape.types import is_number, is_text
+from penstock.components.types import is_number, is_text
 from penstock.data import select
 
 _TRIMS = {True: "trim", "left": "ltrim", "right": "rtrim"}

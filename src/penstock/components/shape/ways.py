@@ -11,7 +11,7 @@ from penstock.components.shape.extract import JsonField, Stretch
 from penstock.components.shape.extracting import Extraction, Piece, wanted_type, whole
 from penstock.components.shape.patterns import group_count
 from penstock.components.shape.terms import case, is_not, is_null, some, text
-from penstock.components.shape.types import is_nested, is_text
+from penstock.components.types import is_nested, is_text
 from penstock.data import select
 
 Types = Mapping[str, str | None]
