@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.components import patience, runner
+from penstock.components import runner
 from penstock.components.base import Action, Call, ComponentFailure, PlanCall, Port, Relational, Sink
 from penstock.components.registry import ComponentRegistry
 from penstock.data.duckdb_engine import DuckDbEngine
@@ -332,7 +332,7 @@ def test_a_cancelled_run_gives_a_thread_between_two_queries_no_further_one(tmp_p
 
 
 def test_python_code_that_does_not_stop_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(runner, "GRACE_SECONDS", 0.05)
     started, let_go = threading.Event(), threading.Event()
 
     def deaf(call: Call) -> None:

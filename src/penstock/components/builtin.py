@@ -7,19 +7,19 @@ from penstock.ports.components import SHARED_COMMIT
 TABLE: dict[str, str] = {
     # Input and output.
     "read_csv": "io.csv:ReadCsv",
-    "write_csv": "io.write_csv:WriteCsv",
+    "write_csv": "io.csv:WriteCsv",
     "read_positional": "io.positional:ReadPositional",
-    "write_positional": "io.write_positional:WritePositional",
+    "write_positional": "io.positional:WritePositional",
     "read_json": "io.json:ReadJson",
-    "write_json": "io.write_json:WriteJson",
+    "write_json": "io.json:WriteJson",
     "read_parquet": "io.parquet:ReadParquet",
     "write_parquet": "io.parquet:WriteParquet",
     "read_arrow": "io.arrow:ReadArrow",
     "write_arrow": "io.arrow:WriteArrow",
     "read_excel": "io.excel:ReadExcel",
-    "write_excel": "io.write_excel:WriteExcel",
+    "write_excel": "io.excel:WriteExcel",
     "read_xml": "io.xml:ReadXml",
-    "write_xml": "io.write_xml:WriteXml",
+    "write_xml": "io.xml:WriteXml",
     "read_sql": "io.sql.read_sql:ReadSql",
     "write_sql": "io.sql.write_sql:WriteSql",
     "run_sql": "io.sql.run_sql:RunSql",
@@ -27,7 +27,7 @@ TABLE: dict[str, str] = {
     "fixed_rows": "io.fixed_rows:FixedRows",
     "generate_rows": "io.generate_rows:GenerateRows",
     "read_file": "io.file:ReadFile",
-    "write_file": "io.write_file:WriteFile",
+    "write_file": "io.file:WriteFile",
     "log_rows": "io.log_rows:LogRows",
     # Transforms.
     "aggregate": "transform.aggregate:Aggregate",
@@ -71,17 +71,17 @@ TABLE: dict[str, str] = {
     # Orchestration and files.
     "run_job": "flow.run_job:RunJob",
     "playbook": "flow.run_job:Playbook",
-    "iterate_rows": "flow.iterate_rows:IterateRows",
-    "iterate_groups": "flow.iterate_rows:IterateGroups",
-    "iterate_list": "flow.iterate_values:IterateList",
-    "iterate_range": "flow.iterate_values:IterateRange",
-    "iterate_while": "flow.iterate_values:IterateWhile",
-    "iterate_files": "flow.iterate_files:IterateFiles",
-    "iterate_query": "flow.iterate_query:IterateQuery",
+    "iterate_rows": "flow.iterate:IterateRows",
+    "iterate_groups": "flow.iterate:IterateGroups",
+    "iterate_list": "flow.iterate:IterateList",
+    "iterate_range": "flow.iterate:IterateRange",
+    "iterate_while": "flow.iterate:IterateWhile",
+    "iterate_files": "flow.iterate:IterateFiles",
+    "iterate_query": "flow.iterate:IterateQuery",
     "pre_job": "flow.markers:PreJob",
     "post_job": "flow.markers:PostJob",
     "noop": "flow.markers:Noop",
-    "set_global": "flow.variables:SetGlobal",
+    "set_global": "flow.context_load:SetGlobal",
     "context_load": "flow.context_load:ContextLoad",
     "die": "flow.die:Die",
     "warn": "flow.die:Warn",
@@ -104,10 +104,10 @@ TABLE: dict[str, str] = {
     "file_compare": "files.inspection:FileCompare",
     "file_checksum": "files.inspection:FileChecksum",
     "file_archive": "files.archive:FileArchive",
-    "file_unarchive": "files.unarchive:FileUnarchive",
+    "file_unarchive": "files.archive:FileUnarchive",
     "file_transfer": "files.transfer:FileTransfer",
 }
 """Type -> `module:Class`, the module in this package."""
 
-OF_THE_PLANNER = {SHARED_COMMIT: "io.shared_commit:SharedCommit"}
+OF_THE_PLANNER = {SHARED_COMMIT: "io.sql.transaction:SharedCommit"}
 """Types that documents do not name: the planner inserts them."""

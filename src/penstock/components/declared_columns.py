@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from penstock.components.base import Call, ComponentFailure
-from penstock.data.untyped import is_open
+from penstock.data.types import is_open
 from penstock.ports.rows import Relation, Schema
 
 if TYPE_CHECKING:

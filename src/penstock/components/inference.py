@@ -9,19 +9,48 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from penstock.components import bound, incremental
+from penstock.components import incremental
 from penstock.components.base import Component, ComponentFailure, PlanCall, Relational, Sink, UserSql
 from penstock.data import lineage, select
-from penstock.data.untyped import is_open
+from penstock.data.types import is_open
 from penstock.ports.components import NO_SCHEMAS, Inferred, Mistake, Port, Unknown
 from penstock.ports.rows import RowsFailed, Schema, SqlText
 from penstock.tools.base import ToolFailure
 from penstock.tools.parameters import convert
+
+if TYPE_CHECKING:
+    from penstock.data.binder import Binder, BoundSql
+    from penstock.data.select import SqlMistake
+
+
+def check(text: str, form: str, inputs: Mapping[str, Schema]) -> BoundSql:
+    return _binder().check(text, form, inputs)
+
+
+def schema(query: SqlText, inputs: Mapping[str, Schema]) -> Schema:
+    """Raises RowsFailed."""
+    return _binder().schema(query, inputs)
+
+
+def mistake_of(problem: SqlMistake, path: tuple[str | int, ...]) -> Mistake:
+    """A mistake in a piece of SQL as one in the parameter that holds it."""
+    return Mistake(
+        path, problem.message, hint=problem.hint, offset=problem.offset, length=problem.length, kind=problem.kind
+    )
+
+
+@cache
+def _binder() -> Binder:
+    from penstock.data.binder import Binder
+
+    return Binder()
+
 
 Place = tuple[str | int, ...]
 Known = Mapping[str, Schema | None]
@@ -68,13 +97,13 @@ def _unbound(pieces: Iterable[UserSql], inputs: Known, unknown: frozenset[Place]
         if not any(piece.path[: len(place)] == place for place in unknown):
             problem = _problem(piece, inputs)
             if problem is not None:
-                yield bound.mistake_of(problem, piece.path)
+                yield mistake_of(problem, piece.path)
 
 
 def _problem(piece: UserSql, inputs: Known) -> select.SqlMistake | None:
     seen = _visible(piece.inputs, inputs)
     if seen is not None:
-        return bound.check(piece.text, piece.form, seen).mistake
+        return check(piece.text, piece.form, seen).mistake
     try:
         _ = select.query(piece.text) if piece.form == "query" else select.expression(piece.text)
     except select.SqlMistake as problem:
@@ -96,7 +125,7 @@ def _shapes(
     try:
         queries = component.selects(params, known, call)
         for port, query in queries.items():
-            shape = found.outputs.get(port) or bound.schema(query, known)
+            shape = found.outputs.get(port) or schema(query, known)
             found.outputs[port] = None if is_open(shape) else shape
     except (ComponentFailure, RowsFailed, select.SqlMistake) as problem:
         # The pieces are right and the whole is not; a message about the whole has no place of its own.

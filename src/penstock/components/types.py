@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from penstock.components.base import ComponentFailure, Mistake
-from penstock.data.untyped import NOTHING
+from penstock.data.types import NOTHING
 
 Place = tuple[str | int, ...]
 
-_WHOLE = (
+WHOLE = (
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),
     *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
 )
+"""The types that have no place for a fraction."""
 _FRACTIONS = ("FLOAT", "DOUBLE", "DECIMAL")
 
 
 def is_whole(type: str) -> bool:
-    return _base(type) in _WHOLE
+    return _base(type) in WHOLE
 
 
 def is_number(type: str) -> bool:
-    return _base(type) in (*_WHOLE, *_FRACTIONS)
+    return _base(type) in (*WHOLE, *_FRACTIONS)
 
 
 def is_moment(type: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from penstock.components.base import Call, ComponentFailure
-from penstock.data.untyped import is_open
+from penstock.data.types import is_open
 from penstock.ports.rows import Relation
 
 # The words in which every message tells of a missing column, of one input or of any.

@@ -10,7 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+
+from penstock.data.select import read
 from penstock.kernel.values import Json
 from penstock.ports.rows import Copy, RowsFailed, Schema, SqlText
 
@@ -84,7 +89,6 @@ def uses(query: SqlText, table: str) -> int:
         mentions = len(re.findall(rf"(?<!\w){re.escape(table)}(?!\w)", query, re.IGNORECASE))
         if mentions == 1:
             return 1
-    from penstock.data.reading import times_read
 
     return times_read(query, table)
 
@@ -99,3 +103,68 @@ _CHANCE = re.compile(
 def may_differ(query: SqlText) -> bool:
     """Could a second run over the same rows give other rows?"""
     return _CHANCE.search(query) is not None
+
+
+def times_read(query: str, table: str) -> int:
+    """0, 1 or 2 for any number above one. What cannot be told counts as more than one, which is slower but never wrong."""
+    try:
+        tree = read(query)
+    except (ParseError, TokenError, RecursionError):
+        return 2
+    ctes = list(tree.find_all(exp.CTE))
+    names = [cte.alias.lower() for cte in ctes]
+    if len(set(names)) < len(names) or table.lower() in names or any(_is_recursive(cte) for cte in ctes):
+        return 2
+    return min(2, _times(tree, table.lower(), dict(zip(names, ctes, strict=True))))
+
+
+def _is_recursive(cte: exp.CTE) -> bool:
+    parent = cte.parent
+    return isinstance(parent, exp.With) and bool(parent.args.get("recursive"))
+
+
+def _times(tree: exp.Expr, table: str, ctes: Mapping[str, exp.CTE], within: exp.CTE | None = None) -> int:
+    count = 0
+    for node in tree.find_all(exp.Table):
+        if node.find_ancestor(exp.CTE) is not within:
+            continue
+        name = node.name.lower()
+        if name == table:
+            count += 1
+        elif name in ctes and ctes[name] is not within:
+            count += _times(ctes[name], table, ctes, ctes[name])
+    return count
+
+
+# A type ends where its list or field ends; the name of a field is followed by its type.
+_LOSSY = re.compile(
+    r"\b(?:U?HUGEINT|BIGNUM|BIT|INTERVAL|TIME WITH TIME ZONE|TIMESTAMP_S|TIMESTAMP_MS)(?=\s*(?:[,)\[]|\Z))"
+)
+_QUOTED = re.compile(r"""("(?:[^"]|"")*"|'(?:[^']|'')*')""")
+
+
+def portable(type: str) -> str:
+    """The type that a column has inside the file."""
+    # Names of fields and values of enums stand in quotes, and are not types.
+    parts = _QUOTED.split(type)
+    return "".join(part if at % 2 else _LOSSY.sub("VARCHAR", part) for at, part in enumerate(parts))
+
+
+def export_statement(name: str, schema: Schema, path: Path) -> str:
+    chosen = ", ".join(_as(column.name, column.type, portable(column.type)) for column in schema)
+    return f"COPY (SELECT {chosen} FROM {stored(name)}) TO {text(str(path))} (FORMAT parquet, COMPRESSION zstd)"
+
+
+def view_statement(name: str, schema: Schema, path: Path) -> str:
+    chosen = ", ".join(f"CAST({quoted(column.name)} AS {column.type}) AS {quoted(column.name)}" for column in schema)
+    source = f"read_parquet({text(_literally(path))}, hive_partitioning = false)"
+    return f"CREATE VIEW {stored(name)} AS SELECT {chosen} FROM {source}"
+
+
+def _as(name: str, type: str, wanted: str) -> str:
+    return quoted(name) if type == wanted else f"CAST({quoted(name)} AS {wanted}) AS {quoted(name)}"
+
+
+def _literally(path: Path) -> str:
+    """The path with what would be a pattern in it put into brackets."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))

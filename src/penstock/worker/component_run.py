@@ -10,7 +10,7 @@ import msgspec
 
 from penstock.components import runner
 from penstock.components.base import Call, Component, ComponentFailure, Iterator, Subjob
-from penstock.components.patience import PatientThreads
+from penstock.components.runner import PatientThreads
 from penstock.expr.template import ExpressionError, render
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.flow.decide import Ended

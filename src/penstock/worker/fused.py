@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.components import declared_columns, runner
 from penstock.components.base import ComponentFailure, PlanCall, Sink
-from penstock.components.patience import PatientThreads
+from penstock.components.runner import PatientThreads
 from penstock.expr.template import ExpressionError
 from penstock.kernel.flow.decide import Ended
 from penstock.kernel.flow.state import ComponentState

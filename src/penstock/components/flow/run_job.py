@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure
 from penstock.components.flow.tool_calls import failure_from
-from penstock.data.untyped import UNKNOWN_COLUMNS
+from penstock.data.types import UNKNOWN_COLUMNS
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Port
 from penstock.tools.base import ToolFailure

@@ -14,8 +14,8 @@ from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, PlanCall, Port
 from penstock.components.incremental import IncrementalParam
-from penstock.components.io import columns, file_paths, placing, words
-from penstock.components.io.packages import import_module_or_fail
+from penstock.components.io import file_paths, parameters
+from penstock.components.io.file_paths import import_module_or_fail
 from penstock.ports.rows import Relation, Schema
 
 _FILE_MAGIC = b"ARROW1"
@@ -29,7 +29,7 @@ def _pyarrow() -> ModuleType:
 
 
 class ReadArrowParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: words.OneSourcePath
+    path: parameters.OneSourcePath
     columns: Annotated[
         list[str], Meta(description="The columns to read, in this order; all of them when left out.")
     ] = []
@@ -104,7 +104,7 @@ def _chosen(rows: Relation, params: ReadArrowParams, call: Call, path: Path) -> 
     wanted = params.columns or [column.name for column in call.declared.get("main", ())]
     if not wanted:
         return rows
-    problem = columns.missing(wanted, [column.name for column in rows.schema], f"`{path}`")
+    problem = parameters.missing(wanted, [column.name for column in rows.schema], f"`{path}`")
     if problem is not None:
         raise ComponentFailure("columns", problem, path=str(path))
     query = exp.select(*(select.column(name) for name in wanted)).from_(select.table("rows"))
@@ -112,7 +112,7 @@ def _chosen(rows: Relation, params: ReadArrowParams, call: Call, path: Path) -> 
 
 
 class WriteArrowParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: words.TargetPath
+    path: parameters.TargetPath
     format: Annotated[
         Literal["file", "stream"], Meta(description="`file` can be read from any place in it, `stream` from the start.")
     ] = "file"
@@ -166,7 +166,7 @@ connections:
         options = pyarrow.ipc.IpcWriteOptions(compression=None if params.compression == "none" else params.compression)
         make = pyarrow.ipc.new_file if params.format == "file" else pyarrow.ipc.new_stream
         with (
-            placing.whole_file(file_paths.resolved(params.path, call)) as file,
+            file_paths.whole_file(file_paths.resolved(params.path, call)) as file,
             make(file, reader.schema, options=options) as writer,
         ):
             for batch in reader:

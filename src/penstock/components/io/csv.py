@@ -11,55 +11,56 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, Relational
+from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, Relational, Sink
 from penstock.components.incremental import IncrementalParam
-from penstock.components.io import columns, file_paths, words
+from penstock.components.io import file_paths, parameters
 from penstock.components.io.csv_shape import Group, Layout, all_names, grouped, has_mixed_ends, inferred, recode
-from penstock.components.io.text_types import Notation
-from penstock.data.untyped import NOTHING
-from penstock.ports.rows import Column, RowsFailed, Schema, SqlText
+from penstock.components.io.row_types import Notation
+from penstock.data.types import NOTHING, is_open
+from penstock.kernel.values import Json
+from penstock.ports.rows import Column, Copy, RowsFailed, Schema, SqlText
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
 
 class ReadCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: words.SourcePath
-    delimiter: words.Delimiter = ","
-    header: words.Header = True
+    path: parameters.SourcePath
+    delimiter: parameters.Delimiter = ","
+    header: parameters.Header = True
     columns: Annotated[
-        words.Columns,
+        parameters.Columns,
         Meta(
             description="With a header: the columns to read, in this order. Without one: the names of all columns. "
             "Each is a name, or `{name, type}`. All columns when left out."
         ),
     ] = []
-    types: words.Types = {}
+    types: parameters.Types = {}
     quote: Annotated[str, Meta(max_length=1, description="The quote character around values; empty for none.")] = '"'
     escape: Annotated[
-        words.Character | None,
+        parameters.Character | None,
         Meta(description="The character that escapes a quote inside quotes; the quote itself if left out."),
     ] = None
-    encoding: words.Encoding = "utf-8"
-    null: words.NullTexts = ""
+    encoding: parameters.Encoding = "utf-8"
+    null: parameters.NullTexts = ""
     quoted_null: Annotated[bool, Meta(description="A null text in quotes is a missing value, too.")] = True
-    decimal: words.Decimal = "."
-    thousands: words.Thousands = None
-    date_format: words.DateFormat = None
-    timestamp_format: words.TimestampFormat = None
+    decimal: parameters.Decimal = "."
+    thousands: parameters.Thousands = None
+    date_format: parameters.DateFormat = None
+    timestamp_format: parameters.TimestampFormat = None
     skip: Annotated[int, Meta(ge=0, description="Lines to leave out at the beginning, before the header.")] = 0
-    comment: Annotated[words.Character | None, Meta(description="Lines that begin with this are left out.")] = None
+    comment: Annotated[parameters.Character | None, Meta(description="Lines that begin with this are left out.")] = None
     fill_missing: Annotated[bool, Meta(description="A line with too few values is filled up with NULL.")] = False
     by_name: Annotated[
         bool, Meta(description="Files of a pattern may differ in their columns; NULL where one is missing.")
     ] = False
-    file_column: words.FileColumn = None
+    file_column: parameters.FileColumn = None
     sample: Annotated[
         int,
         Meta(ge=-1, description="Lines from which types are inferred; -1 for all of them, which reads the file twice."),
     ] = 20_480
     max_line_bytes: Annotated[int, Meta(ge=1, description="The longest line that is accepted.")] = 2_097_152
-    on_error: words.OnError = "fail"
+    on_error: parameters.OnError = "fail"
 
     def layout(self) -> Layout:
         delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter, self.delimiter)
@@ -167,16 +168,16 @@ class Reading:
         if name in present and name in checked:
             from sqlglot import exp
 
-            from penstock.components.written_numbers import checked_whole
+            from penstock.components.conversion import checked_whole
 
             value = select.cast(checked_whole(select.column(name)), self.types[name])
             return exp.alias_(value, select.name(name))
         if name in present and self.types[name] != NOTHING:
             return select.column(name)
-        return columns.missing_value(name, self.types[name])
+        return parameters.missing_value(name, self.types[name])
 
     def _nothing(self) -> exp.Query:
-        return columns.no_rows(self.schema)
+        return parameters.no_rows(self.schema)
 
 
 def settle(params: ReadCsvParams, call: PlanCall | Call) -> Reading:
@@ -184,7 +185,7 @@ def settle(params: ReadCsvParams, call: PlanCall | Call) -> Reading:
     for."""
     layout = params.layout()
     found = file_paths.all_files(params.path, call)
-    wanted = columns.named(params.columns, call.declared.get("main"))
+    wanted = parameters.named(params.columns, call.declared.get("main"))
     groups = grouped(found, layout)
     if not any(group.names for group in groups):
         if not wanted:
@@ -197,10 +198,10 @@ def settle(params: ReadCsvParams, call: PlanCall | Call) -> Reading:
     elif wanted and not params.header:
         groups = [_renamed(group, tuple(wanted)) for group in groups]
     present = all_names(groups, by_name=params.by_name)
-    given = {name: columns.sql_type(type) for name, type in params.types.items()}
+    given = {name: parameters.sql_type(type) for name, type in params.types.items()}
     given = {name: type for name, type in wanted.items() if type is not None} | given
     if present:
-        problem = columns.missing([*wanted, *params.types], present, f"`{found[0]}`")
+        problem = parameters.missing([*wanted, *params.types], present, f"`{found[0]}`")
         if problem is not None:
             raise ComponentFailure("columns", problem, path=str(found[0]))
     types = dict.fromkeys([*present, *wanted], NOTHING) | inferred(groups, layout, given)
@@ -211,7 +212,7 @@ def settle(params: ReadCsvParams, call: PlanCall | Call) -> Reading:
 def _whole(given: Mapping[str, str], chosen: Sequence[str], layout: Layout) -> tuple[str, ...]:
     if layout.notation.thousands is not None or not given:
         return ()
-    from penstock.components.written_numbers import WHOLE
+    from penstock.components.types import WHOLE
 
     return tuple(name for name in chosen if given.get(name) in WHOLE)
 
@@ -286,7 +287,7 @@ connections:
         return "reject" not in connected and params.on_error == "fail" and file_paths.is_utf8(params.encoding)
 
     def check(self, params: ReadCsvParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
-        found = columns.type_mistakes(params.columns, params.types)
+        found = parameters.type_mistakes(params.columns, params.types)
         try:
             file_paths.codec(params.encoding)
         except ComponentFailure as failure:
@@ -307,7 +308,7 @@ connections:
     def schemas(
         self, params: ReadCsvParams, inputs: Mapping[str, Schema | None], call: PlanCall
     ) -> dict[str, Schema | None]:
-        from penstock.components.io.rejects import REJECTED
+        from penstock.components.io.row_types import REJECTED
 
         try:
             main: Schema | None = settle(params, call).schema
@@ -366,3 +367,145 @@ def _recoded(reading: Reading, folder: Path) -> Reading:
     groups = tuple(replace(group, paths=tuple(copies[path] for path in group.paths)) for group in reading.groups)
     shown = {copy: path for path, copy in copies.items()}
     return replace(reading, groups=groups, shown=shown)
+
+
+_DECIMAL_POINT = ("DECIMAL", "DOUBLE", "FLOAT", "REAL")
+PACKED = {".gz": "gzip", ".zst": "zstd"}
+
+
+class WriteCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    path: parameters.TargetPath
+    delimiter: parameters.Delimiter = ","
+    header: Annotated[bool, Meta(description="Name the columns in the first line.")] = True
+    quote: Annotated[
+        str, Meta(min_length=1, max_length=1, description="The quote character, around values that need it.")
+    ] = '"'
+    escape: Annotated[
+        parameters.Character | None,
+        Meta(description="The character that escapes a quote inside quotes; the quote itself if left out."),
+    ] = None
+    quote_all: Annotated[bool, Meta(description="Put quotes around every value.")] = False
+    encoding: parameters.Encoding = "utf-8"
+    null: Annotated[str, Meta(description="How a missing value is written.")] = ""
+    decimal: parameters.Decimal = "."
+    date_format: parameters.DateFormat = None
+    timestamp_format: parameters.TimestampFormat = None
+    append: parameters.Append = False
+
+
+class WriteCsv(Sink[WriteCsvParams]):
+    """Write rows as delimited text, with the names of the columns in the first line.
+
+    The file replaces an older one when it is complete; with `append: true` rows are added to it, without a second
+    header. Values that hold the delimiter, a quote or a line break are put in quotes. Lists and structures are
+    written as DuckDB spells them. A path that ends in `.gz` or `.zst` is packed. `encoding: utf-8-sig` is what Excel
+    wants to recognise UTF-8.
+
+    The rows go on through `main` when it is connected.
+    """
+
+    type = "write_csv"
+    Params = WriteCsvParams
+    example = """\
+apiVersion: penstock/v1
+kind: Job
+metadata: {name: write_people}
+components:
+  - name: people
+    type: fixed_rows
+    params: {columns: [id, name, balance], rows: [[1, Ada, 12.5], [2, "Bob; the second", 3.25]]}
+  - name: write
+    type: write_csv
+    params: {path: people.csv, delimiter: ";", decimal: ",", encoding: cp1252}
+connections:
+  data: people.main -> write.input
+"""
+
+    @classmethod
+    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
+        return "input", "main"
+
+    def check(self, params: WriteCsvParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+        try:
+            file_paths.codec(params.encoding)
+        except ComponentFailure as failure:
+            return [Mistake(("encoding",), failure.message)]
+        if Path(params.path).suffix in PACKED and _needs_two_steps(params):
+            return [Mistake(("path",), "a packed file cannot be appended to, nor have another `encoding` or `decimal`")]
+        return []
+
+    def is_fusable(self, params: WriteCsvParams, connected: frozenset[str]) -> bool:
+        return not connected and not _needs_two_steps(params)
+
+    def copy(self, params: WriteCsvParams, schema: Schema, call: PlanCall) -> Copy:
+        assert not _needs_two_steps(params), "only `run` can write this: a COPY would replace the file"
+        path = file_paths.resolved(params.path, call)
+        file_paths.make_room(path)
+        options = _options(params, packed=PACKED.get(path.suffix))
+        # Where nothing came that says what the columns are, there is no header either.
+        return Copy(path, "csv", options | {"header": params.header and not is_open(schema)})
+
+    def run(self, params: WriteCsvParams, call: Call) -> None:
+        """What one COPY cannot do: write beside, then add or recode."""
+        from penstock.data import select
+
+        rows = call.input()
+        if not _needs_two_steps(params):
+            plan = PlanCall(call.folder, call.connected, call.declared)
+            query = select.sql(_written(rows.schema, "."))
+            call.engine.copy(query, {"input": rows}, self.copy(params, rows.schema, plan))
+        else:
+            self._in_two_steps(params, call)
+        if "main" in call.connected:
+            call.put("main", rows)
+
+    def _in_two_steps(self, params: WriteCsvParams, call: Call) -> None:
+        from penstock.data import select
+
+        rows, path = call.input(), file_paths.resolved(params.path, call)
+        file_paths.make_room(path)
+        header = params.header and not (params.append and file_paths.is_begun(path)) and not is_open(rows.schema)
+        with tempfile.TemporaryDirectory(prefix="csv-", dir=call.work) as folder:
+            part = Path(folder) / "part.csv"
+            copy = Copy(part, "csv", _options(params, packed=None) | {"header": header})
+            call.engine.copy(select.sql(_written(rows.schema, params.decimal)), {"input": rows}, copy)
+            with file_paths.target_file(path, append=params.append) as target:
+                file_paths.pour(part, target, file_paths.codec(params.encoding))
+
+
+def _needs_two_steps(params: WriteCsvParams) -> bool:
+    return params.append or params.decimal != "." or file_paths.codec(params.encoding) != "utf-8"
+
+
+def _options(params: WriteCsvParams, *, packed: str | None) -> dict[str, Json]:
+    options: dict[str, Json] = {
+        "header": params.header,
+        "delimiter": {"tab": "\t", "\\t": "\t"}.get(params.delimiter, params.delimiter),
+        "quote": params.quote,
+        "escape": params.quote if params.escape is None else params.escape,
+        "nullstr": params.null,
+    }
+    if params.quote_all:
+        options["force_quote"] = "*"
+    if params.date_format is not None:
+        options["dateformat"] = params.date_format
+    if params.timestamp_format is not None:
+        options["timestampformat"] = params.timestamp_format
+    if packed is not None:
+        options["compression"] = packed
+    return options
+
+
+def _written(schema: Schema, decimal: str) -> exp.Select:
+    from sqlglot import exp
+
+    from penstock.components.io.row_types import call
+    from penstock.data import select
+
+    def cell(name: str, type: str) -> exp.Expr:
+        if decimal == "." or not type.startswith(_DECIMAL_POINT) or type.endswith("]"):
+            return select.column(name)
+        text = select.cast(select.column(name), "VARCHAR")
+        return exp.alias_(call("replace", text, ".", decimal), select.name(name))
+
+    return exp.select(*(cell(column.name, column.type) for column in schema)).from_(select.table("input"))

@@ -19,9 +19,9 @@ from typing import Any
 
 from penstock.components.base import ComponentFailure
 from penstock.components.io import file_paths
-from penstock.components.io.text_file import open_text
-from penstock.components.io.text_types import Notation, found_types
-from penstock.data.untyped import NOTHING
+from penstock.components.io.file_paths import open_text
+from penstock.components.io.row_types import Notation, found_types
+from penstock.data.types import NOTHING
 
 _HEADER_LINES = 100
 _SAMPLE_BYTES = 4 * 1024 * 1024
@@ -83,10 +83,10 @@ def names_in(stamp: file_paths.Stamp, layout: Layout) -> tuple[tuple[str, ...], 
 
 
 def _first_record(path: Path, layout: Layout) -> tuple[list[str], int]:
-    from penstock.components.io import looking
+    from penstock.components.io import scans
     from penstock.components.io.scans import text_lines
 
-    found = looking.ask(text_lines(path, limit=layout.skip + _HEADER_LINES))
+    found = scans.ask(text_lines(path, limit=layout.skip + _HEADER_LINES))
     lines = [str(line or "") for (line,) in islice(found, layout.skip, None)]
     if layout.comment:
         lines = [line for line in lines if not line.startswith(layout.comment)]
@@ -134,7 +134,7 @@ def types_in(stamp: file_paths.Stamp, layout: Layout, names: tuple[str, ...], bl
         return {}
     from sqlglot import exp
 
-    from penstock.components.io import looking
+    from penstock.components.io import scans
     from penstock.components.io.scans import column_types, scan
 
     options = layout.options() | {
@@ -153,7 +153,7 @@ def types_in(stamp: file_paths.Stamp, layout: Layout, names: tuple[str, ...], bl
         sample = exp.select(exp.Star()).from_(scan("read_csv", [path], options))
         if layout.sample >= 0:
             sample = exp.select(exp.Star()).from_(sample.limit(layout.sample).subquery("sampled"))
-        return found_types(names, sample, layout.notation, lambda query: looking.ask(query)[0])
+        return found_types(names, sample, layout.notation, lambda query: scans.ask(query)[0])
 
     try:
         with _readable(Path(stamp[0]), layout, limit) as path:
@@ -284,11 +284,11 @@ def _has_rows(path: Path, layout: Layout) -> bool:
 
 def _has_packed_rows(path: Path, layout: Layout) -> bool:
     """The same of a file that only DuckDB can unpack."""
-    from penstock.components.io import looking
+    from penstock.components.io import scans
     from penstock.components.io.scans import text_lines
 
     try:
-        found = looking.ask(text_lines(path, limit=layout.skip + _HEADER_LINES))
+        found = scans.ask(text_lines(path, limit=layout.skip + _HEADER_LINES))
     except ComponentFailure:
         return True
     lines = [

@@ -9,22 +9,25 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import chain, islice
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, ClassVar
+from typing import IO, Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
 from penstock.components.incremental import IncrementalParam
-from penstock.components.io import columns, file_paths, words
+from penstock.components.io import file_paths, parameters
 from penstock.components.io.csv_shape import distinct
-from penstock.components.io.packages import import_module_or_fail
-from penstock.components.io.rejects import REJECTED
+from penstock.components.io.file_paths import import_module_or_fail
+from penstock.components.io.row_types import REJECTED
+from penstock.data.types import is_open
 from penstock.ports.rows import Relation, Schema
 from penstock.tools.parameters import similar
+from penstock.tools.sql.values import as_json_text, to_json
 
 MISSING = "Excel files need the package `openpyxl`; hint: `pip install penstock[excel]`"
 _RANGE = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d+)(?::\$?([A-Za-z]{1,3})\$?(\d+)?)?")
@@ -41,7 +44,7 @@ def openpyxl() -> ModuleType:
 
 
 class ReadExcelParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: words.OneSourcePath
+    path: parameters.OneSourcePath
     sheet: Annotated[
         str | int | None, Meta(description="Name of the sheet, or its number from 1; the first if left out.")
     ] = None
@@ -55,11 +58,11 @@ class ReadExcelParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         bool, Meta(description="The first row names the columns; otherwise they are `A`, `B` … as in Excel.")
     ] = True
     columns: Annotated[
-        words.Columns,
+        parameters.Columns,
         Meta(description="The columns to read, in this order: names, or `{name, type}`. All if left out."),
     ] = []
-    types: words.Types = {}
-    on_error: words.OnError = "fail"
+    types: parameters.Types = {}
+    on_error: parameters.OnError = "fail"
     incremental: IncrementalParam = None
 
 
@@ -150,7 +153,7 @@ connections:
 """
 
     def check(self, params: ReadExcelParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
-        found = columns.type_mistakes(params.columns, params.types)
+        found = parameters.type_mistakes(params.columns, params.types)
         try:
             area_of(params.range)
         except ComponentFailure as failure:
@@ -174,11 +177,11 @@ connections:
             names = _names(numbered, params, area) if params.header else None
             table = _Table(path, sheet.title, area.left, names)
             loaded = table.load(numbered, call)
-        wanted = columns.named(params.columns, call.declared.get("main"))
-        problem = columns.missing([*wanted, *params.types], table.names, table.where)
+        wanted = parameters.named(params.columns, call.declared.get("main"))
+        problem = parameters.missing([*wanted, *params.types], table.names, table.where)
         if problem is not None:
             raise ComponentFailure("columns", problem, path=str(path))
-        types = {name: columns.sql_type(type) for name, type in params.types.items()}
+        types = {name: parameters.sql_type(type) for name, type in params.types.items()}
         chosen = [
             Wanted(name, table.source(name), types.get(name) or wanted.get(name))
             for name in (wanted or dict.fromkeys(table.names))
@@ -313,7 +316,7 @@ class _Table:
         for number, row in rows:
             if all(cell is None for cell in row):
                 continue
-            cells = [_value(cell) for cell in row]
+            cells = [_read_value(cell) for cell in row]
             flaw = self._flaw(cells, width)
             if width is None:
                 width = len(cells)
@@ -349,7 +352,7 @@ class _Unsaved(_Error):
     __slots__ = ()
 
 
-def _value(cell: Any) -> Any:
+def _read_value(cell: Any) -> Any:
     match cell:
         case _Unsaved():
             return cell
@@ -369,3 +372,161 @@ def _value(cell: Any) -> Any:
 def _in_batches(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     while batch := list(islice(rows, _BATCH)):
         yield batch
+
+
+MAX_ROWS = 1_048_576
+MAX_TEXT = 32_767
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_EXACT = 2**53
+"""Excel keeps numbers as DOUBLE: whole numbers beyond this lose digits."""
+
+
+class WriteExcelParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    path: parameters.TargetPath
+    sheet: Annotated[str, Meta(min_length=1, max_length=31, description="Name of the sheet.")] = "Sheet1"
+    header: Annotated[bool, Meta(description="Name the columns in the first row.")] = True
+    keep: Annotated[
+        bool, Meta(description="Keep the other sheets of a file that is there already, and replace only this one.")
+    ] = False
+
+
+class WriteExcel(Action[WriteExcelParams]):
+    """Write rows into a worksheet of an Excel file (`.xlsx`). The file replaces an older one when it is complete.
+
+    Numbers, dates and truth values are cells of their own kind, everything else is text; a text that begins with `=`
+    stays a text. Whole numbers of more than 15 digits are written as text, since Excel would round them. With `keep:
+    true` the other sheets of the file stay as they are. A sheet has room for 1,048,576 rows.
+
+    Needs the package `openpyxl`: `pip install penstock[excel]`. The rows go on through `main` when it is connected.
+    """
+
+    type = "write_excel"
+    family = "write"
+    Params = WriteExcelParams
+    inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)
+    outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
+    example = """\
+apiVersion: penstock/v1
+kind: Job
+metadata: {name: write_plan}
+components:
+  - name: plan
+    type: fixed_rows
+    params: {columns: [month, amount], rows: [[January, 120.5], [February, 99]]}
+  - name: write
+    type: write_excel
+    params: {path: plan.xlsx, sheet: Plan}
+connections:
+  data: plan.main -> write.input
+"""
+
+    @classmethod
+    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
+        return "input", "main"
+
+    def schemas(
+        self, params: WriteExcelParams, inputs: Mapping[str, Schema | None], call: PlanCall
+    ) -> dict[str, Schema | None]:
+        return {"main": inputs.get("input")}
+
+    def run(self, params: WriteExcelParams, call: Call) -> None:
+        rows = call.input()
+        if rows.rows + params.header > MAX_ROWS:
+            raise ComponentFailure(
+                "too_large", f"{rows.rows} rows do not fit: a sheet has room for {MAX_ROWS}; hint: `write_csv`"
+            )
+        library = openpyxl()
+        path = file_paths.resolved(params.path, call)
+        with file_paths.whole_file(path) as file:
+            if params.keep and path.exists():
+                _write_into(library, path, params, rows, call, file)
+            else:
+                book = library.Workbook(write_only=True)
+                sheet = book.create_sheet(params.sheet)
+                with _undone(sheet):
+                    _fill(library, sheet, params, rows, call)
+                book.save(file)
+        call.put("main", rows)
+
+
+def _write_into(
+    library: Any, path: Path, params: WriteExcelParams, rows: Relation, call: Call, file: IO[bytes]
+) -> None:
+    from zipfile import BadZipFile
+
+    try:
+        book = library.load_workbook(path)
+    except (BadZipFile, KeyError, ValueError, library.utils.exceptions.InvalidFileException):
+        raise ComponentFailure("format", f"`{path}` is there, and is not an Excel file", path=str(path)) from None
+    at = None
+    if params.sheet in book.sheetnames:
+        at = book.sheetnames.index(params.sheet)
+        del book[params.sheet]
+    _fill(library, book.create_sheet(params.sheet, at), params, rows, call)
+    book.save(file)
+
+
+def _fill(library: Any, sheet: Any, params: WriteExcelParams, rows: Relation, call: Call) -> None:
+    from penstock.components.queries import everything
+    from penstock.data import select
+
+    if params.header and not is_open(rows.schema):
+        sheet.append([_cell(library, sheet, column.name) for column in rows.schema])
+    number = 0
+    for batch in call.engine.rows(select.sql(everything("input")), {"input": rows}):
+        for row in batch:
+            number += 1
+            sheet.append([_cell(library, sheet, _written_value(value, number)) for value in row])
+
+
+@contextmanager
+def _undone(sheet: Any) -> Iterator[None]:
+    """A sheet that is written row by row lies in a temporary file of its own, which goes when the block fails."""
+    done = False
+    try:
+        yield
+        done = True
+    finally:
+        if not done:
+            sheet.close()
+            sheet._writer.cleanup()
+
+
+def _cell(library: Any, sheet: Any, value: Any) -> Any:
+    if not isinstance(value, str) or not value.startswith("="):
+        return value
+    cell = library.cell.WriteOnlyCell(sheet, value)
+    cell.data_type = "s"  # else it would be a formula
+    return cell
+
+
+def _written_value(value: Any, number: int) -> Any:
+    match value:
+        case datetime.datetime():
+            # Excel knows no zones: a moment is written as it is called in UTC.
+            return value if value.tzinfo is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
+        case None | bool() | float() | Decimal() | datetime.date():
+            return value
+        case int():
+            return value if abs(value) <= _EXACT else str(value)
+        case datetime.time():
+            return value.replace(tzinfo=None)
+        case str():
+            return _fitting(value, number)
+        case dict() | list():
+            return _fitting(as_json_text(value), number)
+        case _:
+            return str(to_json(value))
+
+
+def _fitting(text: str, number: int) -> str:
+    # Looked for here, since openpyxl would leave half a file behind when it finds them.
+    if _CONTROL.search(text):
+        raise ComponentFailure(
+            "bad_value", f"row {number} has a control character, which an Excel cell cannot hold", row=number
+        )
+    if len(text) > MAX_TEXT:
+        raise ComponentFailure(
+            "too_long", f"row {number} has a text of {len(text)} characters: an Excel cell has room for {MAX_TEXT}"
+        )
+    return text

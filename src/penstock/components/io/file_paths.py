@@ -7,14 +7,21 @@ called so.
 from __future__ import annotations
 
 import codecs
+import errno
 import glob
 import gzip
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
-from typing import IO, Protocol, cast
+from types import ModuleType
+from typing import IO, Any, Protocol, cast
 
 from penstock.components.base import ComponentFailure
 from penstock.components.flow.tool_calls import file_failures, tool_failures
+from penstock.data.landing import Landing
 from penstock.ports.folders import require_writable
 from penstock.tools import base as tools
 from penstock.tools.paths import local_path, require_regular
@@ -118,3 +125,138 @@ def make_room(path: Path) -> None:
         raise
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise ComponentFailure("permission", f"no permission to write in the folder `{path.parent}`", path=str(path))
+
+
+def open_text(path: Path, encoding: str) -> IO[str]:
+    # A byte order mark at the beginning is none of the text.
+    chosen = "utf-8-sig" if codec(encoding) == "utf-8" else encoding
+    if path.suffix == ".gz":
+        return cast("IO[str]", gzip.open(path, "rt", encoding=chosen, errors="surrogateescape"))
+    return path.open(encoding=chosen, errors="surrogateescape")
+
+
+def lines(path: Path, encoding: str, skip: int = 0) -> Iterator[tuple[int, str, str | None]]:
+    """(number, text, flaw) of each line, without its end; the number counts from 1. Raises ComponentFailure."""
+    try:
+        with open_text(path, encoding) as file:
+            for number, line in enumerate(file, 1):
+                if number > skip:
+                    yield number, *_sound(line.rstrip("\r\n"), encoding)
+    except UnicodeError as error:
+        raise ComponentFailure(
+            "encoding", f"`{path}` is not written in `{encoding}`: {error}; hint: `encoding: utf-8`", path=str(path)
+        ) from None
+    except gzip.BadGzipFile:
+        raise ComponentFailure("format", f"`{path}` is not a gzip file", path=str(path)) from None
+
+
+def _sound(line: str, encoding: str) -> tuple[str, str | None]:
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        return line.encode("utf-8", "replace").decode(), f"these bytes are not `{encoding}`"
+    return line, None
+
+
+def in_batches(rows: Iterator[tuple[Any, ...]], size: int = 5_000) -> Iterator[list[tuple[Any, ...]]]:
+    batch: list[tuple[Any, ...]] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) >= size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+@contextmanager
+def _said_of(path: Path) -> Iterator[None]:
+    try:
+        with file_failures(path):
+            yield
+    except ComponentFailure as failure:
+        cause = failure.__cause__
+        if isinstance(cause, OSError) and cause.errno == errno.EFBIG:
+            raise ComponentFailure("disk", f"there is no room for all of `{path}`", path=str(path)) from cause
+        raise
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write to. It takes its place, replacing what is there, when the block ends well."""
+    make_room(path)
+    with _said_of(path):
+        landing = Landing(path)
+        try:
+            with landing.written.open("wb") as file:
+                yield file
+                file.flush()
+                if landing.is_beside:
+                    os.fsync(file.fileno())
+            landing.land()
+        finally:
+            landing.discard()
+
+
+@contextmanager
+def appended_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file to add to. It is as long as before when the block fails."""
+    make_room(path)
+    with _said_of(path):
+        before = path.stat().st_size if path.exists() else None
+        done = False
+        try:
+            with path.open("ab") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            done = True
+        finally:
+            if not done:
+                with suppress(OSError):
+                    if before is None:
+                        path.unlink(missing_ok=True)
+                    else:
+                        os.truncate(path, before)
+
+
+def is_begun(path: Path) -> bool:
+    """Is there something in the file already, so that what is added needs no header?"""
+    return path.is_file() and path.stat().st_size > 0
+
+
+@contextmanager
+def target_file(path: Path, *, append: bool) -> Iterator[IO[bytes]]:
+    with appended_file(path) if append else whole_file(path) as file:
+        yield file
+
+
+def pour(source: Path, target: IO[bytes], encoding: str = "utf-8") -> None:
+    """Bytes of a file in UTF-8 into another, in another encoding when that is asked for."""
+    if encoding == "utf-8":
+        with source.open("rb") as file:
+            shutil.copyfileobj(file, target, 1 << 20)
+        return
+    at_the_start = target.tell() == 0
+    # What is added to a file must not begin with another byte order mark.
+    plain = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
+    chosen = encoding if at_the_start else plain.get(encoding, encoding)
+    with source.open(encoding="utf-8", newline="") as text:
+        for number, line in enumerate(text, 1):
+            try:
+                target.write(line.encode(chosen))
+            except UnicodeEncodeError as error:
+                wrong = error.object[error.start : error.end]
+                raise ComponentFailure(
+                    "encoding",
+                    f"line {number}: `{wrong}` cannot be written in `{encoding}`; hint: `encoding: utf-8`",
+                    line=number,
+                ) from None
+            chosen = plain.get(chosen, chosen)
+
+
+def import_module_or_fail(name: str, message: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise ComponentFailure("missing_package", message) from None

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import ComponentFailure, Mistake, PlanCall, Port, Relational
-from penstock.components.io import columns, words
-from penstock.data.untyped import NOTHING
+from penstock.components.io import parameters
+from penstock.data.types import NOTHING
 from penstock.ports.rows import Column, Schema, SqlText
 from penstock.tools.parameters import similar
 
@@ -25,7 +25,7 @@ Rows = list[list[Any] | dict[str, Any]]
 
 class FixedRowsParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     columns: Annotated[
-        words.Columns,
+        parameters.Columns,
         Meta(description="The columns: names, or `{name, type}`. May be left out when rows are mappings."),
     ] = []
     rows: Annotated[Rows, Meta(description="The rows: lists of values in the order of `columns`, or mappings.")]
@@ -67,7 +67,7 @@ def common_type(values: Sequence[Any]) -> str:
 
 
 def _names(params: FixedRowsParams, declared: Schema | None) -> dict[str, str | None]:
-    named = columns.named(params.columns, declared)
+    named = parameters.named(params.columns, declared)
     if not named:
         for row in params.rows:
             if isinstance(row, dict):
@@ -129,7 +129,7 @@ def _query(schema: Schema, rows: Sequence[Sequence[Any]]) -> exp.Select:
     from penstock.data import select
 
     if not rows:
-        return columns.no_rows(schema)
+        return parameters.no_rows(schema)
     wanted = [
         exp.alias_(select.cast(select.column(f"c{index}"), each.type), select.name(each.name))
         for index, each in enumerate(schema)
@@ -141,8 +141,8 @@ def _misfit(schema: Schema, rows: Sequence[Sequence[Any]], typed: Sequence[int])
     """The first value that is not of the type its column was given."""
     from sqlglot import exp
 
-    from penstock.components.io import looking
-    from penstock.components.io.text_types import try_cast
+    from penstock.components.io import scans
+    from penstock.components.io.row_types import try_cast
     from penstock.data import select
 
     if not rows or not typed:
@@ -159,7 +159,7 @@ def _misfit(schema: Schema, rows: Sequence[Sequence[Any]], typed: Sequence[int])
         case = case.when(condition, select.literal(index))
     query = exp.select(select.column("row"), exp.alias_(case, "wrong")).from_(_table(schema, rows, numbered=True))
     query = query.where(exp.or_(*wrong)).order_by(select.column("row")).limit(1)
-    for row, index in looking.ask(query):
+    for row, index in scans.ask(query):
         value = rows[row][index]
         return Mistake(("rows", row, index), f"`{value}` is not a {schema[index].type}", kind="type")
     return None
@@ -197,7 +197,7 @@ connections:
 """
 
     def check(self, params: FixedRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
-        found = columns.type_mistakes(params.columns, {})
+        found = parameters.type_mistakes(params.columns, {})
         if found:
             return found
         names = list(_names(params, call.declared.get("main")))
@@ -207,7 +207,9 @@ connections:
         if found:
             return found
         schema, rows = _settled(params, call.declared.get("main"))
-        typed = [index for index, type in enumerate(columns.named(params.columns, None).values()) if type is not None]
+        typed = [
+            index for index, type in enumerate(parameters.named(params.columns, None).values()) if type is not None
+        ]
         misfit = _misfit(schema, rows, typed)
         return [misfit] if misfit else []
 

@@ -38,7 +38,7 @@ def _determined(tree: exp.Expr, seed: int, calls: Iterator[int]) -> exp.Expr:
     """Chance that does not depend on threads: each call of `random()` becomes a hash of the row's number."""
     from sqlglot import exp
 
-    from penstock.components.io.text_types import call
+    from penstock.components.io.row_types import call
     from penstock.data import select
 
     def replaced(node: exp.Expr) -> exp.Expr:
@@ -95,14 +95,14 @@ connections:
 """
 
     def check(self, params: GenerateRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
-        from penstock.components import bound
+        from penstock.components import inference
 
         found: list[Mistake] = []
         seen: dict[str, str] = {_NUMBER: "BIGINT"}
         for name, text in params.columns.items():
-            told = bound.check(text, "value", {"numbers": tuple(Column(*each) for each in seen.items())})
+            told = inference.check(text, "value", {"numbers": tuple(Column(*each) for each in seen.items())})
             if told.mistake is not None:
-                found.append(bound.mistake_of(told.mistake, ("columns", name)))
+                found.append(inference.mistake_of(told.mistake, ("columns", name)))
             seen[name] = told.type or "VARCHAR"
         return found
 

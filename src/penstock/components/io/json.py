@@ -3,26 +3,35 @@ by itself."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
-from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, Relational
+from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, Relational, Sink
+from penstock.components.conversion import is_written_whole
 from penstock.components.incremental import IncrementalParam
-from penstock.components.io import columns, file_paths, json_shape, words
-from penstock.components.io.json_shape import Manner, Reading
-from penstock.components.io.rejects import REJECTED
+from penstock.components.io import file_paths, json_shape, parameters
+from penstock.components.io.csv import PACKED
+from penstock.components.io.json_shape import Manner, Reading, named, rows_in
+from penstock.components.io.row_types import REJECTED, Notation, try_cast
+from penstock.components.io.row_types import call as function
+from penstock.components.types import WHOLE
 from penstock.data import select
-from penstock.data.untyped import is_open
-from penstock.ports.rows import RowsFailed, Schema, SqlText
+from penstock.data.types import NOTHING, is_open
+from penstock.kernel.values import Json
+from penstock.ports.rows import Column, Copy, Relation, RowsFailed, Schema, SqlText
 
 _OF_THE_ROWS = ("format", "conversion", "data")
 
 
 class ReadJsonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: words.SourcePath
+    path: parameters.SourcePath
     format: Annotated[
         Literal["auto", "array", "lines"],
         Meta(description="`array`: one list of objects; `lines`: one object a line; `auto`: by how the file begins."),
@@ -34,18 +43,18 @@ class ReadJsonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = None
     columns: Annotated[
-        words.Columns,
+        parameters.Columns,
         Meta(description="The keys to read, in this order: names, or `{name, type}`. All of them when left out."),
     ] = []
-    types: words.Types = {}
-    date_format: words.DateFormat = None
-    timestamp_format: words.TimestampFormat = None
-    file_column: words.FileColumn = None
+    types: parameters.Types = {}
+    date_format: parameters.DateFormat = None
+    timestamp_format: parameters.TimestampFormat = None
+    file_column: parameters.FileColumn = None
     sample: Annotated[int, Meta(ge=-1, description="Objects from which keys and types are inferred; -1 for all.")] = (
         20_480
     )
     max_object_bytes: Annotated[int, Meta(ge=1, description="The largest object that is accepted.")] = 16_777_216
-    on_error: words.OnError = "fail"
+    on_error: parameters.OnError = "fail"
     incremental: IncrementalParam = None
 
 
@@ -61,8 +70,8 @@ def settle(params: ReadJsonParams, call: PlanCall | Call) -> Reading:
         params.date_format,
         params.timestamp_format,
     )
-    wanted = columns.named(params.columns, call.declared.get("main"))
-    types = {name: columns.sql_type(type) for name, type in params.types.items()}
+    wanted = parameters.named(params.columns, call.declared.get("main"))
+    types = {name: parameters.sql_type(type) for name, type in params.types.items()}
     return json_shape.settle(found, manner, wanted, types, params.file_column)
 
 
@@ -116,7 +125,7 @@ connections:
         return "reject" not in connected and params.on_error == "fail"
 
     def check(self, params: ReadJsonParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
-        found = columns.type_mistakes(params.columns, params.types)
+        found = parameters.type_mistakes(params.columns, params.types)
         if found:
             return found
         try:
@@ -161,12 +170,11 @@ connections:
 
 
 def _one_by_one(reading: Reading, params: ReadJsonParams, call: Call) -> None:
-    from penstock.components.io import json_rejects
     from penstock.components.io.row_types import first_failure
 
-    objects = {"objects": json_rejects.objects(reading, call)}
-    good, bad = json_rejects.parted(reading)
-    rejected = call.engine.select(select.sql(bad), objects)
+    found = {"objects": objects(reading, call)}
+    good, bad = parted(reading)
+    rejected = call.engine.select(select.sql(bad), found)
     call.after["NB_LINE_REJECTED"] = rejected.rows
     if "reject" in call.connected:
         call.put("reject", rejected)
@@ -175,4 +183,199 @@ def _one_by_one(reading: Reading, params: ReadJsonParams, call: Call) -> None:
         if params.on_error == "fail":
             raise first
         call.say(f"{rejected.rows} rows were left out; the first: {first.message}")
-    call.put("main", call.engine.select(select.sql(good), objects))
+    call.put("main", call.engine.select(select.sql(good), found))
+
+
+def objects(reading: Reading, call: Call) -> Relation:
+    """(file, line, raw) of every row, as text that may or may not be JSON."""
+    return call.engine.select(select.sql(rows_in(reading.paths, reading.manner)), {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A column, and where in the row's JSON its value is."""
+
+    column: Column
+    way: str
+    notation: Notation
+
+    @staticmethod
+    def of(column: Column, reading: Reading) -> _Cell:
+        key = column.name.replace("\\", "\\\\").replace('"', '\\"')
+        manner = reading.manner
+        notation = Notation(date_format=manner.date_format, timestamp_format=manner.timestamp_format)
+        return _Cell(column, f'$."{key}"' if reading.has_objects else "$", notation)
+
+    @property
+    def text(self) -> exp.Expr:
+        return function("json_extract_string", select.column("raw"), self.way)
+
+    @property
+    def value(self) -> exp.Expr:
+        """As the column's type; NULL when it cannot be."""
+        if self.column.type == "VARCHAR":
+            return self.text
+        if self.column.type == NOTHING:
+            return exp.null()
+        value: exp.Expr = try_cast(function("json_extract", select.column("raw"), self.way), self.column.type)
+        format = self.notation.format_of(self.column.type)
+        if format is not None:
+            # What is written as in ISO 8601 is read as well, as DuckDB does it.
+            written = select.cast(function("try_strptime", self.text, format), self.column.type)
+            return function("coalesce", written, value)
+        return (
+            exp.case().when(is_written_whole(self.text), value).else_(exp.null())
+            if self.column.type in WHOLE
+            else value
+        )
+
+    @property
+    def is_wrong(self) -> exp.Expr:
+        kind = function("coalesce", function("json_type", select.column("raw"), self.way), "NULL")
+        return exp.and_(kind.neq(select.literal("NULL")), self.value.is_(exp.null()))
+
+
+def parted(reading: Reading) -> tuple[exp.Query, exp.Query]:
+    """Over `objects`: the rows, and the rejects."""
+    cells = [_Cell.of(column, reading) for column in reading.columns]
+    wrong = [cell for cell in cells if cell.column.type not in ("VARCHAR", "JSON")]
+    code = exp.case().when(function("json_valid", select.column("raw")).not_(), select.literal("not_json"))
+    # DuckDB stops at text that is not JSON, so every question about it comes after that one.
+    if reading.has_objects:
+        is_other = function("json_type", select.column("raw")).neq(select.literal("OBJECT"))
+        code = code.when(is_other, select.literal("not_an_object"))
+    culprit = exp.case().when(function("json_valid", select.column("raw")).not_(), exp.null())
+    for cell in wrong:
+        code = code.when(cell.is_wrong, select.literal("bad_value"))
+        culprit = culprit.when(cell.is_wrong, select.literal(cell.column.name))
+    judged = exp.select(exp.Star(), named(code, "code"), named(culprit, "culprit")).from_(select.table("objects"))
+    extra = [named(select.column("file"), reading.file_column)] if reading.file_column is not None else []
+    good = exp.select(*(named(cell.value, cell.column.name) for cell in cells), *extra)
+    good = good.from_(judged.copy().subquery("judged")).where(select.column("code").is_(exp.null()))
+    bad = exp.select(
+        named(select.column("code"), "error_code"),
+        named(_message(wrong), "error_message"),
+        select.column("file"),
+        select.column("line"),
+        named(select.cast(_culprit_if_any(), "VARCHAR"), "column"),
+        named(select.column("raw"), "raw_line"),
+    )
+    return good, bad.from_(judged.subquery("judged")).where(select.column("code").is_(exp.null()).not_())
+
+
+def _culprit_if_any() -> exp.Expr:
+    is_value = select.column("code").eq(select.literal("bad_value"))
+    return exp.case().when(is_value, select.column("culprit")).else_(exp.null())
+
+
+def _message(wrong: list[_Cell]) -> exp.Expr:
+    message = exp.case()
+    message = message.when(select.column("code").eq(select.literal("not_json")), select.literal("this is not JSON"))
+    is_other = select.column("code").eq(select.literal("not_an_object"))
+    message = message.when(is_other, select.literal("this is JSON, but no object"))
+    for cell in wrong:
+        column = cell.column
+        ending = f"` is not a {column.type}{cell.notation.written_as(column.type)}"
+        said = function("concat", "`", function("left", cell.text, select.literal(200)), ending)
+        message = message.when(select.column("culprit").eq(select.literal(column.name)), said)
+    return message
+
+
+LINES = (".jsonl", ".ndjson", ".jsonlines")
+
+
+class WriteJsonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    path: parameters.TargetPath
+    format: Annotated[
+        Literal["auto", "array", "lines"],
+        Meta(
+            description="`array`: one list; `lines`: one object a line; `auto`: lines for `.jsonl` and `.ndjson`, else a list."
+        ),
+    ] = "auto"
+    date_format: parameters.DateFormat = None
+    timestamp_format: parameters.TimestampFormat = None
+    append: parameters.Append = False
+
+
+def is_lines(path: str, format: str) -> bool:
+    bare = Path(path).with_suffix("") if Path(path).suffix in PACKED else Path(path)
+    return format == "lines" or (format == "auto" and bare.suffix.lower() in LINES)
+
+
+class WriteJson(Sink[WriteJsonParams]):
+    """Write rows as JSON: one list of objects, or one object a line.
+
+    The file replaces an older one when it is complete; lines can be added to it with `append: true`. Dates and
+    timestamps are text, structures are objects, decimals are numbers with all their digits. A path that ends in `.gz`
+    or `.zst` is packed.
+
+    The rows go on through `main` when it is connected.
+    """
+
+    type = "write_json"
+    Params = WriteJsonParams
+    example = """\
+apiVersion: penstock/v1
+kind: Job
+metadata: {name: write_events}
+components:
+  - name: events
+    type: generate_rows
+    params: {count: 3, columns: {id: i, name: "'event ' || i", tags: "['a', 'b']"}}
+  - name: write
+    type: write_json
+    params: {path: events.jsonl}
+connections:
+  data: events.main -> write.input
+"""
+
+    @classmethod
+    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
+        return "input", "main"
+
+    def check(self, params: WriteJsonParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+        if params.append and not is_lines(params.path, params.format):
+            return [Mistake(("append",), "only lines can be added to a file; hint: `format: lines`")]
+        if params.append and Path(params.path).suffix in PACKED:
+            return [Mistake(("append",), "a packed file cannot be added to")]
+        return []
+
+    def is_fusable(self, params: WriteJsonParams, connected: frozenset[str]) -> bool:
+        return not connected and not params.append
+
+    def copy(self, params: WriteJsonParams, schema: Schema, call: PlanCall) -> Copy:
+        assert not params.append, "only `run` can write this: a COPY would replace the file"
+        path = file_paths.resolved(params.path, call)
+        file_paths.make_room(path)
+        return Copy(path, "json", _options(params, packed=PACKED.get(path.suffix)))
+
+    def run(self, params: WriteJsonParams, call: Call) -> None:
+        from penstock.components.queries import everything
+        from penstock.data import select
+
+        rows = call.input()
+        query = select.sql(everything("input"))
+        if not params.append:
+            plan = PlanCall(call.folder, call.connected, call.declared)
+            call.engine.copy(query, {"input": rows}, self.copy(params, rows.schema, plan))
+        else:
+            path = file_paths.resolved(params.path, call)
+            file_paths.make_room(path)
+            with tempfile.TemporaryDirectory(prefix="json-", dir=call.work) as folder:
+                part = Path(folder) / "part.jsonl"
+                call.engine.copy(query, {"input": rows}, Copy(part, "json", _options(params, packed=None)))
+                with file_paths.appended_file(path) as target:
+                    file_paths.pour(part, target)
+        if "main" in call.connected:
+            call.put("main", rows)
+
+
+def _options(params: WriteJsonParams, *, packed: str | None) -> dict[str, Json]:
+    options: dict[str, Json] = {"array": not is_lines(params.path, params.format)}
+    if params.date_format is not None:
+        options["dateformat"] = params.date_format
+    if params.timestamp_format is not None:
+        options["timestampformat"] = params.timestamp_format
+    if packed is not None:
+        options["compression"] = packed
+    return options

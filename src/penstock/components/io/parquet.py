@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from penstock.components.base import ComponentFailure, Mistake, PlanCall, Port, Relational, Sink
 from penstock.components.incremental import IncrementalParam
-from penstock.components.io import columns, file_paths, words
+from penstock.components.io import file_paths, parameters
 from penstock.ports.rows import Column, Copy, Schema, SqlText
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _MAGIC = b"PAR1"
 
 
 class ReadParquetParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: words.SourcePath
+    path: parameters.SourcePath
     columns: Annotated[
         list[str], Meta(description="The columns to read, in this order; all of them when left out.")
     ] = []
@@ -30,7 +30,7 @@ class ReadParquetParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True
         bool, Meta(description="Files of a pattern may differ in their columns; NULL where one is missing.")
     ] = False
     partitions: Annotated[bool, Meta(description="Folders such as `year=2024` in the path are columns, too.")] = False
-    file_column: words.FileColumn = None
+    file_column: parameters.FileColumn = None
     incremental: IncrementalParam = None
 
 
@@ -106,7 +106,7 @@ def _settled(params: ReadParquetParams, call: PlanCall) -> tuple[exp.Query, Sche
     options = (params.by_name, params.partitions, params.file_column)
     present = _columns(file_paths.stamps(found), options)
     wanted = params.columns or [column.name for column in call.declared.get("main", ())]
-    problem = columns.missing(wanted, [column.name for column in present], f"`{found[0]}`")
+    problem = parameters.missing(wanted, [column.name for column in present], f"`{found[0]}`")
     if problem is not None:
         raise ComponentFailure("columns", problem, path=str(found[0]))
     by_name = {column.name: column for column in present}
@@ -130,9 +130,9 @@ def _query(found: Sequence[Path], options: tuple[bool, bool, str | None], names:
 
 @lru_cache(maxsize=256)
 def _columns(found: tuple[file_paths.Stamp, ...], options: tuple[bool, bool, str | None]) -> tuple[Column, ...]:
-    from penstock.components.io import looking
+    from penstock.components.io import scans
 
-    return looking.columns(_query([Path(path) for path, _, _ in found], options, []))
+    return scans.columns(_query([Path(path) for path, _, _ in found], options, []))
 
 
 def _require_parquet(path: Path) -> None:
@@ -147,7 +147,7 @@ def _require_parquet(path: Path) -> None:
 
 
 class WriteParquetParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: words.TargetPath
+    path: parameters.TargetPath
     compression: Annotated[
         Literal["zstd", "snappy", "gzip", "lz4", "uncompressed"], Meta(description="How the columns are packed.")
     ] = "zstd"

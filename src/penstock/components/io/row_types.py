@@ -7,19 +7,141 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from sqlglot import exp
 
 from penstock.components.base import Call, ComponentFailure
-from penstock.components.io.rejects import REJECTED
-from penstock.components.io.text_types import Notation, call, found_types, try_cast
-from penstock.components.written_numbers import WHOLE, is_whole
+from penstock.components.conversion import is_written_whole, plain_number
+from penstock.components.types import WHOLE
 from penstock.data import select
-from penstock.data.untyped import NOTHING
+from penstock.data.types import NOTHING
 from penstock.ports.rows import Column, Relation, Schema
+
+REJECTED: Schema = (
+    Column("error_code", "VARCHAR"),
+    Column("error_message", "VARCHAR"),
+    Column("file", "VARCHAR"),
+    Column("line", "BIGINT"),
+    Column("column", "VARCHAR"),
+    Column("raw_line", "VARCHAR"),
+)
+
+
+_FIRST = 200
+_INTEGER = r"-?(0|[1-9][0-9]{0,17})"
+_NUMBER = r"-?(0|[1-9][0-9]{0,17})(\.[0-9]+)?([eE][-+]?[0-9]+)?"
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_CLOCK = r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
+_ZONE = r"(Z|[-+][0-9]{2}(:?[0-9]{2})?)"
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """How values are written in a text."""
+
+    decimal: str = "."
+    thousands: str | None = None
+    date_format: str | None = None
+    timestamp_format: str | None = None
+
+    def format_of(self, type: str) -> str | None:
+        """How a date or time of that type is written, where the author says so."""
+        return self.date_format if type == "DATE" else self.timestamp_format if type.startswith("TIMESTAMP") else None
+
+    def written_as(self, type: str) -> str:
+        """For a sentence about a value that is none: how it would be written."""
+        format = self.format_of(type)
+        return "" if format is None else f" written as `{format}`"
+
+    def plain_number(self, text: exp.Expr) -> exp.Expr:
+        """The text with its number written as SQL writes numbers."""
+        return plain_number(text, self.decimal, self.thousands)
+
+
+def call(name: str, *arguments: exp.Expr | str) -> exp.Anonymous:
+    return exp.Anonymous(
+        this=name, expressions=[select.literal(each) if isinstance(each, str) else each for each in arguments]
+    )
+
+
+def try_cast(node: exp.Expr, type: str) -> exp.TryCast:
+    return exp.TryCast(this=node, to=select.data_type(type))
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A type, and how one knows a value of it: by a pattern, or by the author's own format."""
+
+    type: str
+    pattern: str = ""
+    format: str | None = None
+
+    def fits(self, column: exp.Expr, notation: Notation) -> exp.Expr:
+        text = call("trim", column)
+        if self.format is not None:
+            return call("try_strptime", text, self.format).is_(exp.null()).not_()
+        matches = call("regexp_full_match", text, self.pattern)
+        if self.type == "BOOLEAN":
+            return matches
+        value = notation.plain_number(text) if self.type == "DOUBLE" else text
+        return exp.and_(matches, try_cast(value, self.type).is_(exp.null()).not_())
+
+
+def candidates(notation: Notation) -> list[Candidate]:
+    """In the order in which they are preferred. A format that the author gave comes before all."""
+    number = _NUMBER
+    if notation.thousands is not None:
+        grouped = rf"[1-9][0-9]{{0,2}}(\x{ord(notation.thousands):02x}?[0-9]{{3}})*"
+        number = number.replace("[1-9][0-9]{0,17}", grouped, 1)
+    number = number.replace(r"\.", rf"\x{ord(notation.decimal):02x}")
+    found: list[Candidate] = []
+    if notation.date_format is not None:
+        found.append(Candidate("DATE", format=notation.date_format))
+    if notation.timestamp_format is not None:
+        found.append(Candidate("TIMESTAMP", format=notation.timestamp_format))
+    found += [Candidate("BOOLEAN", "(?i:true|false)"), Candidate("BIGINT", _INTEGER), Candidate("DOUBLE", number)]
+    if notation.date_format is None:
+        found.append(Candidate("DATE", _DATE))
+    if notation.timestamp_format is None:
+        # A day without a time among timestamps is that day's midnight.
+        found.append(Candidate("TIMESTAMP", f"{_DATE}({_CLOCK})?"))
+        found.append(Candidate("TIMESTAMP WITH TIME ZONE", _DATE + _CLOCK + _ZONE))
+    return found
+
+
+Asked = Mapping[str, Sequence[Candidate]]
+
+
+def _question(asked: Asked, source: exp.Query, notation: Notation) -> exp.Select:
+    """One row that says for each column and candidate, in turn, whether all values fit; NULL when there are none."""
+    wanted = [
+        exp.case().when(select.column(name).is_(exp.null()), exp.null()).else_(each.fits(select.column(name), notation))
+        for name, possible in asked.items()
+        for each in possible
+    ]
+    named = [exp.alias_(call("bool_and", each), f"q{index}") for index, each in enumerate(wanted)]
+    return exp.select(*named).from_(source.subquery(select.name("sample")))
+
+
+def found_types(
+    names: Sequence[str],
+    source: exp.Select,
+    notation: Notation,
+    ask: Callable[[exp.Select], Sequence[bool | None]],
+) -> dict[str, str]:
+    """Column -> type. `ask` runs a query that gives one row."""
+    left: dict[str, list[Candidate]] = {name: candidates(notation) for name in names}
+    # The first rows rule most candidates out, so that few are left to try on all of them.
+    for rows, is_left in ((source.copy().limit(_FIRST), (True, None)), (source, (True,))):
+        asked = {name: possible for name, possible in left.items() if possible}
+        if asked:
+            told = iter(ask(_question(asked, rows, notation)))
+            left = {name: [each for each in possible if next(told) in is_left] for name, possible in asked.items()}
+    return {name: next((each.type for each in left.get(name, ())), "VARCHAR") for name in names}
+
 
 PLACE: Schema = (
     Column("file", "VARCHAR"),
@@ -88,7 +210,7 @@ def _converted(each: Wanted, source_type: str) -> exp.Expr:
     if not type.startswith(_NUMBERS) or type.endswith("]"):
         return try_cast(text, type)
     number = notation.plain_number(text)
-    return _if(is_whole(number), try_cast(number, type)) if type in WHOLE else try_cast(number, type)
+    return _if(is_written_whole(number), try_cast(number, type)) if type in WHOLE else try_cast(number, type)
 
 
 def _if(condition: exp.Expr, value: exp.Expr) -> exp.Expr:

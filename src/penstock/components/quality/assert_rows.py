@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from msgspec import Meta
 
 from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, UserSql
-from penstock.components.quality.checks import KINDS, Check, named_columns
+from penstock.components.quality.rules import KINDS, Check, named_columns
 from penstock.components.transform.base import Known, Parameters, Transform, missing, refuse, type_of
 from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Relation, Schema
@@ -17,7 +17,7 @@ from penstock.ports.rows import Relation, Schema
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from penstock.components.quality.flagging import Flagged
+    from penstock.components.quality.rules import Flagged
 
 SHOWN = 3
 """Values that a message shows of those that failed."""
@@ -142,8 +142,7 @@ connections:
         return {"rows": total, "failed": [*failed, *whole]}
 
     def _flagged(self, params: AssertRowsParams, schema: Schema) -> Flagged:
-        from penstock.components.quality.flagging import Flagged
-        from penstock.components.quality.rules import rules
+        from penstock.components.quality.rules import Flagged, rules
 
         return Flagged(schema, rules(params.checks, schema))
 

@@ -11,15 +11,14 @@ from msgspec import Meta
 from penstock.components.base import Mistake, Port
 from penstock.components.quality.rejection import Refusing, RefusingParams
 from penstock.components.transform.base import Known, actual, repeated, type_of
-from penstock.data.untyped import OPEN
+from penstock.data.types import OPEN
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import similar
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from penstock.components.quality.flagging import Flagged
-    from penstock.components.quality.rules import Rule
+    from penstock.components.quality.rules import Flagged, Rule
 
 
 class AgreedColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -107,7 +106,7 @@ connections:
             yield from _strict(agreed, schema)
 
     def parted(self, params: CheckSchemaParams, schema: Schema) -> tuple[Flagged, Sequence[exp.Expr]]:
-        from penstock.components.quality.flagging import Flagged
+        from penstock.components.quality.rules import Flagged
         from penstock.components.queries import called
         from penstock.data import select
 
@@ -157,7 +156,7 @@ def _rules(params: CheckSchemaParams, schema: Schema) -> list[Rule]:
 def _column_rules(column: AgreedColumn, schema: Schema) -> Iterable[Rule]:
     from penstock.components.conversion import Conversion, not_that
     from penstock.components.quality.rules import Rule, no_match
-    from penstock.components.shape.terms import every_one, is_not, is_null
+    from penstock.components.queries import every_one, is_not, is_null
     from penstock.components.types import sql_type
     from penstock.data import select
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from penstock.components.conversion import Conversion
-    from penstock.components.quality.flagging import Flagged
+    from penstock.components.quality.rules import Flagged
 
 
 Mark = Annotated[str, Meta(min_length=1, max_length=1)]
@@ -140,9 +140,8 @@ connections:
 
     def parted(self, params: ConvertTypesParams, schema: Schema) -> tuple[Flagged, Sequence[exp.Expr]]:
         from penstock.components.conversion import not_that
-        from penstock.components.quality.flagging import Flagged
-        from penstock.components.quality.rules import Rule
-        from penstock.components.shape.terms import case, changed
+        from penstock.components.quality.rules import Flagged, Rule
+        from penstock.components.queries import case, changed
         from penstock.data import select
 
         rules: list[Rule] = []

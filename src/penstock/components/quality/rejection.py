@@ -18,7 +18,7 @@ from penstock.ports.rows import Relation, Schema
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from penstock.components.quality.flagging import Flagged
+    from penstock.components.quality.rules import Flagged
 
 _SHOWN = 60
 

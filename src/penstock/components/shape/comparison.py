@@ -10,13 +10,20 @@ from penstock.components.queries import (
     POSITION,
     ascending,
     called,
+    case,
+    differ,
     every,
+    every_one,
+    is_not,
+    is_null,
+    joined,
     named,
     numbered,
     picked,
     row_number,
+    same,
+    some,
 )
-from penstock.components.shape.terms import case, differ, every_one, is_not, is_null, joined, same, some
 from penstock.data import select
 from penstock.ports.rows import Schema
 

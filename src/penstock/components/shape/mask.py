@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import Mistake, PlanCall
+from penstock.components.queries import case, function, text
 from penstock.components.transform.base import Known, Parameters, Transform, actual, missing
+from penstock.data import select
 from penstock.ports.rows import Schema
 
 if TYPE_CHECKING:
     from sqlglot import exp
+
 
 Method = Literal["sha256", "md5", "redact", "clear", "keep"]
 
@@ -89,9 +93,7 @@ connections:
             yield from missing(("columns", name), name, inputs.get("input"))
 
     def queries(self, params: MaskParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, exp.Query]:
-        from penstock.components.queries import picked
-        from penstock.components.shape.hiding import hidden
-        from penstock.components.shape.terms import changed
+        from penstock.components.queries import changed, picked
 
         schema = inputs["input"]
         values = {
@@ -100,3 +102,33 @@ connections:
             if (there := actual(name, schema)) is not None
         }
         return {"main": picked(changed(schema, values), "input")}
+
+
+def hidden(name: str, how: Masking, salt: str) -> exp.Expr:
+    value = text(select.column(name))
+    match how.method:
+        case "sha256" | "md5":
+            return function(how.method, exp.DPipe(this=select.literal(salt), expression=value) if salt else value)
+        case "redact":
+            return select.literal(how.text)
+        case "clear":
+            return select.cast(select.literal(None), "VARCHAR")
+        case "keep":
+            return _kept(value, how)
+
+
+def _kept(value: exp.Expr, how: Masking) -> exp.Expr:
+    mark = select.literal("*" if how.text == "***" else how.text)
+    length = function("length", value)
+    shown = select.literal(how.first + how.last)
+    covered = function("repeat", mark, exp.Sub(this=length, expression=shown))
+    pieces = [
+        function("left", value, select.literal(how.first)),
+        covered,
+        function("right", value, select.literal(how.last)),
+    ]
+    whole: exp.Expr = pieces[0]
+    for piece in pieces[1:]:
+        whole = exp.DPipe(this=whole, expression=piece)
+    too_short = exp.LTE(this=length, expression=shown)
+    return case([(too_short, function("repeat", mark, length))], whole)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
 from msgspec import Meta
 
 from penstock.components.base import Mistake, PlanCall, UserSql
 from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, missing, repeated
-from penstock.components.transform.layers import Layer, free_of, layers, stacked_layers
 from penstock.ports.rows import Column, Schema
 
 if TYPE_CHECKING:
     from sqlglot import exp
+
 
 ALL_OTHERS = "*"
 Chosen = list[str | dict[str, str]] | dict[str, str]
@@ -174,16 +174,16 @@ connections:
             yield UserSql(("columns", name), text, ("input",))
 
     def unbound(self, params: DeriveParams, inputs: Mapping[str, Schema]) -> Iterable[Mistake]:
-        from penstock.components import bound
+        from penstock.components import inference
 
         free = {name for name, _ in free_of(params.columns)}
         if len(free) == len(params.columns):
             return
         schema = inputs["input"]
         for name, text in params.columns.items():
-            found = bound.check(text, "value", {"input": schema})
+            found = inference.check(text, "value", {"input": schema})
             if found.mistake is not None and name not in free:
-                yield bound.mistake_of(found.mistake, ("columns", name))
+                yield inference.mistake_of(found.mistake, ("columns", name))
             if found.mistake is not None or found.type is None:
                 return  # what comes after may need it
             schema = _with_column(schema, Column(name, found.type))
@@ -197,3 +197,64 @@ def _with_column(schema: Schema, column: Column) -> Schema:
     if actual(column.name, schema) is None:
         return (*schema, column)
     return tuple(column if one.name.lower() == column.name.lower() else one for one in schema)
+
+
+Layer: TypeAlias = "dict[str, exp.Expr]"
+
+
+def layers(columns: Mapping[str, str]) -> list[Layer]:
+    """The expressions, parsed, in groups that do not depend on each other. Raises SqlMistake."""
+    from penstock.data import select
+
+    made: list[Layer] = [{}]
+    for name, text in columns.items():
+        tree = select.expression(text)
+        fresh = {one.lower() for one in made[-1]}
+        if reads(tree) & fresh or name.lower() in fresh:
+            made.append({})
+        made[-1][name] = tree
+    return made
+
+
+def reads(tree: exp.Expr) -> set[str]:
+    """The names an expression may be reading: of `a.b.c` each part may be the column."""
+    from sqlglot import exp
+
+    return {part.name.lower() for column in tree.find_all(exp.Column) for part in column.parts}
+
+
+def free_of(columns: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The expressions that read none of the names above them; unreadable ones are among them, to be complained of."""
+    from penstock.data import select
+
+    above: set[str] = set()
+    found: list[tuple[str, str]] = []
+    for name, text in columns.items():
+        try:
+            names = reads(select.expression(text))
+        except select.SqlMistake:
+            names = set()
+        if not names & above:
+            found.append((name, text))
+        above.add(name.lower())
+    return found
+
+
+def stacked_layers(parts: list[Layer], schema: Schema) -> exp.Query:
+    """The input's columns with those of the layers: replaced in their place, or added at the end."""
+    from penstock.components import queries as build
+    from penstock.data import select
+
+    query: exp.Query | str = "input"
+    names = [column.name for column in schema]
+    for layer in parts:
+        fresh = {name.lower(): (name, tree) for name, tree in layer.items()}
+        expressions: list[exp.Expr] = []
+        for name in names:
+            replaced = fresh.pop(name.lower(), None)
+            expressions.append(select.column(name) if replaced is None else build.called(replaced[1], name))
+        expressions += [build.called(tree, name) for name, tree in fresh.values()]
+        names += [name for name, _ in fresh.values()]
+        query = build.picked(expressions, query)
+    assert not isinstance(query, str)
+    return query

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from penstock.components.base import Call, Mistake, PlanCall, Port, UserSql
 from penstock.components.transform.base import Known, Parameters, Transform, absent, repeated, unused
-from penstock.components.transform.orders import By, ordering, wrong_order
+from penstock.components.transform.sort import By, ordering, wrong_order
 from penstock.ports.rows import Schema
 
 if TYPE_CHECKING:

@@ -15,9 +15,18 @@ from msgspec import Meta
 
 from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, Relational
 from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, missing, refuse
-from penstock.components.transform.matching import MATCH_WORDS, Match, On, beside, pairs, wrong_pairs
-from penstock.components.transform.sides import Sides, joined, unmatched
-from penstock.data.untyped import is_open
+from penstock.components.transform.join import (
+    MATCH_WORDS,
+    Match,
+    On,
+    Sides,
+    beside,
+    joined,
+    pairs,
+    unmatched,
+    wrong_pairs,
+)
+from penstock.data.types import is_open
 from penstock.ports.meanings import DATABASE, KEYCHAIN_ENTRY, READS_FILE
 from penstock.ports.rows import Column, Copy, Relation, Schema
 from penstock.ports.undoing import unless_done_async
@@ -223,7 +232,7 @@ def _origin(params: LookupParams, call: PlanCall) -> exp.Query:
     """The lookup as a query of its own, for a fused run."""
     from sqlglot import exp
 
-    from penstock.data.sql_dialect import read
+    from penstock.data.select import read
 
     reader, told = _source(params)
     reader.prepare(told, _reading(call))

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.components.base import Call, Mistake, PlanCall, Port, Ports
 from penstock.components.transform.base import Known, Place, Transform, missing, refuse, type_of
-from penstock.components.transform.map_names import MAIN, VARIABLES, Names, flat_column
-from penstock.components.transform.map_params import MapParams, effective_outputs
-from penstock.components.transform.matching import uncomparable
+from penstock.components.transform.join import uncomparable
+from penstock.components.transform.map_query import MAIN, VARIABLES, MapParams, Names, effective_outputs, flat_column
 from penstock.ports.rows import Column, Schema
 
 if TYPE_CHECKING:
@@ -160,14 +159,14 @@ def _pieces(params: MapParams, inputs: Mapping[str, Schema]) -> Iterable[tuple[P
 
 def _unresolved(params: MapParams, inputs: Mapping[str, Schema]) -> Iterable[Mistake]:
     """Names that stand for nothing, each with its place in the text."""
-    from penstock.components import bound
+    from penstock.components import inference
     from penstock.data import select
 
     for path, text, names, _ in _pieces(params, inputs):
         try:
             names.rewritten(text, flat_column)
         except select.SqlMistake as problem:
-            yield bound.mistake_of(problem, path)
+            yield inference.mistake_of(problem, path)
     for port, lookup in params.lookups.items():
         for index, column in enumerate(lookup.on):
             where = ("lookups", port, "on", column if isinstance(lookup.on, dict) else index)
@@ -180,7 +179,7 @@ def _unresolved(params: MapParams, inputs: Mapping[str, Schema]) -> Iterable[Mis
 
 
 def _unlisted(path: Place, columns: list[str], names: Names) -> Iterable[Mistake]:
-    from penstock.components import bound
+    from penstock.components import inference
     from penstock.components.transform.map_query import as_expression
     from penstock.data import select
 
@@ -188,19 +187,21 @@ def _unlisted(path: Place, columns: list[str], names: Names) -> Iterable[Mistake
         try:
             names.rewritten(as_expression(column), flat_column)
         except select.SqlMistake as problem:
-            yield bound.mistake_of(select.SqlMistake(problem.message, 0, len(column), kind="column"), (*path, index))
+            yield inference.mistake_of(
+                select.SqlMistake(problem.message, 0, len(column), kind="column"), (*path, index)
+            )
 
 
 def _mistyped(params: MapParams, inputs: Mapping[str, Schema]) -> Iterable[Mistake]:
     """All names are known: what is left are types that do not go together."""
-    from penstock.components import bound
+    from penstock.components import inference
     from penstock.data import select
 
     types: list[Column] = [
         Column(f"{port}.{column.name}", column.type) for port in (MAIN, *params.lookups) for column in inputs[port]
     ]
     for path, text, names, form in _pieces(params, inputs):
-        found = bound.check(select.sql(names.rewritten(text, flat_column)), form, {"joined": tuple(types)})
+        found = inference.check(select.sql(names.rewritten(text, flat_column)), form, {"joined": tuple(types)})
         if found.mistake is not None:
             yield Mistake(path, found.mistake.message, hint=found.mistake.hint, offset=0, length=len(text), kind="type")
         elif path[0] == "variables":

@@ -20,7 +20,7 @@ from penstock.components.transform.base import (
     type_of,
     unused,
 )
-from penstock.data.untyped import NOTHING
+from penstock.data.types import NOTHING
 from penstock.ports.rows import Schema
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from penstock.components.transform.base import (
     repeated,
     unused,
 )
-from penstock.components.transform.matching import spelled
+from penstock.components.transform.join import spelled
 from penstock.ports.rows import Schema, SqlText
 
 if TYPE_CHECKING:

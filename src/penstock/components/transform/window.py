@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from penstock.components.base import ComponentFailure, Mistake, PlanCall
 from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, repeated, unused
-from penstock.components.transform.orders import By, ordering, wrong_order
+from penstock.components.transform.sort import By, ordering, wrong_order
 from penstock.ports.rows import Schema
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ connections:
         yield from self._unreadable(params)
 
     def _unreadable(self, params: WindowParams) -> Iterable[Mistake]:
-        from penstock.components import bound
+        from penstock.components import inference
         from penstock.data import select
 
         for name, text in params.columns.items():
@@ -226,19 +226,19 @@ connections:
                         kind="syntax",
                     )
             except select.SqlMistake as problem:
-                yield bound.mistake_of(problem, ("columns", name))
+                yield inference.mistake_of(problem, ("columns", name))
 
     def unbound(self, params: WindowParams, inputs: Mapping[str, Schema]) -> Iterable[Mistake]:
-        from penstock.components import bound
+        from penstock.components import inference
         from penstock.data import select
 
         disorder = list(wrong_order(("order_by",), params.order_by, inputs["input"]))
         yield from disorder
         for name, text in params.columns.items() if not disorder else ():
             whole = select.sql(_windowed(text, *self._around(params, inputs["input"])) or select.expression(text))
-            problem = bound.check(whole, "value", inputs).mistake
+            problem = inference.check(whole, "value", inputs).mistake
             if problem is not None:
-                yield bound.mistake_of(_moved(problem, whole, text), ("columns", name))
+                yield inference.mistake_of(_moved(problem, whole, text), ("columns", name))
 
     def _around(
         self, params: WindowParams, schema: Schema

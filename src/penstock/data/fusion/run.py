@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from penstock.data.fusion.counts import counts
-from penstock.data.fusion.plan import Fusion, Place, Step, fusion
+from penstock.data.fusion.plan import Fusion, Place, Step, counts, fusion
 from penstock.data.landing import Landing
 from penstock.data.statements import copy_statement, may_differ, stored
 from penstock.ports.rows import Relation, Stage, Staged
 from penstock.ports.undoing import unless_done
 
 if TYPE_CHECKING:
-    from penstock.data.duckdb_session import DuckDbSession
+    from penstock.data.duckdb_engine import DuckDbSession
 
 
 class _CannotCount(Exception):

@@ -19,7 +19,7 @@ from penstock.ports.rows import Column, Schema
 from penstock.tools.base import ToolFailure
 
 if TYPE_CHECKING:
-    from penstock.components.io.sql_place import Where
+    from penstock.components.io.sql.database import Where
     from penstock.tools.sql.blocking import Stop
 
 COUNTS: Schema = (
@@ -136,10 +136,10 @@ connections:
         return {"main": COUNTS, "rows": call.declared.get("rows")}
 
     async def run(self, params: RunSqlParams, call: Call) -> JsonMap:
-        from penstock.components.io import sql_place
+        from penstock.components.io.sql import database
 
         require(self.check(params, {}, PlanCall(call.folder, call.connected)))
-        place = sql_place.where(params.connection, params.auth, call, params.connect_timeout, params.timeout)
+        place = database.where(params.connection, params.auth, call, params.connect_timeout, params.timeout)
         texts = await _texts(params, call, place)
         if params.transaction == "shared":
             told = await _run_shared(params, texts, place, call)
@@ -207,15 +207,14 @@ def _excerpt(text: str) -> str:
 
 async def _run_shared(params: RunSqlParams, texts: list[str], place: Where, call: Call) -> _Told:
     """In the transaction of the sub-job."""
-    from penstock.components.io import sql_place
-    from penstock.components.io.sql import transaction
+    from penstock.components.io.sql import database, transaction
     from penstock.tools.sql.blocking import interruptible
     from penstock.tools.sql.plan import Planner
 
     with tool_failures():
         planner = Planner(place.dialect, place.call)
         statements = [bound for text in texts for bound in planner.shared(text, params.params)]
-        files = await sql_place.opened_files(place, create=True)
+        files = await database.opened_files(place, create=True)
         async with transaction.joined(call, place, files) as shared:
 
             def work(stop: Stop) -> _Told:

@@ -17,12 +17,16 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from penstock.components.base import Call, ComponentFailure
+import msgspec
+
+from penstock.components.base import Action, Call, ComponentFailure
+from penstock.components.flow.tool_calls import tool_failures
+from penstock.components.io.sql.database import Files, Where, interrupting
 from penstock.components.io.sql.load import Pauses
-from penstock.components.io.sql_place import Files, Where, interrupting
 from penstock.kernel.values import JsonMap
+from penstock.ports.components import SHARED_COMMIT
 from penstock.tools.base import Resources, ToolFailure
 from penstock.tools.sql.blocking import Claiming, Stop, claimed, in_a_thread, told
 from penstock.tools.sql.effects import COMMITS_BY_ITSELF, TABLE, Effect
@@ -32,6 +36,7 @@ from penstock.tools.sql.lexer import Dialect
 if TYPE_CHECKING:
     from penstock.tools.sql.binding import Bound
     from penstock.tools.sql.results import Table
+
 
 _COMMIT = Place(0, 1, "COMMIT")
 MAX_ROWS = 100_000
@@ -271,3 +276,55 @@ async def joined(call: Call, place: Where, files: Files) -> AsyncIterator[Shared
         except BaseException:
             await call.threads.run(shared.roll_back, f"`{call.component}` failed")
             raise
+
+
+class SharedCommitParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class SharedCommit(Action[SharedCommitParams]):
+    """Commit what the components of a sub-job wrote with `transaction: shared`, or roll it back if one of them failed.
+
+    The result is `{committed}`. It is OK when it rolled back because of a failure that has been told already.
+    """
+
+    type: ClassVar[str] = SHARED_COMMIT
+    family: ClassVar[str] = "write"
+    Params = SharedCommitParams
+
+    async def run(self, params: SharedCommitParams, call: Call) -> JsonMap:
+
+        open_ones = (await transactions_of(call.resources, call.execution_id)).take(call.subjob.name)
+        reason = _reason(open_ones, call)
+        if reason is not None:
+            for shared in open_ones:
+                await call.threads.run(shared.roll_back, reason)
+            call.say(f"rolled back what {_names(open_ones)} wrote: {reason}")
+            return {"committed": False}
+        for index, shared in enumerate(open_ones):
+            try:
+                with tool_failures():
+                    await call.threads.run(shared.commit)
+            except ComponentFailure as failure:
+                for other in open_ones[index + 1 :]:
+                    await call.threads.run(other.roll_back, "another transaction of the sub-job could not be committed")
+                if index:  # Two databases have no transaction in common.
+                    failure.message += f" (what {_names(open_ones[:index])} wrote to another database is committed)"
+                raise
+        if any(shared.was_committed for shared in open_ones):
+            call.say("an earlier start of this sub-job had been committed: nothing was written again")
+        return {"committed": True}
+
+
+def _reason(open_ones: list[SharedTransaction], call: Call) -> str | None:
+    failed = call.subjob.failed()
+    members = {name for shared in open_ones for name in shared.members}
+    for shared in open_ones:
+        if shared.ended is not None:
+            return shared.ended
+    guilty = next((name for name, is_handled in failed.items() if not is_handled or name in members), None)
+    return None if guilty is None else f"`{guilty}` failed"
+
+
+def _names(shared: list[SharedTransaction]) -> str:
+    return ", ".join(dict.fromkeys(f"`{name}`" for one in shared for name in one.members)) or "nobody"

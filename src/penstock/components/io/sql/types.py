@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from penstock.data.untyped import NOTHING
+from penstock.data.types import NOTHING
 from penstock.tools.sql.lexer import Dialect
 
 EXACT = "numeric"

@@ -11,19 +11,18 @@ from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
 from penstock.components.flow.tool_calls import tool_failures
-from penstock.components.io import columns
+from penstock.components.io import parameters
+from penstock.components.io.parameters import AtLeastOne, WriteMode
 from penstock.components.io.sql.database import Auth, Connection
-from penstock.components.io.words import AtLeastOne, WriteMode
-from penstock.data.untyped import is_open
+from penstock.data.types import is_open
 from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Column, Relation, Schema
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from penstock.components.io.sql.targets import Change
-    from penstock.components.io.sql_duckdb import DuckdbTable
-    from penstock.components.io.sql_place import Files, Where
+    from penstock.components.io.sql.database import Files, Where
+    from penstock.components.io.sql.targets import Change, DuckdbTable
     from penstock.tools.sql.binding import Bound
     from penstock.tools.sql.blocking import Stop
 
@@ -105,12 +104,12 @@ def mistakes_of(params: WriteSqlParams, schema: Schema | None) -> list[Mistake]:
     present = [column.name for column in schema]
     pairs = _pairs(params, present)
     for name, source in pairs.items():
-        problem = columns.missing([source], present, "the input")
+        problem = parameters.missing([source], present, "the input")
         if problem is not None:
             place: str | int = name if isinstance(params.columns, dict) else list(pairs).index(name)
             return [Mistake(("columns", place), problem, kind="column")]
     for param, names in (("keys", params.keys), ("types", list(params.types))):
-        problem = columns.missing(names, list(pairs), "what is written")
+        problem = parameters.missing(names, list(pairs), "what is written")
         if problem is not None:
             return [Mistake((param,), problem, kind="column")]
     if params.mode == "update" and not set(pairs) - set(params.keys):
@@ -187,7 +186,7 @@ connections:
         return {"main": schema, "reject": None if schema is None else (*schema, *ERRORS)}
 
     async def run(self, params: WriteSqlParams, call: Call) -> Any:
-        from penstock.components.io import sql_place
+        from penstock.components.io.sql import database
         from penstock.tools.sql.blocking import interruptible
 
         rows = call.input()
@@ -195,16 +194,16 @@ connections:
             raise ComponentFailure("columns" if mistake.kind == "column" else "parameters", mistake.message)
         if is_open(rows.schema) and params.mode not in _EMPTYING:
             return _nothing_written(params, rows, call)
-        place = sql_place.where(params.connection, params.auth, call, params.connect_timeout)
+        place = database.where(params.connection, params.auth, call, params.connect_timeout)
         with tool_failures():
-            files = await sql_place.opened_files(place, create=True)
+            files = await database.opened_files(place, create=True)
 
             if params.transaction == "shared":
                 written = await _write_shared(params, rows, place, files, call)
             else:
 
                 def work(stop: Stop) -> Written:
-                    with sql_place.interrupting(stop, call.engine.interrupt):
+                    with database.interrupting(stop, call.engine.interrupt):
                         written = _load(params, rows, place, files, stop, call)
                         _put(written, rows, call)
                         return written
@@ -222,14 +221,13 @@ class Written(msgspec.Struct):
 
 
 async def _write_shared(params: WriteSqlParams, rows: Relation, place: Where, files: Files, call: Call) -> Written:
-    from penstock.components.io import sql_place
-    from penstock.components.io.sql import transaction
+    from penstock.components.io.sql import database, transaction
     from penstock.tools.sql.blocking import interruptible
 
     async with transaction.joined(call, place, files) as shared:
 
         def work(stop: Stop) -> Written:
-            with sql_place.interrupting(stop, call.engine.interrupt):
+            with database.interrupting(stop, call.engine.interrupt):
                 opened = shared.open(stop, call)
                 if opened is None:
                     written = msgspec.convert(shared.earlier(call), Written)
@@ -273,8 +271,7 @@ def _load(
     params: WriteSqlParams, rows: Relation, place: Where, files: Files, stop: Stop, call: Call, lent: Any = None
 ) -> Written:
     from penstock.components.io.sql.load import Loading
-    from penstock.components.io.sql.targets import open_target
-    from penstock.components.io.sql_duckdb import DuckdbTable
+    from penstock.components.io.sql.targets import DuckdbTable, open_target
 
     wants_rejects = "reject" in call.connected
     change = _change(params, rows.schema)
