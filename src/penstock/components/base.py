@@ -171,7 +171,7 @@ class Component(Generic[P]):
     """Could its run make a file that another component reads? Says when a file that is missing may still come."""
     role: ClassVar[Role] = ""
     example: ClassVar[str] = ""
-    """A whole job in YAML, small and self-contained, that the docs page shows and the tests run."""
+    """A whole job in YAML, small and self-contained, for the component's page. Those of built-in types are in `examples/`."""
 
     @classmethod
     def ports(cls, params: Mapping[str, Any]) -> Ports:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -106,6 +107,13 @@ class ComponentRegistry:
         component_class = self._find(type)
         return None if component_class is None else describe(component_class)
 
+    def page(self, type: str) -> ComponentDescription | None:
+        """The description with the example, for readers: the example is in a file that running a job need not read."""
+        component_class = self._find(type)
+        if component_class is None:
+            return None
+        return replace(describe(component_class), example=example_of(component_class))
+
     def ports(self, type: str, params: Mapping[str, Any]) -> Ports:
         return self.get(type).ports(params)
 
@@ -143,7 +151,7 @@ class ComponentRegistry:
 
 
 def describe(component_class: type[Component[Any]]) -> ComponentDescription:
-    """What a document is checked against, the reference page shows and an editor offers."""
+    """What a document is checked against and an editor offers. The example is left out: `ComponentRegistry.page` has it."""
     told = tools.describe(
         type("Told", (Tool,), {"kind": component_class.type, "Params": component_class.Params, "defaults": {}})
     )
@@ -160,8 +168,16 @@ def describe(component_class: type[Component[Any]]) -> ComponentDescription:
         makes_files=component_class.makes_files,
         is_iterator=issubclass(component_class, Iterator),
         is_relational=issubclass(component_class, (Relational, Sink)),
-        example=component_class.example,
     )
+
+
+def example_of(component_class: type[Component[Any]]) -> str:
+    """A whole job in YAML that uses the component. A built-in type has its own in `examples/`."""
+    if component_class.type not in TABLE:
+        return component_class.example
+    from importlib.resources import files  # Only pages need it: it takes some milliseconds to import.
+
+    return files("penstock.components").joinpath("examples", f"{component_class.type}.yaml").read_text("utf-8")
 
 
 def _checked(component_class: Any, whose: str) -> None:

@@ -14,7 +14,7 @@ TYPES = [type for type, target in TABLE.items() if target.startswith(("code.", "
 
 @pytest.mark.parametrize("type", TYPES)
 def test_the_example_of_a_component_runs(type: str, tmp_path: Path):
-    description = REGISTRY.describe(type)
+    description = REGISTRY.page(type)
     assert description is not None
     ran = run_example(description.example, tmp_path)
     assert all(one.outputs is not None for one in ran.values())
@@ -22,7 +22,7 @@ def test_the_example_of_a_component_runs(type: str, tmp_path: Path):
 
 @pytest.mark.parametrize("type", TYPES)
 def test_every_parameter_of_a_component_is_explained(type: str):
-    description = REGISTRY.describe(type)
+    description = REGISTRY.page(type)
     assert description is not None
     assert description.summary
     assert [name for name, info in description.params.items() if not info.description] == []

@@ -10,6 +10,7 @@ import pytest
 from penstock.components import runner
 from penstock.components.base import PlanCall
 from penstock.components.builtin import TABLE
+from penstock.components.registry import example_of
 from penstock.data.duckdb_engine import DuckDbEngine
 from penstock.ports.rows import Relation, Schema, Stage
 from tests.components.harness import REGISTRY, run, run_example
@@ -96,17 +97,17 @@ def test_a_writer_at_the_end_of_a_query_writes_the_file_whole(
 def test_the_example_of_each_reference_page_runs(type_: str, tmp_path: Path) -> None:
     import yaml
 
-    component = REGISTRY.get(type_)
-    document = yaml.safe_load(component.example)
+    example = example_of(type(REGISTRY.get(type_)))
+    document = yaml.safe_load(example)
     assert any(one["type"] == type_ for one in document["components"])
     # The second sub-job reads what the first has written, so the components are run in the order of the document.
-    ran = run_example(component.example, tmp_path)
+    ran = run_example(example, tmp_path)
     assert set(ran) == {one["name"] for one in document["components"]}
 
 
 @pytest.mark.parametrize("type_", TYPES)
 def test_every_type_is_described(type_: str) -> None:
-    described = REGISTRY.describe(type_)
+    described = REGISTRY.page(type_)
     assert described is not None
     assert described.summary
     assert all(info.description for info in described.params.values()), described.params

@@ -33,7 +33,7 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^(?:true|fal
 
 def _use(type: str) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
     """Parameters and input rows of the component's own example."""
-    description = REGISTRY.describe(type)
+    description = REGISTRY.page(type)
     assert description is not None
     document = yaml.load(description.example, _Loader)
     components = {one["name"]: one for one in document["components"]}

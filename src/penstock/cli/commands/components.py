@@ -34,7 +34,7 @@ def main(options: Namespace) -> int:
     registry = ComponentRegistry().at(Path.cwd())
     if options.type is None:
         return _all(registry, as_json=options.json)
-    described = registry.describe(options.type)
+    described = registry.page(options.type)
     if described is None:
         registry.get(options.type)  # Raises with what was probably meant.
         raise CommandLineError(f"there is no component of type `{options.type}`")

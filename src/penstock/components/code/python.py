@@ -114,29 +114,6 @@ class Python(Action[PythonParams]):
         Port("reject", reject=True, description="rows that the code refused"),
         Port("output_*"),
     )
-    example = """\
-components:
-  - name: orders
-    type: fixed_rows
-    params:
-      columns: [id, amount]
-      rows: [[1, 250], [2, -5], [3, 75]]
-  - name: price
-    type: python
-    params:
-      mode: row
-      code: |
-        if row["amount"] < 0:
-            reject = "the amount is negative"
-        else:
-            output = {**row, "vat": round(row["amount"] * 0.2, 2)}
-  - name: show
-    type: log_rows
-connections:
-  data:
-    - orders.main -> price.input
-    - price.main -> show.input
-"""
 
     @classmethod
     def ports(cls, params: Mapping[str, Any]) -> Ports:

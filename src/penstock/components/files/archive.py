@@ -93,17 +93,6 @@ class FileArchive(Action[ArchiveParams]):
     type: ClassVar[str] = "file_archive"
     family: ClassVar[str] = "file"
     Params = ArchiveParams
-    example: ClassVar[str] = """\
-components:
-  - name: drop
-    type: shell
-    params: {command: "mkdir -p month && echo 1 > month/a.csv && echo 2 > month/b.csv"}
-  - name: pack
-    type: file_archive
-    params: {path: month, pattern: "*.csv", to: month.zip}
-connections:
-  control: drop (ok) pack
-"""
 
     def run(self, params: ArchiveParams, call: Call) -> JsonMap:
         path, to = place_of(params.path, call), place_of(params.to, call)
@@ -232,17 +221,6 @@ class FileUnarchive(Action[UnarchiveParams]):
     type: ClassVar[str] = "file_unarchive"
     family: ClassVar[str] = "file"
     Params = UnarchiveParams
-    example: ClassVar[str] = """\
-components:
-  - name: drop
-    type: shell
-    params: {command: "mkdir -p packed && echo 1 > packed/a.csv && tar czf packed.tar.gz packed"}
-  - name: unpack
-    type: file_unarchive
-    params: {path: packed.tar.gz, to: unpacked, pattern: "*.csv"}
-connections:
-  control: drop (ok) unpack
-"""
 
     def run(self, params: UnarchiveParams, call: Call) -> JsonMap:
         path, to = place_of(params.path, call), place_of(params.to, call)

@@ -40,21 +40,6 @@ class FileExists(Action[PathParams]):
     family: ClassVar[str] = "file"
     makes_files: ClassVar[bool] = False
     Params = PathParams
-    example: ClassVar[str] = """\
-components:
-  - name: flag
-    type: file_exists
-    params: {path: stop.flag}
-  - name: go_on
-    type: noop
-  - name: stop
-    type: warn
-    params: {message: "{{ global.flag.FILENAME }} says stop"}
-connections:
-  control: |
-    flag (if 1: "not EXISTS") go_on
-    flag (if 2: "EXISTS") stop
-"""
 
     def run(self, params: PathParams, call: Call) -> JsonMap:
         path = place_of(params.path, call)
@@ -76,20 +61,6 @@ class FileProperties(Action[PathParams]):
     makes_files: ClassVar[bool] = False
     Params = PathParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="one row"),)
-    example: ClassVar[str] = """\
-components:
-  - name: report
-    type: shell
-    params: {command: "echo done > report.txt"}
-  - name: about
-    type: file_properties
-    params: {path: report.txt}
-  - name: shown
-    type: log_rows
-connections:
-  data: about.main -> shown.input
-  control: report (ok) about
-"""
 
     def schemas(
         self, params: PathParams, inputs: Mapping[str, Schema | None], call: PlanCall
@@ -132,20 +103,6 @@ class FileList(Action[ListParams]):
     makes_files: ClassVar[bool] = False
     Params = ListParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per file"),)
-    example: ClassVar[str] = """\
-components:
-  - name: drop
-    type: shell
-    params: {command: "mkdir -p listed && echo 1 > listed/a.csv && echo 2 > listed/b.csv"}
-  - name: files
-    type: file_list
-    params: {path: listed, pattern: "*.csv", sort: modified, order: descending}
-  - name: shown
-    type: log_rows
-connections:
-  data: files.main -> shown.input
-  control: drop (ok) files
-"""
 
     def schemas(
         self, params: ListParams, inputs: Mapping[str, Schema | None], call: PlanCall
@@ -194,21 +151,6 @@ class FileCompare(Action[CompareParams]):
     family: ClassVar[str] = "file"
     makes_files: ClassVar[bool] = False
     Params = CompareParams
-    example: ClassVar[str] = """\
-components:
-  - name: two
-    type: shell
-    params: {command: "printf 'a\\nb\\n' > one.txt && printf 'a\\r\\nb\\r\\n' > two.txt"}
-  - name: compare
-    type: file_compare
-    params: {path: one.txt, other: two.txt, mode: text}
-  - name: same
-    type: noop
-connections:
-  control: |
-    two (ok) compare
-    compare (if 1: "EQUAL") same
-"""
 
     def run(self, params: CompareParams, call: Call) -> JsonMap:
         path, other = place_of(params.path, call), place_of(params.other, call)
@@ -277,17 +219,6 @@ class FileChecksum(Action[ChecksumParams]):
     family: ClassVar[str] = "file"
     makes_files: ClassVar[bool] = False
     Params = ChecksumParams
-    example: ClassVar[str] = """\
-components:
-  - name: report
-    type: shell
-    params: {command: "printf done > report.txt"}
-  - name: verify
-    type: file_checksum
-    params: {path: report.txt, algorithm: md5, expected: 6b2ded51d81a4403d8a4bd25fa1e57ee}
-connections:
-  control: report (ok) verify
-"""
 
     def run(self, params: ChecksumParams, call: Call) -> JsonMap:
         path = place_of(params.path, call)

@@ -105,22 +105,6 @@ class FileTransfer(Action[TransferParams]):
     family: ClassVar[str] = "file"
     Params = TransferParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="one row per file"),)
-    example: ClassVar[str] = """\
-components:
-  - name: report
-    type: file_exists
-    params: {path: out/report.csv}
-  - name: send
-    type: file_transfer
-    params:
-      action: put
-      url: ftps://files.example.com/incoming
-      path: out/report.csv
-      remote: report.csv
-connections:
-  control: |
-    report (if 1: "EXISTS") send
-"""
 
     def check(self, params: TransferParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         return _mistakes(params)

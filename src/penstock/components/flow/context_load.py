@@ -234,20 +234,6 @@ class ContextLoad(Action[ContextLoadParams]):
     makes_files: ClassVar[bool] = False
     Params = ContextLoadParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", required=False, description="rows of names and values"),)
-    example: ClassVar[str] = """\
-components:
-  - name: settings
-    type: fixed_rows
-    params: {columns: [key, value], rows: [[table, orders], [country, NL]]}
-  - name: load
-    type: context_load
-  - name: tell
-    type: warn
-    params: {message: "loading {{ global.table }} of {{ global.country }}"}
-connections:
-  data: settings.main -> load.input
-  control: load (ok) tell
-"""
 
     def check(self, params: ContextLoadParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         return _mistakes(params, "input" in inputs) or missing_columns(_places(params), inputs.get("input"))
@@ -331,19 +317,6 @@ class SetGlobal(Action[SetGlobalParams]):
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
     Params = SetGlobalParams
-    example: ClassVar[str] = """\
-context: {country: NL}
-components:
-  - name: settings
-    type: set_global
-    params:
-      values: {table: "orders_{{ context.country }}", limit: 100}
-  - name: tell
-    type: warn
-    params: {message: "loading {{ global.table }}"}
-connections:
-  control: settings (ok) tell
-"""
 
     def check(self, params: SetGlobalParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         if not params.values and not params.delete:

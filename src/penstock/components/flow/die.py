@@ -29,21 +29,6 @@ class Die(Action[DieParams]):
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
     Params = DieParams
-    example: ClassVar[str] = """\
-components:
-  - name: orders
-    type: fixed_rows
-    params: {columns: [id], rows: [[1], [2]]}
-  - name: shown
-    type: log_rows
-  - name: nothing_came
-    type: die
-    params: {message: no orders came in today, code: 3}
-connections:
-  data: orders.main -> shown.input
-  control:
-    - {from: shown, to: nothing_came, on: if, when: NB_LINE == 0}
-"""
 
     async def run(self, params: DieParams, call: Call) -> None:
         call.after.update({"DIE_MESSAGE": params.message, "DIE_CODE": params.code})
@@ -66,21 +51,6 @@ class Warn(Action[WarnParams]):
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
     Params = WarnParams
-    example: ClassVar[str] = """\
-components:
-  - name: orders
-    type: fixed_rows
-    params: {columns: [id], rows: [[1], [2]]}
-  - name: shown
-    type: log_rows
-  - name: few
-    type: warn
-    params: {message: "only {{ global.shown.NB_LINE }} orders today", code: 10}
-connections:
-  data: orders.main -> shown.input
-  control:
-    - {from: shown, to: few, on: if, when: NB_LINE < 10}
-"""
 
     async def run(self, params: WarnParams, call: Call) -> JsonMap:
         for line in params.message.split("\n"):

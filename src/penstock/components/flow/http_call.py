@@ -36,23 +36,6 @@ class HttpCall(Action[HttpCallParams]):
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
     Params = HttpCallParams
-    example: ClassVar[str] = """\
-components:
-  - name: load
-    type: fixed_rows
-    params: {columns: [id], rows: [[1], [2]]}
-  - name: shown
-    type: log_rows
-  - name: alarm
-    type: http_call
-    params:
-      url: https://hooks.example.com/alarm
-      method: POST
-      json: {text: "{{ global.shown.ERROR_MESSAGE }}"}
-connections:
-  data: load.main -> shown.input
-  control: shown (error) alarm
-"""
 
     async def run(self, params: HttpCallParams, call: Call) -> Json:
         from penstock.tools.http import HttpTool

@@ -41,17 +41,6 @@ class IterateList(Iterator[IterateListParams]):
 
     type: ClassVar[str] = "iterate_list"
     Params = IterateListParams
-    example: ClassVar[str] = """\
-components:
-  - name: tables
-    type: iterate_list
-    params: {items: [orders, customers]}
-  - name: tell
-    type: warn
-    params: {message: "table {{ iteration.item }}"}
-connections:
-  control: tables (iterate) tell
-"""
 
     def elements(self, params: IterateListParams, call: Call) -> Elements:
         items = params.items
@@ -78,17 +67,6 @@ class IterateRange(Iterator[IterateRangeParams]):
 
     type: ClassVar[str] = "iterate_range"
     Params = IterateRangeParams
-    example: ClassVar[str] = """\
-components:
-  - name: years
-    type: iterate_range
-    params: {start: 2022, stop: 2025}
-  - name: tell
-    type: warn
-    params: {message: "year {{ iteration.item }}"}
-connections:
-  control: years (iterate) tell
-"""
 
     def check(self, params: IterateRangeParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         return _mistakes(params)
@@ -149,22 +127,6 @@ class IterateWhile(Iterator[IterateWhileParams]):
 
     type: ClassVar[str] = "iterate_while"
     Params = IterateWhileParams
-    example: ClassVar[str] = """\
-components:
-  - name: begin
-    type: set_global
-    params: {values: {page: 0}}
-  - name: pages
-    type: iterate_while
-    params: {while: global.page < 3, globals: override}
-  - name: next
-    type: set_global
-    params: {values: {page: "{{ global.page + 1 }}"}}
-connections:
-  control: |
-    begin (ok) pages
-    pages (iterate) next
-"""
 
     def elements(self, params: IterateWhileParams, call: Call) -> Elements:
         raise ComponentFailure("engine", "`iterate_while` has no list of elements: the engine evaluates its condition")
@@ -201,20 +163,6 @@ class IterateRows(Iterator[IterateRowsParams]):
     type: ClassVar[str] = "iterate_rows"
     Params = IterateRowsParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input"),)
-    example: ClassVar[str] = """\
-components:
-  - name: countries
-    type: fixed_rows
-    params: {columns: [code, name], rows: [[nl, Netherlands], [pt, Portugal]]}
-  - name: each
-    type: iterate_rows
-  - name: tell
-    type: warn
-    params: {message: "{{ iteration.index }}: {{ iteration.item.name }}"}
-connections:
-  data: countries.main -> each.input
-  control: each (iterate) tell
-"""
 
     def elements(self, params: IterateRowsParams, call: Call) -> Elements:
         from penstock.components.queries import everything
@@ -242,23 +190,6 @@ class IterateGroups(Iterator[IterateGroupsParams]):
     type: ClassVar[str] = "iterate_groups"
     Params = IterateGroupsParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input"),)
-    example: ClassVar[str] = """\
-components:
-  - name: orders
-    type: fixed_rows
-    params:
-      columns: [country, amount]
-      rows: [[nl, 10], [pt, 20], [nl, 30]]
-  - name: countries
-    type: iterate_groups
-    params: {by: [country]}
-  - name: tell
-    type: warn
-    params: {message: "{{ iteration.item.key.country }} has {{ iteration.item.rows | length }} orders"}
-connections:
-  data: orders.main -> countries.input
-  control: countries (iterate) tell
-"""
 
     def check(self, params: IterateGroupsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         return missing_columns(_places(params), inputs.get("input"))
@@ -321,22 +252,6 @@ class IterateFiles(Iterator[IterateFilesParams]):
 
     type: ClassVar[str] = "iterate_files"
     Params = IterateFilesParams
-    example: ClassVar[str] = """\
-components:
-  - name: drop
-    type: shell
-    params: {command: "mkdir -p drop && echo 1 > drop/a.csv && echo 2 > drop/b.csv"}
-  - name: files
-    type: iterate_files
-    params: {path: drop, pattern: "*.csv"}
-  - name: archive
-    type: file_move
-    params: {path: "{{ iteration.item.path }}", to: "done/{{ iteration.item.name }}"}
-connections:
-  control: |
-    drop (ok) files
-    files (iterate) archive
-"""
 
     def elements(self, params: IterateFilesParams, call: Call) -> Elements:
         folder = place_of(params.path, call)
@@ -376,29 +291,6 @@ class IterateQuery(Iterator[IterateQueryParams]):
 
     type: ClassVar[str] = "iterate_query"
     Params = IterateQueryParams
-    example: ClassVar[str] = """\
-components:
-  - name: shops
-    type: fixed_rows
-    params: {columns: [id, city], rows: [[1, Utrecht], [2, Porto]]}
-  - name: kept
-    type: write_sql
-    params: {connection: "sqlite:///shops.db", table: shops, mode: replace}
-  - name: each
-    type: iterate_query
-    params:
-      connection: sqlite:///shops.db
-      query: SELECT id, city FROM shops WHERE id >= :least ORDER BY id
-      params: {least: 1}
-  - name: tell
-    type: warn
-    params: {message: "shop {{ iteration.item.id }} in {{ iteration.item.city }}"}
-connections:
-  data: shops.main -> kept.input
-  control: |
-    kept (ok) each
-    each (iterate) tell
-"""
 
     def elements(self, params: IterateQueryParams, call: Call) -> Elements:
         question = Question(

@@ -45,26 +45,6 @@ class RunJob(Action[RunJobParams]):
     type: ClassVar[str] = "run_job"
     family: ClassVar[str] = "orchestrate"
     Params = RunJobParams
-    example: ClassVar[str] = """\
-components:
-  - name: write_child
-    type: shell
-    params:
-      command: cat > country.yaml
-      stdin: |
-        context: {country: none}
-        components:
-          - name: told
-            type: set_global
-            params: {values: {loaded: true}}
-  - name: load
-    type: run_job
-    params:
-      path: country.yaml
-      context: {country: NL}
-connections:
-  control: write_child (ok) load
-"""
 
     async def run(self, params: RunJobParams, call: Call) -> JsonMap:
         try:
@@ -122,31 +102,6 @@ class Playbook(Action[PlaybookParams]):
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", reject=True, description="the rows of the playbook's result, when it has any"),
     )
-    example: ClassVar[str] = """\
-components:
-  - name: write_playbook
-    type: shell
-    params:
-      command: cat > cities.yaml
-      stdin: |
-        apiVersion: noetl.io/v2
-        kind: Playbook
-        metadata: {name: cities}
-        workflow:
-          - step: start
-            tool:
-              - name: rows
-                kind: noop
-                value: [{city: Utrecht}, {city: Porto}]
-  - name: cities
-    type: playbook
-    params: {path: cities.yaml}
-  - name: shown
-    type: log_rows
-connections:
-  data: cities.main -> shown.input
-  control: write_playbook (ok) cities
-"""
 
     async def run(self, params: PlaybookParams, call: Call) -> Any:
         try:

@@ -59,21 +59,6 @@ class Shell(Action[ShellParams]):
     family: ClassVar[str] = "orchestrate"
     Params = ShellParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the lines of the output"),)
-    example: ClassVar[str] = """\
-components:
-  - name: words
-    type: shell
-    params:
-      command: sort -u
-      stdin: |
-        pear
-        apple
-        pear
-  - name: shown
-    type: log_rows
-connections:
-  data: words.main -> shown.input
-"""
 
     def check(self, params: ShellParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         return _mistakes(params)

@@ -40,12 +40,6 @@ class Sleep(Action[SleepParams]):
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
     Params = SleepParams
-    example: ClassVar[str] = """\
-components:
-  - name: breathe
-    type: sleep
-    params: {seconds: 0.01}
-"""
 
     async def run(self, params: SleepParams, call: Call) -> JsonMap:
         await call.clock.sleep(params.seconds)
@@ -94,17 +88,6 @@ class WaitForFile(Action[WaitForFileParams]):
     type: ClassVar[str] = "wait_for_file"
     family: ClassVar[str] = "orchestrate"
     Params = WaitForFileParams
-    example: ClassVar[str] = """\
-components:
-  - name: sender
-    type: shell
-    params: {command: "echo 1,2 > arrived.csv"}
-  - name: arrival
-    type: wait_for_file
-    params: {path: arrived.csv, min_size: 1, timeout: 60, poll: 0.1}
-connections:
-  control: sender (ok) arrival
-"""
 
     async def run(self, params: WaitForFileParams, call: Call) -> JsonMap:
         place = place_of(params.path, call)
@@ -175,21 +158,6 @@ class WaitForRows(Action[WaitForRowsParams]):
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
     Params = WaitForRowsParams
-    example: ClassVar[str] = """\
-components:
-  - name: orders
-    type: fixed_rows
-    params: {columns: [id], rows: [[1], [2]]}
-  - name: loaded
-    type: write_sql
-    params: {connection: "sqlite:///waiting.db", table: orders, mode: replace}
-  - name: complete
-    type: wait_for_rows
-    params: {connection: "sqlite:///waiting.db", table: orders, count: 2, timeout: 60, poll: 0.1}
-connections:
-  data: orders.main -> loaded.input
-  control: loaded (ok) complete
-"""
 
     def check(self, params: WaitForRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         return _mistakes(params)

@@ -48,29 +48,6 @@ class ReadArrow(Action[ReadArrowParams]):
     makes_files: ClassVar[bool] = False
     Params = ReadArrowParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: read_frame}
-components:
-  - name: numbers
-    type: generate_rows
-    params: {count: 3, columns: {n: i, square: i * i}}
-  - name: write
-    type: write_arrow
-    params: {path: numbers.arrow}
-  - name: read
-    type: read_arrow
-    params: {path: numbers.arrow}
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    numbers.main -> write.input
-    read.main -> show.input
-  control: |
-    write (subjob_ok) read
-"""
 
     def run(self, params: ReadArrowParams, call: Call) -> None:
         path = file_paths.one_file(params.path, call)
@@ -130,20 +107,6 @@ class WriteArrow(Action[WriteArrowParams]):
     Params = WriteArrowParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: write_frame}
-components:
-  - name: numbers
-    type: generate_rows
-    params: {count: 3, columns: {n: i, square: i * i}}
-  - name: write
-    type: write_arrow
-    params: {path: numbers.arrow, compression: zstd}
-connections:
-  data: numbers.main -> write.input
-"""
 
     @classmethod
     def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -257,31 +257,6 @@ class ReadCsv(Relational[ReadCsvParams]):
         Port("main", description="the rows"),
         Port("reject", reject=True, description="lines that cannot be read, with what is wrong"),
     )
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: read_orders}
-components:
-  - name: orders
-    type: fixed_rows
-    params: {columns: [id, customer, amount], rows: [[1, ada, 12.5], [2, bob, 3]]}
-  - name: write
-    type: write_csv
-    params: {path: orders.csv}
-  - name: read
-    type: read_csv
-    params:
-      path: orders.csv
-      types: {amount: "decimal(10,2)"}
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    orders.main -> write.input
-    read.main -> show.input
-  control: |
-    write (subjob_ok) read
-"""
 
     def is_fusable(self, params: ReadCsvParams, connected: frozenset[str]) -> bool:
         return "reject" not in connected and params.on_error == "fail" and file_paths.is_utf8(params.encoding)
@@ -406,20 +381,6 @@ class WriteCsv(Sink[WriteCsvParams]):
 
     type = "write_csv"
     Params = WriteCsvParams
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: write_people}
-components:
-  - name: people
-    type: fixed_rows
-    params: {columns: [id, name, balance], rows: [[1, Ada, 12.5], [2, "Bob; the second", 3.25]]}
-  - name: write
-    type: write_csv
-    params: {path: people.csv, delimiter: ";", decimal: ",", encoding: cp1252}
-connections:
-  data: people.main -> write.input
-"""
 
     @classmethod
     def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:

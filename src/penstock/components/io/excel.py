@@ -128,29 +128,6 @@ class ReadExcel(Action[ReadExcelParams]):
         Port("main", description="the rows"),
         Port("reject", reject=True, description="rows that cannot be read, with what is wrong"),
     )
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: read_plan}
-components:
-  - name: plan
-    type: fixed_rows
-    params: {columns: [month, amount], rows: [[January, 120.5], [February, 99]]}
-  - name: write
-    type: write_excel
-    params: {path: plan.xlsx, sheet: Plan}
-  - name: read
-    type: read_excel
-    params: {path: plan.xlsx, sheet: Plan, types: {amount: "decimal(10,2)"}}
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    plan.main -> write.input
-    read.main -> show.input
-  control: |
-    write (subjob_ok) read
-"""
 
     def check(self, params: ReadExcelParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         found = parameters.type_mistakes(params.columns, params.types)
@@ -405,20 +382,6 @@ class WriteExcel(Action[WriteExcelParams]):
     Params = WriteExcelParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: write_plan}
-components:
-  - name: plan
-    type: fixed_rows
-    params: {columns: [month, amount], rows: [[January, 120.5], [February, 99]]}
-  - name: write
-    type: write_excel
-    params: {path: plan.xlsx, sheet: Plan}
-connections:
-  data: plan.main -> write.input
-"""
 
     @classmethod
     def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:

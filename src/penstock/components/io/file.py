@@ -41,23 +41,6 @@ class ReadFile(Action[ReadFileParams]):
     makes_files: ClassVar[bool] = False
     Params = ReadFileParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the files, or their lines"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: read_note}
-components:
-  - name: write
-    type: write_file
-    params: {path: note.txt, content: "first\\nsecond\\n"}
-  - name: read
-    type: read_file
-    params: {path: note.txt, lines: true}
-  - name: show
-    type: log_rows
-connections:
-  data: read.main -> show.input
-  control: write (subjob_ok) read
-"""
 
     def check(self, params: ReadFileParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         if params.lines and params.content == "bytes":
@@ -130,20 +113,6 @@ class WriteFile(Action[WriteFileParams]):
     Params = WriteFileParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", required=False, description="what to write"),)
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: write_lines}
-components:
-  - name: lines
-    type: generate_rows
-    params: {count: 3, columns: {content: "'line ' || i"}}
-  - name: write
-    type: write_file
-    params: {path: lines.txt, end: "\\n"}
-connections:
-  data: lines.main -> write.input
-"""
 
     def check(self, params: WriteFileParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         try:

@@ -178,23 +178,6 @@ class FixedRows(Relational[FixedRowsParams]):
     family = "read"
     Params = FixedRowsParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: currencies}
-components:
-  - name: rates
-    type: fixed_rows
-    params:
-      columns: [currency, {name: rate, type: "decimal(10,4)"}, {name: day, type: date}]
-      rows:
-        - [EUR, 1.0, 2024-01-31]
-        - [USD, 1.0837, 2024-01-31]
-  - name: show
-    type: log_rows
-connections:
-  data: rates.main -> show.input
-"""
 
     def check(self, params: FixedRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         found = parameters.type_mistakes(params.columns, {})

@@ -73,26 +73,6 @@ class GenerateRows(Relational[GenerateRowsParams]):
     family = "read"
     Params = GenerateRowsParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: made_up_orders}
-components:
-  - name: orders
-    type: generate_rows
-    params:
-      count: 10
-      seed: 7
-      columns:
-        id: i + 1
-        day: DATE '2024-01-01' + CAST(i AS INTEGER)
-        amount: round(random() * 100, 2)
-        size: "CASE WHEN amount > 50 THEN 'large' ELSE 'small' END"
-  - name: show
-    type: log_rows
-connections:
-  data: orders.main -> show.input
-"""
 
     def check(self, params: GenerateRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         from penstock.components import inference

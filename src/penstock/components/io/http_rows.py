@@ -211,25 +211,6 @@ class HttpRows(Action[HttpRowsParams]):
     makes_files: ClassVar[bool] = False
     Params = HttpRowsParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: fetch_orders}
-context: {api: "https://api.example.com"}
-components:
-  - name: orders
-    type: http_rows
-    params:
-      url: "{{ context.api }}/orders"
-      params: {status: open}
-      rows: data.items
-      pagination: {kind: page, size_param: per_page, size: 100}
-      columns: [{name: id, type: integer}, {name: customer, type: string}, {name: total, type: "decimal(10,2)"}]
-  - name: show
-    type: log_rows
-connections:
-  data: orders.main -> show.input
-"""
 
     def check(self, params: HttpRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         found = parameters.type_mistakes(params.columns, {})

@@ -97,29 +97,6 @@ class ReadJson(Relational[ReadJsonParams]):
         Port("main", description="the rows"),
         Port("reject", reject=True, description="what is not a row, with what is wrong"),
     )
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: read_events}
-components:
-  - name: events
-    type: generate_rows
-    params: {count: 3, columns: {id: i, name: "'event ' || i"}}
-  - name: write
-    type: write_json
-    params: {path: events.json}
-  - name: read
-    type: read_json
-    params: {path: events.json}
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    events.main -> write.input
-    read.main -> show.input
-  control: |
-    write (subjob_ok) read
-"""
 
     def is_fusable(self, params: ReadJsonParams, connected: frozenset[str]) -> bool:
         return "reject" not in connected and params.on_error == "fail"
@@ -314,20 +291,6 @@ class WriteJson(Sink[WriteJsonParams]):
 
     type = "write_json"
     Params = WriteJsonParams
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: write_events}
-components:
-  - name: events
-    type: generate_rows
-    params: {count: 3, columns: {id: i, name: "'event ' || i", tags: "['a', 'b']"}}
-  - name: write
-    type: write_json
-    params: {path: events.jsonl}
-connections:
-  data: events.main -> write.input
-"""
 
     @classmethod
     def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:

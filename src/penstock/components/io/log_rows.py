@@ -42,20 +42,6 @@ class LogRows(Action[LogRowsParams]):
     Params = LogRowsParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to show"),)
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: look}
-components:
-  - name: numbers
-    type: generate_rows
-    params: {count: 1000, columns: {n: i, square: i * i}}
-  - name: show
-    type: log_rows
-    params: {limit: 5}
-connections:
-  data: numbers.main -> show.input
-"""
 
     @classmethod
     def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:

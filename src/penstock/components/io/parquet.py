@@ -45,30 +45,6 @@ class ReadParquet(Relational[ReadParquetParams]):
     family = "read"
     Params = ReadParquetParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: read_numbers}
-components:
-  - name: numbers
-    type: generate_rows
-    params: {count: 100, columns: {n: i, square: i * i}}
-  - name: write
-    type: write_parquet
-    params: {path: numbers.parquet}
-  - name: read
-    type: read_parquet
-    params: {path: numbers.parquet, columns: [square]}
-  - name: show
-    type: log_rows
-    params: {limit: 3}
-connections:
-  data: |
-    numbers.main -> write.input
-    read.main -> show.input
-  control: |
-    write (subjob_ok) read
-"""
 
     def check(self, params: ReadParquetParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         try:
@@ -164,20 +140,6 @@ class WriteParquet(Sink[WriteParquetParams]):
 
     type = "write_parquet"
     Params = WriteParquetParams
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: write_numbers}
-components:
-  - name: numbers
-    type: generate_rows
-    params: {count: 100, columns: {n: i, square: i * i}}
-  - name: write
-    type: write_parquet
-    params: {path: numbers.parquet}
-connections:
-  data: numbers.main -> write.input
-"""
 
     @classmethod
     def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:

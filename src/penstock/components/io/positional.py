@@ -80,33 +80,6 @@ class ReadPositional(Action[ReadPositionalParams]):
         Port("main", description="the rows"),
         Port("reject", reject=True, description="lines that cannot be read, with what is wrong"),
     )
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: read_ledger}
-components:
-  - name: ledger
-    type: fixed_rows
-    params: {columns: [account, amount], rows: [["4711", 12.5], ["0815", 100]]}
-  - name: write
-    type: write_positional
-    params:
-      path: ledger.txt
-      columns: [{name: account, width: 6}, {name: amount, width: 8}]
-  - name: read
-    type: read_positional
-    params:
-      path: ledger.txt
-      columns: [{name: account, width: 6, type: string}, {name: amount, width: 8, type: "decimal(8,2)"}]
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    ledger.main -> write.input
-    read.main -> show.input
-  control: |
-    write (subjob_ok) read
-"""
 
     def check(self, params: ReadPositionalParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         typed = [parameters.NamedColumn(name=column.name, type=column.type) for column in params.columns]
@@ -211,22 +184,6 @@ class WritePositional(Action[WritePositionalParams]):
     Params = WritePositionalParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: write_ledger}
-components:
-  - name: ledger
-    type: fixed_rows
-    params: {columns: [account, amount], rows: [["4711", 12.5], ["0815", 100]]}
-  - name: write
-    type: write_positional
-    params:
-      path: ledger.txt
-      columns: [{name: account, width: 6}, {name: amount, width: 10, pad: "0"}]
-connections:
-  data: ledger.main -> write.input
-"""
 
     @classmethod
     def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:

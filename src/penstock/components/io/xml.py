@@ -219,39 +219,6 @@ class ReadXml(Action[ReadXmlParams]):
         Port("main", description="the rows"),
         Port("reject", reject=True, description="rows with values of the wrong type, with what is wrong"),
     )
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: read_orders}
-components:
-  - name: orders
-    type: fixed_rows
-    params: {columns: [id, customer, total], rows: [[1, Ada, 12.5], [2, Bob, 3.25]]}
-  - name: write
-    type: write_xml
-    params:
-      path: orders.xml
-      root: orders
-      row: order
-      columns: {id: "@id", customer: customer/name, total: total}
-  - name: read
-    type: read_xml
-    params:
-      path: orders.xml
-      rows: /orders/order
-      columns:
-        id: "@id"
-        customer: customer/name
-        total: {path: total, type: "decimal(10,2)"}
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    orders.main -> write.input
-    read.main -> show.input
-  control: |
-    write (subjob_ok) read
-"""
 
     def check(self, params: ReadXmlParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         typed = {name: column.type for name, column in _columns(params).items() if column.type is not None}
@@ -425,24 +392,6 @@ class WriteXml(Action[WriteXmlParams]):
     Params = WriteXmlParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: write_orders}
-components:
-  - name: orders
-    type: fixed_rows
-    params: {columns: [id, customer, total], rows: [[1, Ada, 12.5], [2, "Bob & Co", 3.25]]}
-  - name: write
-    type: write_xml
-    params:
-      path: orders.xml
-      root: orders
-      row: order
-      columns: {id: "@id", customer: customer/name, total: total}
-connections:
-  data: orders.main -> write.input
-"""
 
     @classmethod
     def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -62,35 +62,6 @@ class AssertRows(Transform[AssertRowsParams]):
         Port("main", description="the rows that passed"),
         Port("reject", reject=True, description="the rows that failed a check, with `on_fail: reject`"),
     )
-    example = """\
-components:
-  - name: customers
-    type: fixed_rows
-    params:
-      columns: [id, email, age]
-      rows: [[1, ann@example.com, 34], [2, null, 51], [2, bob@example.com, 212]]
-  - name: gate
-    type: assert_rows
-    params:
-      on_fail: reject
-      checks:
-        - not_null: [id, email]
-        - unique: [id]
-        - range: { age: [0, 150] }
-        - regex: { email: '[^@]+@[^@]+' }
-        - expression: age >= 18
-          name: adults_only
-        - row_count: { min: 1 }
-  - name: good
-    type: log_rows
-  - name: bad
-    type: log_rows
-connections:
-  data:
-    - customers.main -> gate.input
-    - gate.main -> good.input
-    - gate.reject -> bad.input
-"""
 
     def is_fusable(self, params: AssertRowsParams, connected: frozenset[str]) -> bool:
         return False  # what failed has to be counted, whoever reads the rows

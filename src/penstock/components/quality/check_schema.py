@@ -65,30 +65,6 @@ class CheckSchema(Refusing[CheckSchemaParams]):
         Port("main", description="rows that fit the schema, in its types"),
         Port("reject", reject=True, description="rows that do not"),
     )
-    example = """\
-components:
-  - name: arrivals
-    type: fixed_rows
-    params:
-      columns: [sku, quantity, day]
-      rows: [[A-1, '10', '2026-03-01'], [A-2, ten, '2026-03-01'], [b3, '4', '2026-03-02'], [A-1, '7', '2026-03-02']]
-  - name: agreed
-    type: check_schema
-    params:
-      columns:
-        - { name: sku, type: string, key: true, pattern: '[A-Z]-\\d+' }
-        - { name: quantity, type: integer, nullable: false }
-        - { name: day, type: date }
-  - name: stock
-    type: log_rows
-  - name: refused
-    type: log_rows
-connections:
-  data:
-    - arrivals.main -> agreed.input
-    - agreed.main -> stock.input
-    - agreed.reject -> refused.input
-"""
 
     def wrong(self, params: CheckSchemaParams, inputs: Known) -> Iterable[Mistake]:
         from penstock.components.shape.patterns import wrong_pattern

@@ -75,31 +75,6 @@ class ConvertTypes(Refusing[ConvertTypesParams]):
         Port("main", description="the rows with their columns converted"),
         Port("reject", reject=True, description="rows in which a value did not convert, as they came"),
     )
-    example = """\
-components:
-  - name: lines
-    type: fixed_rows
-    params:
-      columns: [id, amount, day, paid]
-      rows: [['1', '1.250,50', 31/12/2025, ja], ['2', '80', 01/01/2026, nein], [x, '75', 02/01/2026, ja]]
-  - name: typed
-    type: convert_types
-    params:
-      columns:
-        id: integer
-        amount: { type: 'decimal(12,2)', decimal: ',', thousands: '.' }
-        day: { type: date, format: '%d/%m/%Y' }
-        paid: { type: boolean, true_values: [ja], false_values: [nein] }
-  - name: good
-    type: log_rows
-  - name: bad
-    type: log_rows
-connections:
-  data:
-    - lines.main -> typed.input
-    - typed.main -> good.input
-    - typed.reject -> bad.input
-"""
 
     def wrong(self, params: ConvertTypesParams, inputs: Known) -> Iterable[Mistake]:
         from penstock.components.shape.patterns import wrong_time_format

@@ -101,22 +101,6 @@ class DataProfile(Transform[DataProfileParams]):
     type = "data_profile"
     family = "quality"
     Params = DataProfileParams
-    example = """\
-components:
-  - name: people
-    type: fixed_rows
-    params:
-      columns: [name, age]
-      rows: [[Ann, 34], [Bob, null], [Cyd, 51], [Ann, 34]]
-  - name: profile
-    type: data_profile
-  - name: show
-    type: log_rows
-connections:
-  data:
-    - people.main -> profile.input
-    - profile.main -> show.input
-"""
 
     def wrong(self, params: DataProfileParams, inputs: Known) -> Iterable[Mistake]:
         return absent(("columns",), params.columns or (), inputs.get("input"))

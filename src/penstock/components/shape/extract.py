@@ -190,30 +190,6 @@ class ExtractRegex(Extract[ExtractRegexParams]):
 
     type = "extract_regex"
     Params = ExtractRegexParams
-    example = """\
-components:
-  - name: log
-    type: fixed_rows
-    params:
-      columns: [line]
-      rows: [['2026-03-01 ERROR disk full'], ['2026-03-02 INFO started'], ['no match']]
-  - name: parts
-    type: extract_regex
-    params:
-      column: line
-      pattern: '^(?P<day>\\d{4}-\\d\\d-\\d\\d) (?P<level>[A-Z]+) (?P<text>.*)$'
-      into: { day: date, level: string, text: string }
-      keep: false
-  - name: show
-    type: log_rows
-  - name: bad
-    type: log_rows
-connections:
-  data:
-    - log.main -> parts.input
-    - parts.main -> show.input
-    - parts.reject -> bad.input
-"""
 
     def new_columns(self, params: ExtractRegexParams) -> dict[str, str | None]:
         from penstock.components.shape.patterns import group_names
@@ -267,31 +243,6 @@ class ExtractJson(ExtractFields[ExtractJsonParams]):
 
     type = "extract_json"
     Params = ExtractJsonParams
-    example = """\
-components:
-  - name: events
-    type: fixed_rows
-    params:
-      columns: [body]
-      rows: [['{"user": {"id": 7, "tags": ["a", "b"]}}'], ['not json']]
-  - name: fields
-    type: extract_json
-    params:
-      column: body
-      fields:
-        user_id: { path: $.user.id, type: integer }
-        first_tag: '$.user.tags[0]'
-      keep: false
-  - name: show
-    type: log_rows
-  - name: bad
-    type: log_rows
-connections:
-  data:
-    - events.main -> fields.input
-    - fields.main -> show.input
-    - fields.reject -> bad.input
-"""
 
     def wrong(self, params: ExtractJsonParams, inputs: Known) -> Iterable[Mistake]:
         from penstock.components.shape.patterns import wrong_path
@@ -329,29 +280,6 @@ class ExtractDelimited(Extract[ExtractDelimitedParams]):
 
     type = "extract_delimited"
     Params = ExtractDelimitedParams
-    example = """\
-components:
-  - name: codes
-    type: fixed_rows
-    params:
-      columns: [code]
-      rows: [[DE-Ulm-7], [FR-Lyon-3], [broken]]
-  - name: parts
-    type: extract_delimited
-    params:
-      column: code
-      separator: '-'
-      into: { country: string, city: string, shop: integer }
-  - name: show
-    type: log_rows
-  - name: bad
-    type: log_rows
-connections:
-  data:
-    - codes.main -> parts.input
-    - parts.main -> show.input
-    - parts.reject -> bad.input
-"""
 
     def new_columns(self, params: ExtractDelimitedParams) -> dict[str, str | None]:
         return _typed(params.into)
@@ -401,32 +329,6 @@ class ExtractPositional(ExtractFields[ExtractPositionalParams]):
 
     type = "extract_positional"
     Params = ExtractPositionalParams
-    example = """\
-components:
-  - name: lines
-    type: fixed_rows
-    params:
-      columns: [line]
-      rows: [['0001Ann   034'], ['0002Bob   051'], ['0003']]
-  - name: parts
-    type: extract_positional
-    params:
-      column: line
-      fields:
-        id: { start: 1, length: 4, type: integer }
-        name: 6
-        age: { start: 11, length: 3, type: integer }
-      keep: false
-  - name: show
-    type: log_rows
-  - name: bad
-    type: log_rows
-connections:
-  data:
-    - lines.main -> parts.input
-    - parts.main -> show.input
-    - parts.reject -> bad.input
-"""
 
     def extraction(self, params: ExtractPositionalParams, column: str, type: str) -> Extraction:
 

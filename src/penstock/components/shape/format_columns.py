@@ -52,27 +52,6 @@ class FormatColumns(Transform[FormatColumnsParams]):
     type = "format_columns"
     Params = FormatColumnsParams
     keeps_count: ClassVar[bool] = True
-    example = """\
-components:
-  - name: sales
-    type: generate_rows
-    params:
-      count: 3
-      columns: { id: i, amount: i * 12345.678, day: "DATE '2026-01-01' + i::INTEGER" }
-  - name: report
-    type: format_columns
-    params:
-      columns:
-        id: { width: 6, fill: '0' }
-        amount: { decimals: 2, decimal: ',', thousands: '.', suffix: ' €' }
-        day: { format: '%d.%m.%Y' }
-  - name: show
-    type: log_rows
-connections:
-  data:
-    - sales.main -> report.input
-    - report.main -> show.input
-"""
 
     def wrong(self, params: FormatColumnsParams, inputs: Known) -> Iterable[Mistake]:
         from penstock.components.shape.patterns import wrong_time_format

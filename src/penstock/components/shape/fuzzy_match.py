@@ -87,32 +87,6 @@ class FuzzyMatch(Transform[FuzzyMatchParams]):
         Port("main", description="rows with their partners"),
         Port("reject", reject=True, description="rows without one"),
     )
-    example = """\
-components:
-  - name: entries
-    type: fixed_rows
-    params:
-      columns: [id, company]
-      rows: [[1, Acme Corp.], [2, Globexx], [3, Soylent]]
-  - name: known
-    type: fixed_rows
-    params:
-      columns: [code, company]
-      rows: [[A, ACME Corp], [G, Globex]]
-  - name: found
-    type: fuzzy_match
-    params: { on: [company], threshold: 0.9 }
-  - name: show
-    type: log_rows
-  - name: unknown
-    type: log_rows
-connections:
-  data:
-    - entries.main -> found.main
-    - known.main -> found.lookup
-    - found.main -> show.input
-    - found.reject -> unknown.input
-"""
 
     def wrong(self, params: FuzzyMatchParams, inputs: Known) -> Iterable[Mistake]:
         main, lookup = inputs.get("main"), inputs.get("lookup")

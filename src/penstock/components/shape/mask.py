@@ -64,29 +64,6 @@ class Mask(Transform[MaskParams]):
     type = "mask"
     Params = MaskParams
     keeps_count: ClassVar[bool] = True
-    example = """\
-components:
-  - name: customers
-    type: fixed_rows
-    params:
-      columns: [email, card, name, note]
-      rows: [[ann@example.com, '4111111111111111', Ann, vip], [bob@example.com, '5500005555555559', Bob, null]]
-  - name: hidden
-    type: mask
-    params:
-      salt: pepper
-      columns:
-        email: sha256
-        card: { method: keep, last: 4 }
-        name: redact
-        note: clear
-  - name: show
-    type: log_rows
-connections:
-  data:
-    - customers.main -> hidden.input
-    - hidden.main -> show.input
-"""
 
     def wrong(self, params: MaskParams, inputs: Known) -> Iterable[Mistake]:
         for name in params.columns:

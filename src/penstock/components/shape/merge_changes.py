@@ -46,32 +46,6 @@ class MergeChanges(Transform[MergeChangesParams]):
         Port("changed", reject=True, description="rows that differ, with `changed_columns`"),
         Port("same", reject=True, description="rows that do not"),
     )
-    example = """\
-components:
-  - name: yesterday
-    type: fixed_rows
-    params:
-      columns: [id, price]
-      rows: [[1, 10], [2, 20], [3, 30]]
-  - name: today
-    type: fixed_rows
-    params:
-      columns: [id, price]
-      rows: [[2, 20], [3, 35], [4, 40]]
-  - name: compared
-    type: merge_changes
-    params: { on: [id] }
-  - name: new
-    type: log_rows
-  - name: changed
-    type: log_rows
-connections:
-  data:
-    - yesterday.main -> compared.before
-    - today.main -> compared.after
-    - compared.inserted -> new.input
-    - compared.changed -> changed.input
-"""
 
     @classmethod
     def passes(cls, params: Mapping[str, object]) -> None:

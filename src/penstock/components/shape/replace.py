@@ -55,27 +55,6 @@ class Replace(Transform[ReplaceParams]):
     type = "replace"
     Params = ReplaceParams
     keeps_count: ClassVar[bool] = True
-    example = """\
-components:
-  - name: customers
-    type: fixed_rows
-    params:
-      columns: [name, phone, country]
-      rows: [['  ann   lee ', 0171/123 456, de], [BOB, +49 30 99, fr], [cyd, null, xx]]
-  - name: clean
-    type: replace
-    params:
-      columns:
-        name: { trim: true, spaces: true, case: title }
-        phone: { regex: { '[^0-9+]': '' }, missing: unknown }
-        country: { values: { de: Germany, fr: France }, otherwise: other }
-  - name: show
-    type: log_rows
-connections:
-  data:
-    - customers.main -> clean.input
-    - clean.main -> show.input
-"""
 
     def wrong(self, params: ReplaceParams, inputs: Known) -> Iterable[Mistake]:
         from penstock.components.shape.patterns import wrong_pattern

@@ -119,33 +119,6 @@ class Scd(Transform[ScdParams]):
         Port("update", reject=True, description="versions that change"),
         Port("unchanged", reject=True, description="versions that hold and stay as they are"),
     )
-    example = """\
-components:
-  - name: dimension
-    type: fixed_rows
-    params:
-      columns: [id, name, city, valid_from, valid_to, is_current]
-      rows: [[1, Ann, Ulm, '2025-01-01', null, true], [2, Bob, Kiel, '2025-01-01', null, true]]
-  - name: today
-    type: fixed_rows
-    params:
-      columns: [id, name, city]
-      rows: [[1, Ann, Bonn], [2, Robert, Kiel], [3, Cyd, Jena]]
-  - name: history
-    type: scd
-    params:
-      keys: [id]
-      type1: [name]
-      type2: [city]
-      as_of: '2026-03-01'
-  - name: show
-    type: log_rows
-connections:
-  data:
-    - today.main -> history.input
-    - dimension.main -> history.dimension
-    - history.main -> show.input
-"""
 
     @classmethod
     def passes(cls, params: Mapping[str, object]) -> None:

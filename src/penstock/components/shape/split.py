@@ -42,32 +42,6 @@ class Split(Transform[SplitParams]):
         Port("output_*", description="rows that meet the condition of that name"),
         Port(REST, reject=True, description="rows that meet none"),
     )
-    example = """\
-components:
-  - name: orders
-    type: fixed_rows
-    params:
-      columns: [id, amount, country]
-      rows: [[1, 900, DE], [2, 20, FR], [3, 15, DE], [4, null, IT]]
-  - name: sorted
-    type: split
-    params:
-      conditions:
-        output_large: amount >= 500
-        output_domestic: country = 'DE'
-  - name: large
-    type: log_rows
-  - name: domestic
-    type: log_rows
-  - name: others
-    type: log_rows
-connections:
-  data:
-    - orders.main -> sorted.input
-    - sorted.output_large -> large.input
-    - sorted.output_domestic -> domestic.input
-    - sorted.rest -> others.input
-"""
 
     @classmethod
     def ports(cls, params: Mapping[str, Any]) -> Ports:

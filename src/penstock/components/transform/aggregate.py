@@ -38,28 +38,6 @@ class Aggregate(Transform[AggregateParams]):
 
     type = "aggregate"
     Params = AggregateParams
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: aggregate_example }
-components:
-  - name: sales
-    type: fixed_rows
-    params:
-      columns: [country, amount]
-      rows: [[DE, 5], [FR, 7], [DE, 4]]
-  - name: per_country
-    type: aggregate
-    params:
-      by: [country]
-      measures: { total: sum(amount), sales: count(*) }
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    sales.main -> per_country.input
-    per_country.main -> show.input
-"""
 
     def user_sql(self, params: AggregateParams) -> Iterable[UserSql]:
         if isinstance(params.by, dict):
@@ -120,26 +98,6 @@ class Denormalise(Transform[DenormaliseParams]):
 
     type = "denormalise"
     Params = DenormaliseParams
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: denormalise_example }
-components:
-  - name: skills
-    type: fixed_rows
-    params:
-      columns: [person, skill]
-      rows: [[Ada, maths], [Ada, music], [Bob, chess]]
-  - name: gathered
-    type: denormalise
-    params: { by: [person], column: skill, separator: "; " }
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    skills.main -> gathered.input
-    gathered.main -> show.input
-"""
 
     def wrong(self, params: DenormaliseParams, inputs: Known) -> Iterable[Mistake]:
         schema = inputs.get("input")

@@ -40,29 +40,6 @@ class Select(Transform[SelectParams]):
     type = "select"
     Params = SelectParams
     keeps_count: ClassVar[bool] = True
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: select_example }
-components:
-  - name: raw
-    type: fixed_rows
-    params:
-      columns: [CUST_NO, CUST_NM, INTERNAL, COUNTRY]
-      rows: [[1, Ada, x, UK]]
-  - name: customers
-    type: select
-    params:
-      columns: [COUNTRY, { id: CUST_NO }, "*"]
-      exclude: [INTERNAL]
-      rename: { CUST_NM: name, COUNTRY: country }
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    raw.main -> customers.input
-    customers.main -> show.input
-"""
 
     def wrong(self, params: SelectParams, inputs: Known) -> Iterable[Mistake]:
         schema = inputs.get("input")
@@ -144,29 +121,6 @@ class Derive(Transform[DeriveParams]):
     type = "derive"
     Params = DeriveParams
     keeps_count: ClassVar[bool] = True
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: derive_example }
-components:
-  - name: lines
-    type: fixed_rows
-    params:
-      columns: [quantity, price]
-      rows: [[2, 10.0], [1, 4.5]]
-  - name: totals
-    type: derive
-    params:
-      columns:
-        net: quantity * price
-        gross: round(net * 1.19, 2)
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    lines.main -> totals.input
-    totals.main -> show.input
-"""
 
     def user_sql(self, params: DeriveParams) -> Iterable[UserSql]:
         # Those that see the result of another are bound in `unbound`, with the columns they will meet.

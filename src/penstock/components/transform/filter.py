@@ -38,29 +38,6 @@ class Filter(Transform[FilterParams]):
         Port("main", description="rows for which the condition is true"),
         Port("reject", reject=True, description="the others, with `error_code` and `error_message`"),
     )
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: filter_example }
-components:
-  - name: orders
-    type: fixed_rows
-    params:
-      columns: [id, amount]
-      rows: [[1, 250], [2, 40], [3, null]]
-  - name: large
-    type: filter
-    params: { where: "amount >= 100" }
-  - name: show
-    type: log_rows
-  - name: others
-    type: log_rows
-connections:
-  data: |
-    orders.main -> large.input
-    large.main -> show.input
-    large.reject -> others.input
-"""
 
     def user_sql(self, params: FilterParams) -> Iterable[UserSql]:
         yield UserSql(("where",), params.where, ("input",), "condition")
@@ -123,26 +100,6 @@ class Unique(Transform[UniqueParams]):
         Port("unique", description="the first row of each kind"),
         Port("duplicate", reject=True, description="all further ones"),
     )
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: unique_example }
-components:
-  - name: contacts
-    type: fixed_rows
-    params:
-      columns: [email, name]
-      rows: [[ada@example.org, Ada], [bob@example.org, Bob], [ada@example.org, Ada L.]]
-  - name: once
-    type: unique
-    params: { by: [email] }
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    contacts.main -> once.input
-    once.unique -> show.input
-"""
 
     def wrong(self, params: UniqueParams, inputs: Known) -> Iterable[Mistake]:
         yield from absent(("by",), params.by or (), inputs.get("input"))
@@ -194,26 +151,6 @@ class Sample(Transform[SampleParams]):
         Port("main", description="the sample"),
         Port("rest", reject=True, description="all other rows"),
     )
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: sample_example }
-components:
-  - name: readings
-    type: generate_rows
-    params:
-      count: 100
-      columns: { id: i, value: i * i }
-  - name: some
-    type: sample
-    params: { count: 5, seed: 7 }
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    readings.main -> some.input
-    some.main -> show.input
-"""
 
     def wrong(self, params: SampleParams, inputs: Known) -> Iterable[Mistake]:
         if (params.count is None) == (params.fraction is None):
@@ -286,26 +223,6 @@ class Top(Transform[TopParams]):
 
     type = "top"
     Params = TopParams
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: top_example }
-components:
-  - name: sales
-    type: fixed_rows
-    params:
-      columns: [country, shop, amount]
-      rows: [[DE, Ulm, 7], [DE, Bonn, 9], [FR, Lyon, 3], [DE, Kiel, 8]]
-  - name: best
-    type: top
-    params: { n: 2, by: [amount desc], per: [country] }
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    sales.main -> best.input
-    best.main -> show.input
-"""
 
     def wrong(self, params: TopParams, inputs: Known) -> Iterable[Mistake]:
         yield from absent(("per",), params.per, inputs.get("input"))

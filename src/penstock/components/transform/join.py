@@ -227,35 +227,6 @@ class Join(Transform[JoinParams]):
         Port("main", description="the joined rows"),
         Port("reject", reject=True, description="rows of `main` without a match that the join drops"),
     )
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: join_example }
-components:
-  - name: orders
-    type: fixed_rows
-    params:
-      columns: [id, customer, amount]
-      rows: [[1, 7, 250], [2, 8, 40], [3, 9, 10]]
-  - name: customers
-    type: fixed_rows
-    params:
-      columns: [id, name]
-      rows: [[7, Ada], [8, Bob]]
-  - name: named
-    type: join
-    params: { on: { customer: id }, how: inner, match: unique }
-  - name: show
-    type: log_rows
-  - name: strangers
-    type: log_rows
-connections:
-  data: |
-    orders.main -> named.main
-    customers.main -> named.lookup
-    named.main -> show.input
-    named.reject -> strangers.input
-"""
 
     def wrong(self, params: JoinParams, inputs: Known) -> Iterable[Mistake]:
         main, lookup = inputs.get("main"), inputs.get("lookup")

@@ -112,30 +112,6 @@ class Lookup(Transform[LookupParams]):
         Port("main"),
         Port("reject", reject=True, description="rows without a match, when `how` is `inner`"),
     )
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: lookup_example }
-components:
-  - name: orders
-    type: fixed_rows
-    params:
-      columns: [id, country]
-      rows: [[1, DE], [2, FR], [3, XX]]
-  - name: named
-    type: lookup
-    params:
-      on: { country: code }
-      rows:
-        - { code: DE, name: Germany }
-        - { code: FR, name: France }
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    orders.main -> named.input
-    named.main -> show.input
-"""
 
     def wrong(self, params: LookupParams, inputs: Known) -> Iterable[Mistake]:
         given = [name for name in ("rows", "path", "table", "query") if getattr(params, name) is not None]

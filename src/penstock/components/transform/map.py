@@ -33,44 +33,6 @@ class Map(Transform[MapParams]):
     Params = MapParams
     inputs: ClassVar[tuple[Port, ...]] = (Port(MAIN), Port("lookup_*", required=False))
     outputs: ClassVar[tuple[Port, ...]] = (Port("main"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: map_example }
-components:
-  - name: orders
-    type: fixed_rows
-    params:
-      columns: [id, customer, amount]
-      rows: [[1, 7, 250], [2, 8, 40], [3, 9, 10]]
-  - name: customers
-    type: fixed_rows
-    params:
-      columns: [id, name, country]
-      rows: [[7, Ada, UK], [8, Bob, DE]]
-  - name: routed
-    type: map
-    params:
-      lookups:
-        lookup_customers: { on: { id: customer }, how: inner }
-      variables:
-        gross: amount * 1.19
-      outputs:
-        domestic:
-          columns: { id: , name: , gross: "round(gross, 2)" }
-          where: country = 'DE'
-        foreign:
-          columns: [input.id, country]
-          where: country <> 'DE'
-        strangers: { columns: [id, customer], reject: lookup }
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    orders.main -> routed.input
-    customers.main -> routed.lookup_customers
-    routed.domestic -> show.input
-"""
 
     @classmethod
     def ports(cls, params: Mapping[str, Any]) -> Ports:

@@ -48,26 +48,6 @@ class Normalise(Transform[NormaliseParams]):
 
     type = "normalise"
     Params = NormaliseParams
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: normalise_example }
-components:
-  - name: people
-    type: fixed_rows
-    params:
-      columns: [person, skills]
-      rows: [[Ada, "maths, music"], [Bob, chess]]
-  - name: one_each
-    type: normalise
-    params: { column: skills, position: number }
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    people.main -> one_each.input
-    one_each.main -> show.input
-"""
 
     def wrong(self, params: NormaliseParams, inputs: Known) -> Iterable[Mistake]:
         schema = inputs.get("input")
@@ -158,26 +138,6 @@ class Unpivot(Transform[UnpivotParams]):
 
     type = "unpivot"
     Params = UnpivotParams
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: unpivot_example }
-components:
-  - name: wide
-    type: fixed_rows
-    params:
-      columns: [shop, q1, q2]
-      rows: [[Ulm, 5, 6], [Bonn, 2, null]]
-  - name: long
-    type: unpivot
-    params: { keep: [shop], name: quarter, value: sales }
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    wide.main -> long.input
-    long.main -> show.input
-"""
 
     def wrong(self, params: UnpivotParams, inputs: Known) -> Iterable[Mistake]:
         schema = inputs.get("input")

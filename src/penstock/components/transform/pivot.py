@@ -51,26 +51,6 @@ class Pivot(Transform[PivotParams]):
 
     type = "pivot"
     Params = PivotParams
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: pivot_example }
-components:
-  - name: long
-    type: fixed_rows
-    params:
-      columns: [shop, quarter, sales]
-      rows: [[Ulm, q1, 5], [Ulm, q2, 6], [Bonn, q1, 2], [Ulm, q1, 1]]
-  - name: wide
-    type: pivot
-    params: { by: [shop], column: quarter, value: sales, values: [q1, q2] }
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    long.main -> wide.input
-    wide.main -> show.input
-"""
 
     def wrong(self, params: PivotParams, inputs: Known) -> Iterable[Mistake]:
         schema = inputs.get("input")

@@ -92,26 +92,6 @@ class Sort(Transform[SortParams]):
     type = "sort"
     Params = SortParams
     keeps_count: ClassVar[bool] = True
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: sort_example }
-components:
-  - name: people
-    type: fixed_rows
-    params:
-      columns: [name, born]
-      rows: [[Ada, 1815], [Grace, 1906], [Alan, 1912]]
-  - name: youngest_first
-    type: sort
-    params: { by: [born desc, name] }
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    people.main -> youngest_first.input
-    youngest_first.main -> show.input
-"""
 
     def unbound(self, params: SortParams, inputs: Mapping[str, Schema]) -> Iterable[Mistake]:
         return wrong_order(("by",), params.by, inputs["input"])

@@ -30,32 +30,6 @@ class Sql(Transform[SqlParams]):
     type = "sql"
     Params = SqlParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("*", required=False, description="each is a table in the query"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: sql_example }
-components:
-  - name: orders
-    type: fixed_rows
-    params: { columns: [id, customer, amount], rows: [[1, 7, 250], [2, 8, 40], [3, 7, 10]] }
-  - name: customers
-    type: fixed_rows
-    params: { columns: [id, name], rows: [[7, Ada], [8, Bob]] }
-  - name: report
-    type: sql
-    params:
-      query: |
-        SELECT c.name, sum(o.amount) AS total
-        FROM orders o JOIN customers c ON c.id = o.customer
-        GROUP BY c.name ORDER BY total DESC
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    orders.main -> report.orders
-    customers.main -> report.customers
-    report.main -> show.input
-"""
 
     @classmethod
     def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:

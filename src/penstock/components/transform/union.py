@@ -33,28 +33,6 @@ class Union(Transform[UnionParams]):
     type = "union"
     Params = UnionParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input_*", many=True, description="any number of inputs"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: union_example }
-components:
-  - name: shop
-    type: fixed_rows
-    params: { columns: [id, amount], rows: [[1, 5], [2, 7]] }
-  - name: web
-    type: fixed_rows
-    params: { columns: [id, amount, browser], rows: [[3, 4, lynx]] }
-  - name: all_sales
-    type: union
-    params: { source: channel }
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    shop.main -> all_sales.input_shop
-    web.main -> all_sales.input_web
-    all_sales.main -> show.input
-"""
 
     def wrong(self, params: UnionParams, inputs: Known) -> Iterable[Mistake]:
         for port, schema in inputs.items():
@@ -106,30 +84,6 @@ class Replicate(Transform[ReplicateParams]):
     Params = ReplicateParams
     keeps_count: ClassVar[bool] = True
     outputs: ClassVar[tuple[Port, ...]] = (Port("output_*", description="any number of outputs"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: replicate_example }
-components:
-  - name: orders
-    type: fixed_rows
-    params: { columns: [id, amount], rows: [[1, 250], [2, 40]] }
-  - name: fork
-    type: replicate
-  - name: total
-    type: aggregate
-    params: { measures: { total: sum(amount) } }
-  - name: show_orders
-    type: log_rows
-  - name: show_total
-    type: log_rows
-connections:
-  data: |
-    orders.main -> fork.input
-    fork.output_0 -> show_orders.input
-    fork.output_1 -> total.input
-    total.main -> show_total.input
-"""
 
     def is_fusable(self, params: ReplicateParams, connected: frozenset[str]) -> bool:
         return len(connected) < 2

@@ -38,26 +38,6 @@ class Sequence(Transform[SequenceParams]):
     type = "sequence"
     Params = SequenceParams
     keeps_count: ClassVar[bool] = True
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: sequence_example }
-components:
-  - name: lines
-    type: fixed_rows
-    params:
-      columns: [invoice, item]
-      rows: [[A, pen], [A, ink], [B, pen]]
-  - name: numbered
-    type: sequence
-    params: { name: line, by: [invoice] }
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    lines.main -> numbered.input
-    numbered.main -> show.input
-"""
 
     def wrong(self, params: SequenceParams, inputs: Known) -> Iterable[Mistake]:
         yield from absent(("by",), params.by, inputs.get("input"))
@@ -96,26 +76,6 @@ class FillDown(Transform[FillDownParams]):
     type = "fill_down"
     Params = FillDownParams
     keeps_count: ClassVar[bool] = True
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: fill_down_example }
-components:
-  - name: report
-    type: fixed_rows
-    params:
-      columns: [region, shop, amount]
-      rows: [[North, Kiel, 4], [null, Bremen, 6], [South, Ulm, 3], [null, Passau, 1]]
-  - name: filled
-    type: fill_down
-    params: { columns: [region] }
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    report.main -> filled.input
-    filled.main -> show.input
-"""
 
     def wrong(self, params: FillDownParams, inputs: Known) -> Iterable[Mistake]:
         yield from absent(("columns",), params.columns, inputs.get("input"))
@@ -176,32 +136,6 @@ class Window(Transform[WindowParams]):
     type = "window"
     Params = WindowParams
     keeps_count: ClassVar[bool] = True
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: { name: window_example }
-components:
-  - name: sales
-    type: fixed_rows
-    params:
-      columns: [shop, day, amount]
-      rows: [[Ulm, 1, 5], [Ulm, 2, 7], [Bonn, 1, 4], [Bonn, 2, 1]]
-  - name: running
-    type: window
-    params:
-      columns:
-        total: sum(amount)
-        before: lag(amount)
-        share: amount / sum(amount) OVER (PARTITION BY shop)
-      partition_by: [shop]
-      order_by: [day]
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    sales.main -> running.input
-    running.main -> show.input
-"""
 
     def wrong(self, params: WindowParams, inputs: Known) -> Iterable[Mistake]:
         yield from absent(("partition_by",), params.partition_by, inputs.get("input"))

@@ -307,32 +307,6 @@ class ReadSql(Action[ReadSqlParams]):
     makes_files: ClassVar[bool] = False
     Params = ReadSqlParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: read_customers}
-components:
-  - name: customers
-    type: fixed_rows
-    params: {columns: [id, name], rows: [[1, Ada], [2, Bob], [3, Cy]]}
-  - name: write
-    type: write_sql
-    params: {connection: "sqlite:///shop.db", table: customers, mode: replace, keys: [id]}
-  - name: read
-    type: read_sql
-    params:
-      connection: sqlite:///shop.db
-      query: SELECT name FROM customers WHERE id > :least ORDER BY id
-      params: {least: 1}
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    customers.main -> write.input
-    read.main -> show.input
-  control: |
-    write (subjob_ok) read
-"""
 
     def check(self, params: ReadSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         if (params.table is None) == (params.query is None):

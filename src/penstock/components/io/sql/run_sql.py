@@ -93,25 +93,6 @@ class RunSql(Action[RunSqlParams]):
         Port("main", reject=True, description="one row per statement"),
         Port("rows", reject=True, description="the rows of the last statement"),
     )
-    example: ClassVar[str] = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: prepare_shop}
-components:
-  - name: prepare
-    type: run_sql
-    params:
-      connection: sqlite:///shop.db
-      sql: |
-        CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, day TEXT, amount REAL);
-        DELETE FROM orders WHERE day = :day;
-        SELECT count(*) AS left_over FROM orders;
-      params: {day: "2026-01-31"}
-  - name: counts
-    type: log_rows
-connections:
-  data: prepare.main -> counts.input
-"""
 
     def check(self, params: RunSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         if (params.sql is None) == (params.file is None):

@@ -151,24 +151,6 @@ class WriteSql(Action[WriteSqlParams]):
         Port("main", reject=True, description="the rows that were written"),
         Port("reject", reject=True, description="rows that the database refused, with its reasons"),
     )
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: load_customers}
-components:
-  - name: customers
-    type: fixed_rows
-    params: {columns: [id, name], rows: [[1, Ada], [2, Bob], [2, Bob again]]}
-  - name: load
-    type: write_sql
-    params: {connection: "duckdb:///shop.duckdb", table: customers, mode: upsert, keys: [id], create: true}
-  - name: refused
-    type: log_rows
-connections:
-  data: |
-    customers.main -> load.input
-    load.reject -> refused.input
-"""
 
     @classmethod
     def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
