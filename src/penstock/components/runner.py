@@ -214,7 +214,7 @@ async def run(component: Component[Any], params: Any, call: Call) -> Any:
 async def _wider(error: Exception, component: Component[Any], params: Any, call: Call) -> Call:
     """The call once more, with a column that was missing from rows that never came. For anything else raises ComponentFailure."""
     failure = failure_of(error, component, params, call)
-    wider: Call | None = await call.threads.run(unknown_columns.widened, call, failure)
+    wider: Call | None = await call.threads.run(unknown_columns.widened, call, error)
     if wider is None:
         raise failure from error
     return wider

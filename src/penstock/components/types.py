@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from penstock.components.base import ComponentFailure, Mistake
-from penstock.data.types import NOTHING
+from penstock.data.types import NOTHING, TypeMistake, duckdb_type
 
 Place = tuple[str | int, ...]
 
@@ -44,8 +44,6 @@ def is_nested(type: str) -> bool:
 
 def sql_type(text: str) -> str:
     """DuckDB's name for a type that an author wrote. Raises ComponentFailure when there is no such type."""
-    from penstock.data.types import TypeMistake, duckdb_type
-
     try:
         return duckdb_type(text)
     except TypeMistake as error:
@@ -54,8 +52,6 @@ def sql_type(text: str) -> str:
 
 def wrong_type(path: Place, text: str) -> Iterable[Mistake]:
     """A mistake if the text names no type."""
-    from penstock.data.types import TypeMistake, duckdb_type
-
     try:
         duckdb_type(text)
     except TypeMistake as error:

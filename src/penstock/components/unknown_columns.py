@@ -6,44 +6,42 @@ asks for a column of it is given one without a value, as it would be on a day wi
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
-from penstock.components.base import Call, ComponentFailure
-from penstock.data.types import is_open
+from penstock.components.base import Call
+from penstock.data.types import MissingColumn, is_open
 from penstock.ports.rows import Relation
 
-# The words in which every message tells of a missing column, of one input or of any.
-_MISSING = re.compile(r"(?:`(?P<whose>[^`]+)` has|\bhas|is|lacks) no column `(?P<column>[^`]+)`")
 _MOST = 2_000
 """Columns that are given to one relation; a component that asks for more never has enough."""
 
 
-def widened(call: Call, failure: ComponentFailure) -> Call | None:
-    """The call, with the column that the failure misses; None when that is not what is wrong, or no input is open."""
-    if not any(is_open(rows.schema) for arrived in call.inputs.values() for rows in arrived):
+def widened(call: Call, error: BaseException) -> Call | None:
+    """The call, with the column that the error misses; None when that is not what is wrong, or no input is open."""
+    missing = _missing(error)
+    if missing is None:
         return None
-    told = _MISSING.search(failure.message)
-    if told is None:
-        return None
-    port, column = _of_port(call.inputs, told["column"], told["whose"])
+    port = missing.table if missing.table in call.inputs else None
     for name, arrived in call.inputs.items():
         if port not in (None, name):
             continue
         for index, rows in enumerate(arrived):
-            if is_open(rows.schema) and _lacks(rows, column) and len(rows.schema) < _MOST:
-                wider = [*arrived[:index], with_columns(rows, [column], call), *arrived[index + 1 :]]
+            if is_open(rows.schema) and _lacks(rows, missing.column) and len(rows.schema) < _MOST:
+                wider = [*arrived[:index], with_columns(rows, [missing.column], call), *arrived[index + 1 :]]
                 return replace(call, inputs={**call.inputs, name: wider})
     return None
 
 
-def _of_port(inputs: Mapping[str, list[Relation]], column: str, whose: str | None) -> tuple[str | None, str]:
-    """The input that is meant, None for any, and the column there."""
-    first, _, rest = column.partition(".")
-    if rest and first in inputs:
-        return first, rest
-    return whose if whose in inputs else None, column
+def _missing(error: BaseException | None) -> MissingColumn | None:
+    """The column that the error misses, or one of those that it was raised from: a ComponentFailure, a SqlMistake or a
+    NoSuchColumn of the engine."""
+    while error is not None:
+        found = getattr(error, "missing", None)
+        if isinstance(found, MissingColumn):
+            return found
+        error = error.__cause__
+    return None
 
 
 def with_columns(rows: Relation, names: Iterable[str], call: Call) -> Relation:

@@ -21,7 +21,7 @@ from penstock.data.failures import Trouble, columns_of, placed_in, plain, rows_f
 from penstock.data.select import cast, expression, query, sql
 from penstock.data.sql_rules import MistakeKind, SqlMistake, place
 from penstock.data.statements import columns, over, quoted, stored
-from penstock.data.types import NOTHING, Bound, Stuck, bound_under_some_types, has_untyped
+from penstock.data.types import NOTHING, Bound, MissingColumn, Stuck, bound_under_some_types, has_untyped
 from penstock.ports.rows import Column, Schema, SqlText
 
 _NO_SUCH_COLUMN = re.compile(
@@ -42,7 +42,14 @@ def mistake_of(error: duckdb.Error, text: str, start: int, inputs: Mapping[str, 
     told = trouble(error)
     message, hint, kind = _words(told, inputs)
     offset, length = _span(told, text, start)
-    return SqlMistake(message, offset, length, hint, kind)
+    return SqlMistake(message, offset, length, hint, kind, missing=_missing(told))
+
+
+def _missing(told: Trouble) -> MissingColumn | None:
+    if told.subtype == "COLUMN_NOT_FOUND" and told.name:
+        return MissingColumn(told.name.rsplit(".", 1)[-1])
+    found = _NO_SUCH_COLUMN.search(told.message)
+    return None if found is None else MissingColumn(found["column"], found["table"])
 
 
 def _span(told: Trouble, text: str, start: int) -> tuple[int | None, int]:

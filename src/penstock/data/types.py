@@ -226,6 +226,14 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
+class MissingColumn:
+    """A column that is asked for and is not there; `table` is the input that should have it, where that is known."""
+
+    column: str
+    table: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Bound(Generic[T]):
     value: T
 

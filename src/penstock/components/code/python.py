@@ -129,8 +129,6 @@ class Python(Action[PythonParams]):
     def schemas(
         self, params: PythonParams, inputs: Mapping[str, Schema | None], call: PlanCall
     ) -> dict[str, Schema | None]:
-        from penstock.components.runner import ERRORS
-
         known: dict[str, Schema | None] = {}
         if params.output_schema:
             known["main"] = columns(params.output_schema)
@@ -140,8 +138,6 @@ class Python(Action[PythonParams]):
         return known
 
     async def run(self, params: PythonParams, call: Call) -> Any:
-        from penstock.components.code.block import CodeThread
-
         prefer(call.folder)
         thread = CodeThread(call)
         return await thread.run(lambda: perform(params, call, thread), params.timeout)

@@ -217,7 +217,7 @@ def _address(url: str) -> tuple[Scheme, str, int, dict[str, Any]]:
 
 def _client(server: Server) -> Remote:
     if server.scheme == "sftp":
-        from penstock.components.files.sftp import Sftp
+        from penstock.components.files.sftp import Sftp  # A transfer speaks one protocol.
 
         return Sftp(server)
     from penstock.components.files.ftp import Ftp

@@ -11,9 +11,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall
+from penstock.components.flow.iterate import mappings
 from penstock.components.flow.tool_calls import file_failures, missing_columns, place_of, require
+from penstock.data import select
 from penstock.expr.job_names import why_not_a_global
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.components import Port
@@ -274,11 +277,6 @@ def _from_file(params: ContextLoadParams, given: str, call: Call) -> JsonMap:
 
 
 def _from_rows(params: ContextLoadParams, call: Call) -> JsonMap:
-    from sqlglot import exp
-
-    from penstock.components.flow.iterate import mappings
-    from penstock.data import select
-
     rows = call.input()
     require(missing_columns(_places(params), rows.schema))
     by_name = {column.name.casefold(): column for column in rows.schema}

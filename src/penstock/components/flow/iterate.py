@@ -10,11 +10,15 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
+from penstock.components import queries
 from penstock.components.base import Call, ComponentFailure, Elements, Iterator, IteratorParams, PlanCall
 from penstock.components.files.listing import Exclude, Order, Patterns, Recursive, Sort, What, find
 from penstock.components.flow.tool_calls import file_failures, missing_columns, place_of, require, tool_call
 from penstock.components.io.sql.database import Auth, Bindings, Connection, Question, ask_in_thread
+from penstock.components.queries import everything
+from penstock.data import select
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.components import Mistake, Port
 from penstock.ports.rows import Relation, Schema
@@ -165,9 +169,6 @@ class IterateRows(Iterator[IterateRowsParams]):
     inputs: ClassVar[tuple[Port, ...]] = (Port("input"),)
 
     def elements(self, params: IterateRowsParams, call: Call) -> Elements:
-        from penstock.components.queries import everything
-        from penstock.data import select
-
         rows = call.input()
         batches = call.engine.rows(select.sql(everything("input")), {"input": rows}, BATCH)
         return Elements(mappings(rows.schema, batches), rows.rows)
@@ -209,11 +210,6 @@ def _places(params: IterateGroupsParams) -> list[tuple[tuple[str | int, ...], st
 
 def _grouped(rows: Relation, by: list[str]) -> str:
     """The number of each row's group (the place of its first row) and the row, ordered by both."""
-    from sqlglot import exp
-
-    from penstock.components import queries
-    from penstock.data import select
-
     place = select.column(queries.POSITION)
     first = queries.over(exp.Min(this=place.copy()), queries.columns(by))
     group = "__group"

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 
 import msgspec
 
-from penstock.components.base import Call, ComponentFailure
+from penstock.components.base import Call, ColumnMistake, ComponentFailure, missing_of
+from penstock.data.types import MissingColumn
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef
 from penstock.ports.components import Mistake
@@ -31,23 +33,23 @@ def tool_call(call: Call, spec: JsonMap | None = None) -> ToolCall:
         return value
 
     return ToolCall(
-        call.component,
-        call.place,
-        1,
-        call.execution_id,
-        call.idempotency_key,
-        call.folder,
-        spec or {},
-        call.clock,
-        call.blobs,
-        call.resources,
-        call.threads,
-        call.settings,
-        call.source,
-        call.credential,
-        call.say,
-        call.play,
-        load,
+        task=call.component,
+        task_run_id=call.place,
+        attempt=1,
+        execution_id=call.execution_id,
+        idempotency_key=call.idempotency_key,
+        folder=call.folder,
+        spec=spec or {},
+        clock=call.clock,
+        blobs=call.blobs,
+        resources=call.resources,
+        threads=call.threads,
+        settings=call.settings,
+        source=call.source,
+        credential=call.credential,
+        say=call.say,
+        play=call.play,
+        load=load,
         holds_secret=call.holds_secret,
     )
 
@@ -95,7 +97,8 @@ def place_of(path: str, call: Call) -> Path:
 def require(mistakes: Sequence[Mistake]) -> None:
     """What the check before the run could not see yet, because a template stood in its place, is a failure now."""
     if mistakes:
-        raise ComponentFailure("parameters", "; ".join(each.message for each in mistakes))
+        said = "; ".join(each.message for each in mistakes)
+        raise ComponentFailure("parameters", said, missing=missing_of(mistakes))
 
 
 def missing_columns(wanted: Sequence[tuple[tuple[str | int, ...], str]], schema: Schema | None) -> list[Mistake]:
@@ -105,14 +108,15 @@ def missing_columns(wanted: Sequence[tuple[tuple[str | int, ...], str]], schema:
     """
     if schema is None:
         return []
-    from difflib import get_close_matches
-
     known = {column.name.casefold(): column.name for column in schema}
-    mistakes = []
+    mistakes: list[Mistake] = []
     for place, name in wanted:
         if name.casefold() not in known:
             near = get_close_matches(name.casefold(), list(known), 1)
             hint = f"did you mean `{known[near[0]]}`?" if near else f"there are `{'`, `'.join(known.values())}`"
             message = f"`{place[0]}`: there is no column `{name}`; {hint}"
-            mistakes.append(Mistake(place, message, label="no such column", hint=hint, kind="column"))
+            missing = MissingColumn(name)
+            mistakes.append(
+                ColumnMistake(place, message, label="no such column", hint=hint, kind="column", missing=missing)
+            )
     return mistakes

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeVar
 
 import msgspec
+import sqlglot
 from msgspec import Meta
+from sqlglot import errors, exp
 
 from penstock.components.base import Action, Call, ComponentFailure, PlanCall
 from penstock.components.files.listing import Found, OptionalPatterns, facts, find
@@ -222,9 +224,6 @@ def _mistakes(params: WaitForRowsParams) -> list[Mistake]:
 
 def _is_one_number(text: str) -> bool:
     """Is this a lone aggregate over everything, such as `SELECT count(*) FROM orders`?"""
-    import sqlglot
-    from sqlglot import errors, exp
-
     try:
         query = sqlglot.parse_one(text)
     except errors.SqlglotError:

@@ -11,11 +11,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import Action, Call, ComponentFailure, PlanCall, Port
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import file_paths, parameters
 from penstock.components.io.file_paths import import_module_or_fail
+from penstock.components.queries import everything
+from penstock.data import select
 from penstock.ports.rows import Relation, Schema
 
 _FILE_MAGIC = b"ARROW1"
@@ -74,10 +77,6 @@ def _stream(pyarrow: ModuleType, path: Path, opened: ExitStack) -> Any:
 
 
 def _chosen(rows: Relation, params: ReadArrowParams, call: Call, path: Path) -> Relation:
-    from sqlglot import exp
-
-    from penstock.data import select
-
     wanted = params.columns or [column.name for column in call.declared.get("main", ())]
     if not wanted:
         return rows
@@ -118,9 +117,6 @@ class WriteArrow(Action[WriteArrowParams]):
         return {"main": inputs.get("input")}
 
     def run(self, params: WriteArrowParams, call: Call) -> None:
-        from penstock.components.queries import everything
-        from penstock.data import select
-
         pyarrow = _pyarrow()
         rows = call.input()
         reader = pyarrow.RecordBatchReader.from_stream(

@@ -6,22 +6,23 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, Relational, Sink
 from penstock.components.incremental import IncrementalParam
-from penstock.components.io import file_paths, parameters
+from penstock.components.io import csv_rejects, file_paths, parameters
 from penstock.components.io.csv_shape import Group, Layout, all_names, grouped, has_mixed_ends, inferred, recode
-from penstock.components.io.row_types import Notation
+from penstock.components.io.row_types import REJECTED, Notation, call
+from penstock.components.io.scans import all_of, column_types, scan
+from penstock.components.types import WHOLE
+from penstock.data import select
 from penstock.data.types import NOTHING, is_open
 from penstock.kernel.values import Json
 from penstock.ports.rows import Column, Copy, RowsFailed, Schema, SqlText
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 
 class ReadCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -112,8 +113,6 @@ class Reading:
     def query(self, *, is_checked: bool = True, **more: Any) -> exp.Query:
         """All rows; with `is_checked` a number with a fraction ends it where a whole one is wanted. `more` are further options of
         each scan; a `{}` in one is replaced by the number of the scan."""
-        from penstock.components.io.scans import all_of
-
         if not any(group.names for group in self.groups):
             return self._nothing()
         checked = self.whole if is_checked else ()
@@ -121,10 +120,6 @@ class Reading:
 
     def fractions(self, **more: Any) -> exp.Query:
         """All values of the whole columns, as a scan that refuses every one with a decimal point."""
-        from sqlglot import exp
-
-        from penstock.components.io.scans import all_of
-        from penstock.data import select
 
         def of_part(number: int, part: Group) -> exp.Query:
             types = {name: "DECIMAL(38,0)" if name in self.whole else "VARCHAR" for name in part.names}
@@ -138,10 +133,6 @@ class Reading:
         return all_of(*(of_part(number, part) for number, part in enumerate(self.parts())))
 
     def _scan(self, group: Group, number: int, more: Mapping[str, Any], checked: Sequence[str]) -> exp.Query:
-        from sqlglot import exp
-
-        from penstock.data import select
-
         # A column that nobody asked for is left as the text it is: it cannot be wrong.
         types = {name: self.types[name] if name in self.chosen else "VARCHAR" for name in group.names}
         types = {name: "VARCHAR" if type == NOTHING or name in checked else type for name, type in types.items()}
@@ -155,16 +146,12 @@ class Reading:
         return exp.select(*picked).from_(source)
 
     def _source(self, group: Group, number: int, types: Mapping[str, str], more: Mapping[str, Any]) -> exp.Table:
-        from penstock.components.io.scans import column_types, scan
-
         extra = {name: value.format(number) if isinstance(value, str) else value for name, value in more.items()}
         options = self.layout.options() | extra
         options |= {"skip": self.layout.skip + group.blank, "columns": column_types(types)}
         return scan("read_csv", group.paths, options)
 
     def _pick(self, name: str, present: Sequence[str], checked: Sequence[str]) -> exp.Expr:
-        from penstock.data import select
-
         if name in present and name in checked:
             from sqlglot import exp
 
@@ -212,8 +199,6 @@ def settle(params: ReadCsvParams, call: PlanCall | Call) -> Reading:
 def _whole(given: Mapping[str, str], chosen: Sequence[str], layout: Layout) -> tuple[str, ...]:
     if layout.notation.thousands is not None or not given:
         return ()
-    from penstock.components.types import WHOLE
-
     return tuple(name for name in chosen if given.get(name) in WHOLE)
 
 
@@ -283,8 +268,6 @@ class ReadCsv(Relational[ReadCsvParams]):
     def schemas(
         self, params: ReadCsvParams, inputs: Mapping[str, Schema | None], call: PlanCall
     ) -> dict[str, Schema | None]:
-        from penstock.components.io.row_types import REJECTED
-
         try:
             main: Schema | None = settle(params, call).schema
         except ComponentFailure:
@@ -295,8 +278,6 @@ class ReadCsv(Relational[ReadCsvParams]):
         settle(params, call)
 
     def selects(self, params: ReadCsvParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, SqlText]:
-        from penstock.data import select
-
         try:
             # Everything is told and nothing left to find out; but a scan that looks at one row first is a fifth faster and
             # takes half the memory of one that is told not to look. Where the look fails, `run` reads the file.
@@ -320,8 +301,6 @@ class ReadCsv(Relational[ReadCsvParams]):
 
 
 def _deliver(reading: Reading, params: ReadCsvParams, call: Call) -> None:
-    from penstock.components.io import csv_rejects
-
     rows, rejects = csv_rejects.read(reading, call)
     call.after["NB_LINE_REJECTED"] = rejects.count
     if "reject" in call.connected:
@@ -408,8 +387,6 @@ class WriteCsv(Sink[WriteCsvParams]):
 
     def run(self, params: WriteCsvParams, call: Call) -> None:
         """What one COPY cannot do: write beside, then add or recode."""
-        from penstock.data import select
-
         rows = call.input()
         if not _needs_two_steps(params):
             plan = PlanCall(call.folder, call.connected, call.declared)
@@ -421,8 +398,6 @@ class WriteCsv(Sink[WriteCsvParams]):
             call.put("main", rows)
 
     def _in_two_steps(self, params: WriteCsvParams, call: Call) -> None:
-        from penstock.data import select
-
         rows, path = call.input(), file_paths.resolved(params.path, call)
         file_paths.make_room(path)
         header = params.header and not (params.append and file_paths.is_begun(path)) and not is_open(rows.schema)
@@ -458,11 +433,6 @@ def _options(params: WriteCsvParams, *, packed: str | None) -> dict[str, Json]:
 
 
 def _written(schema: Schema, decimal: str) -> exp.Select:
-    from sqlglot import exp
-
-    from penstock.components.io.row_types import call
-    from penstock.data import select
-
     def cell(name: str, type: str) -> exp.Expr:
         if decimal == "." or not type.startswith(_DECIMAL_POINT) or type.endswith("]"):
             return select.column(name)

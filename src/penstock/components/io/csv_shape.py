@@ -17,10 +17,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from sqlglot import exp
+
 from penstock.components.base import ComponentFailure
-from penstock.components.io import file_paths
+from penstock.components.io import file_paths, scans
 from penstock.components.io.file_paths import open_text
 from penstock.components.io.row_types import Notation, found_types
+from penstock.components.io.scans import column_types, scan, text_lines
 from penstock.data.types import NOTHING
 
 _HEADER_LINES = 100
@@ -83,9 +86,6 @@ def names_in(stamp: file_paths.Stamp, layout: Layout) -> tuple[tuple[str, ...], 
 
 
 def _first_record(path: Path, layout: Layout) -> tuple[list[str], int]:
-    from penstock.components.io import scans
-    from penstock.components.io.scans import text_lines
-
     found = scans.ask(text_lines(path, limit=layout.skip + _HEADER_LINES))
     lines = [str(line or "") for (line,) in islice(found, layout.skip, None)]
     if layout.comment:
@@ -132,11 +132,6 @@ def types_in(stamp: file_paths.Stamp, layout: Layout, names: tuple[str, ...], bl
     """The types of the columns, by the first `sample` lines after so many empty ones."""
     if not names:
         return {}
-    from sqlglot import exp
-
-    from penstock.components.io import scans
-    from penstock.components.io.scans import column_types, scan
-
     options = layout.options() | {
         "columns": column_types(dict.fromkeys(names, "VARCHAR")),
         "ignore_errors": True,
@@ -284,9 +279,6 @@ def _has_rows(path: Path, layout: Layout) -> bool:
 
 def _has_packed_rows(path: Path, layout: Layout) -> bool:
     """The same of a file that only DuckDB can unpack."""
-    from penstock.components.io import scans
-    from penstock.components.io.scans import text_lines
-
     try:
         found = scans.ask(text_lines(path, limit=layout.skip + _HEADER_LINES))
     except ComponentFailure:

@@ -14,6 +14,7 @@ from itertools import chain, islice
 from pathlib import Path
 from types import ModuleType
 from typing import IO, Annotated, Any, ClassVar
+from zipfile import BadZipFile
 
 import msgspec
 from msgspec import Meta
@@ -23,7 +24,9 @@ from penstock.components.incremental import IncrementalParam
 from penstock.components.io import file_paths, parameters
 from penstock.components.io.csv_shape import distinct
 from penstock.components.io.file_paths import import_module_or_fail
-from penstock.components.io.row_types import REJECTED
+from penstock.components.io.row_types import REJECTED, Wanted, deliver, loading_schema
+from penstock.components.queries import everything
+from penstock.data import select
 from penstock.data.types import is_open
 from penstock.ports.rows import Relation, Schema
 from penstock.tools.parameters import similar
@@ -143,8 +146,6 @@ class ReadExcel(Action[ReadExcelParams]):
         return {"main": call.declared.get("main"), "reject": REJECTED}
 
     def run(self, params: ReadExcelParams, call: Call) -> None:
-        from penstock.components.io.row_types import Wanted, deliver
-
         path = file_paths.one_file(params.path, call)
         area = area_of(params.range)
         with _worksheet(path, params) as sheet, _formulas(path, params) as formulas:
@@ -276,8 +277,6 @@ class _Table:
 
     def load(self, rows: Iterator[tuple[int, Sequence[Any]]], call: Call) -> Relation:
         """Raises ComponentFailure when there are neither names nor cells."""
-        from penstock.components.io.row_types import loading_schema
-
         mappings = self._mappings(rows)
         first = next(mappings, None)
         if self.given is None and first is not None:
@@ -415,8 +414,6 @@ class WriteExcel(Action[WriteExcelParams]):
 def _write_into(
     library: Any, path: Path, params: WriteExcelParams, rows: Relation, call: Call, file: IO[bytes]
 ) -> None:
-    from zipfile import BadZipFile
-
     try:
         book = library.load_workbook(path)
     except (BadZipFile, KeyError, ValueError, library.utils.exceptions.InvalidFileException):
@@ -430,9 +427,6 @@ def _write_into(
 
 
 def _fill(library: Any, sheet: Any, params: WriteExcelParams, rows: Relation, call: Call) -> None:
-    from penstock.components.queries import everything
-    from penstock.data import select
-
     if params.header and not is_open(rows.schema):
         sheet.append([_cell(library, sheet, column.name) for column in rows.schema])
     number = 0

@@ -8,9 +8,11 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
 from penstock.components.io import file_paths, parameters
+from penstock.data import select
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.sql.values import as_json_text, to_json
 
@@ -153,13 +155,7 @@ class WriteFile(Action[WriteFileParams]):
 
 
 def _pieces(rows: Relation, params: WriteFileParams, call: Call) -> Any:
-    from sqlglot import exp
-
-    from penstock.data import select
-
-    problem = parameters.missing([params.column], [column.name for column in rows.schema], "the input")
-    if problem is not None:
-        raise ComponentFailure("columns", problem)
+    parameters.require([params.column], rows.schema)
     query = exp.select(select.column(params.column)).from_(select.table("input"))
     end = _bytes(params.end, params)
     for batch in call.engine.rows(select.sql(query), {"input": rows}, 1_000):

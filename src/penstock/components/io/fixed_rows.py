@@ -6,19 +6,19 @@ import datetime
 import decimal
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import ComponentFailure, Mistake, PlanCall, Port, Relational
-from penstock.components.io import parameters
+from penstock.components.io import parameters, scans
+from penstock.components.io.row_types import try_cast
+from penstock.data import select
 from penstock.data.types import NOTHING
 from penstock.ports.rows import Column, Schema, SqlText
 from penstock.tools.parameters import similar
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 Rows = list[list[Any] | dict[str, Any]]
 
@@ -91,8 +91,6 @@ def _settled(params: FixedRowsParams, declared: Schema | None) -> tuple[Schema, 
 
 def _text(value: Any, type: str) -> exp.Expr:
     """A value on its way to a type: as text, which every type can be cast from."""
-    from penstock.data import select
-
     if value is None:
         return select.literal(None)
     if type == "JSON" or isinstance(value, (list, dict)):
@@ -105,10 +103,6 @@ def _text(value: Any, type: str) -> exp.Expr:
 
 
 def _table(schema: Schema, rows: Sequence[Sequence[Any]], *, numbered: bool = False) -> exp.Table | exp.Values:
-    from sqlglot import exp
-
-    from penstock.data import select
-
     tuples = [
         exp.Tuple(
             expressions=[
@@ -124,10 +118,6 @@ def _table(schema: Schema, rows: Sequence[Sequence[Any]], *, numbered: bool = Fa
 
 
 def _query(schema: Schema, rows: Sequence[Sequence[Any]]) -> exp.Select:
-    from sqlglot import exp
-
-    from penstock.data import select
-
     if not rows:
         return parameters.no_rows(schema)
     wanted = [
@@ -139,12 +129,6 @@ def _query(schema: Schema, rows: Sequence[Sequence[Any]]) -> exp.Select:
 
 def _misfit(schema: Schema, rows: Sequence[Sequence[Any]], typed: Sequence[int]) -> Mistake | None:
     """The first value that is not of the type its column was given."""
-    from sqlglot import exp
-
-    from penstock.components.io import scans
-    from penstock.components.io.row_types import try_cast
-    from penstock.data import select
-
     if not rows or not typed:
         return None
     wrong = [
@@ -208,8 +192,6 @@ class FixedRows(Relational[FixedRowsParams]):
             raise ComponentFailure("parameters", f"{where}{mistake.message}")
 
     def selects(self, params: FixedRowsParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, SqlText]:
-        from penstock.data import select
-
         return {"main": select.sql(_query(*_settled(params, call.declared.get("main"))))}
 
 

@@ -11,11 +11,13 @@ from urllib.parse import urljoin
 
 import msgspec
 from msgspec import UNSET, Meta
+from sqlglot import exp
 
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
 from penstock.components.flow.tool_calls import tool_call, tool_failures
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import parameters
+from penstock.data import select
 from penstock.data.types import NOTHING, UNKNOWN_COLUMNS
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, WEB
@@ -316,10 +318,6 @@ def _batches(first: Any, lines: Iterator[Any]) -> Iterator[list[Any]]:
 def _chosen(rows: Relation, wanted: Mapping[str, str | None], call: Call) -> Relation:
     """The columns that were asked for. A key that no row has is NULL when its type is given, and a mistake
     otherwise."""
-    from sqlglot import exp
-
-    from penstock.data import select
-
     present = [column.name for column in rows.schema]
     problem = parameters.missing([name for name, type in wanted.items() if type is None], present, "the answer")
     if problem is not None:

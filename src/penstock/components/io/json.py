@@ -19,8 +19,9 @@ from penstock.components.incremental import IncrementalParam
 from penstock.components.io import file_paths, json_shape, parameters
 from penstock.components.io.csv import PACKED
 from penstock.components.io.json_shape import Manner, Reading, named, rows_in
-from penstock.components.io.row_types import REJECTED, Notation, try_cast
+from penstock.components.io.row_types import REJECTED, Notation, first_failure, try_cast
 from penstock.components.io.row_types import call as function
+from penstock.components.queries import everything
 from penstock.components.types import WHOLE
 from penstock.data import select
 from penstock.data.types import NOTHING, is_open
@@ -147,8 +148,6 @@ class ReadJson(Relational[ReadJsonParams]):
 
 
 def _one_by_one(reading: Reading, params: ReadJsonParams, call: Call) -> None:
-    from penstock.components.io.row_types import first_failure
-
     found = {"objects": objects(reading, call)}
     good, bad = parted(reading)
     rejected = call.engine.select(select.sql(bad), found)
@@ -313,9 +312,6 @@ class WriteJson(Sink[WriteJsonParams]):
         return Copy(path, "json", _options(params, packed=PACKED.get(path.suffix)))
 
     def run(self, params: WriteJsonParams, call: Call) -> None:
-        from penstock.components.queries import everything
-        from penstock.data import select
-
         rows = call.input()
         query = select.sql(everything("input"))
         if not params.append:

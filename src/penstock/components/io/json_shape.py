@@ -12,23 +12,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sqlglot import exp
 
 from penstock.components.base import ComponentFailure
+from penstock.components.conversion import checked_whole
 from penstock.components.io import file_paths, parameters, scans
 from penstock.components.io.row_types import call as function
 from penstock.components.io.scans import all_of, column_types, scan, text_lines
 from penstock.components.queries import row_number
+from penstock.components.types import WHOLE
 from penstock.data import select
 from penstock.data.types import NOTHING, OPEN
 from penstock.ports.rows import Column, Schema
 from penstock.tools.parameters import similar
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
 
 Form = Literal["array", "newline_delimited", "unstructured"]
 ONLY = "value"
@@ -102,11 +100,6 @@ class Reading:
         return self.manner.rows is None or _fields(_element_type(self.manner.rows, self.top)) is not None
 
     def query(self) -> exp.Query:
-        from sqlglot import exp
-
-        from penstock.components.io.scans import column_types, scan
-        from penstock.data import select
-
         if self.is_empty:
             return parameters.no_rows(self.schema)
         named = [select.column(self.file_column)] if self.file_column is not None else []
@@ -125,11 +118,6 @@ class Reading:
         return exp.select(*(self._field(column) for column in self.columns), *named).from_(inner)
 
     def _field(self, column: Column) -> exp.Expr:
-        from sqlglot import exp
-
-        from penstock.components.conversion import checked_whole
-        from penstock.data import select
-
         fields = _fields(_element_type(self.manner.rows or "", self.top))
         element: exp.Expr = select.column("element")
         if fields is not None and column.name not in fields:
@@ -143,11 +131,6 @@ class Reading:
 
 def _whole(column: Column) -> exp.Expr:
     """The column, which is JSON, as a whole number; a value that is none cannot be cast, and ends the query."""
-    from sqlglot import exp
-
-    from penstock.components.conversion import checked_whole
-    from penstock.data import select
-
     text = exp.Anonymous(this="json_extract_string", expressions=[select.column(column.name), select.literal("$")])
     return exp.alias_(select.cast(checked_whole(text), column.type), select.name(column.name))
 
@@ -155,10 +138,6 @@ def _whole(column: Column) -> exp.Expr:
 @lru_cache(maxsize=256)
 def _top(found: tuple[file_paths.Stamp, ...], manner: Manner) -> dict[str, str]:
     """The columns of the documents, by the first `sample` of them."""
-    from sqlglot import exp
-
-    from penstock.components.io.scans import scan
-
     options = manner.options() | {"sample_size": manner.sample, "union_by_name": len(found) > 1 or None}
     # A line that is not JSON says nothing about the others; which one it is comes out when the rows are read.
     options["ignore_errors"] = manner.form == "newline_delimited" or None
@@ -182,11 +161,6 @@ def _tells_no_columns(manner: Manner, top: Mapping[str, str]) -> bool:
 
 def _fields_of_objects(paths: list[Path], manner: Manner) -> dict[str, str]:
     """The columns of those rows that are objects: one that is none is a reject, and takes no column from the others."""
-    from sqlglot import exp
-
-    from penstock.components.io.scans import scan
-    from penstock.data import select
-
     query = exp.select(select.column("raw")).from_(rows_in(paths, manner).subquery("rows_there")).where(is_object())
     try:
         found = scans.ask(query if manner.sample < 0 else query.limit(manner.sample))
@@ -232,8 +206,6 @@ def settle(
 ) -> Reading:
     """What is to be read. `wanted` are the columns the author names, in order; `types` those of some. Raises
     ComponentFailure."""
-    from penstock.components.types import WHOLE
-
     given = {name: type for name, type in wanted.items() if type is not None} | dict(types)
     declared = frozenset(name for name, type in given.items() if type in WHOLE)
     if wanted and manner.rows is None and all(name in given for name in wanted):
@@ -337,10 +309,6 @@ def _element_type(rows: str, top: Mapping[str, str]) -> str:
 def _elements(rows: str, top: Mapping[str, str]) -> exp.Expr:
     """The expression that gives the rows: the steps of the path, and a row for each element of the list they lead
     to."""
-    from sqlglot import exp
-
-    from penstock.data import select
-
     first, *others = steps(rows)
     node: exp.Expr = select.column(first)
     type = top[first]

@@ -8,8 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import Action, Call, PlanCall, Port
+from penstock.data import select
 from penstock.kernel.values import Json
 from penstock.ports.rows import Schema
 from penstock.tools.sql.values import to_json
@@ -53,10 +55,6 @@ class LogRows(Action[LogRowsParams]):
         return {"main": inputs.get("input")}
 
     def run(self, params: LogRowsParams, call: Call) -> None:
-        from sqlglot import exp
-
-        from penstock.data import select
-
         rows = call.input()
         call.put("main", rows)
         query = exp.select(exp.Star()).from_(select.table("input")).limit(params.limit)

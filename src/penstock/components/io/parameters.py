@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import ComponentFailure, Mistake
-from penstock.data.types import NOTHING
+from penstock.data import select
+from penstock.data.types import NOTHING, MissingColumn, TypeMistake, duckdb_type
 from penstock.ports.meanings import LOCAL_PATH, READS_FILE
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import similar
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
 
 Character = Annotated[str, Meta(min_length=1, max_length=1)]
 Filled = Annotated[str, Meta(min_length=1)]
@@ -105,8 +103,6 @@ Place = tuple[str | int, ...]
 
 def sql_type(text: str) -> str:
     """DuckDB's name for a type. Raises ComponentFailure when there is no such type."""
-    from penstock.data.types import TypeMistake, duckdb_type
-
     try:
         return duckdb_type(text)
     except TypeMistake as mistake:
@@ -159,18 +155,20 @@ def missing(wanted: Sequence[str], present: Sequence[str], where: str) -> str | 
     return None
 
 
+def require(wanted: Sequence[str], rows: Schema) -> None:
+    """Raises ComponentFailure for the first column that the input should have and has not."""
+    present = [column.name for column in rows]
+    if (problem := missing(wanted, present, "the input")) is not None:
+        first = next(name for name in wanted if name not in present)
+        raise ComponentFailure("columns", problem, missing=MissingColumn(first))
+
+
 def missing_value(name: str, type: str) -> exp.Expr:
     """NULL under a name, in a type."""
-    from sqlglot import exp
-
-    from penstock.data import select
-
     # A bare NULL is of that type, and the only one: nothing can be cast to it.
     value = exp.null() if type == NOTHING else select.cast(exp.null(), type)
     return exp.alias_(value, select.name(name))
 
 
 def no_rows(schema: Schema) -> exp.Select:
-    from sqlglot import exp
-
     return exp.select(*(missing_value(column.name, column.type) for column in schema)).where(exp.false())

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import ComponentFailure, Mistake, PlanCall, Port, Relational, Sink
 from penstock.components.incremental import IncrementalParam
-from penstock.components.io import file_paths, parameters
+from penstock.components.io import file_paths, parameters, scans
+from penstock.components.io.scans import scan
+from penstock.data import select
 from penstock.ports.rows import Column, Copy, Schema, SqlText
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 _MAGIC = b"PAR1"
 
@@ -66,8 +66,6 @@ class ReadParquet(Relational[ReadParquetParams]):
         _settled(params, call)
 
     def selects(self, params: ReadParquetParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, SqlText]:
-        from penstock.data import select
-
         try:
             return {"main": select.sql(_settled(params, call)[0])}
         except ComponentFailure:
@@ -93,11 +91,6 @@ def _settled(params: ReadParquetParams, call: PlanCall) -> tuple[exp.Query, Sche
 
 
 def _query(found: Sequence[Path], options: tuple[bool, bool, str | None], names: Sequence[str]) -> exp.Query:
-    from sqlglot import exp
-
-    from penstock.components.io.scans import scan
-    from penstock.data import select
-
     by_name, partitions, file_column = options
     said = {"union_by_name": by_name or None, "hive_partitioning": partitions, "filename": file_column}
     wanted: list[exp.Expr] = [select.column(name) for name in names]
@@ -106,8 +99,6 @@ def _query(found: Sequence[Path], options: tuple[bool, bool, str | None], names:
 
 @lru_cache(maxsize=256)
 def _columns(found: tuple[file_paths.Stamp, ...], options: tuple[bool, bool, str | None]) -> tuple[Column, ...]:
-    from penstock.components.io import scans
-
     return scans.columns(_query([Path(path) for path, _, _ in found], options, []))
 
 

@@ -10,11 +10,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import file_paths, parameters
-from penstock.components.io.row_types import REJECTED, Notation
+from penstock.components.io.row_types import REJECTED, Notation, Wanted, deliver, loading_schema
+from penstock.data import select
 from penstock.ports.rows import Column, Schema
 from penstock.tools.sql.values import as_json_text, to_json
 
@@ -102,8 +104,6 @@ class ReadPositional(Action[ReadPositionalParams]):
         return {"main": known if all(types) else call.declared.get("main"), "reject": REJECTED}
 
     def run(self, params: ReadPositionalParams, call: Call) -> None:
-        from penstock.components.io.row_types import Wanted, deliver, loading_schema
-
         found = file_paths.all_files(params.path, call)
         sources = [f"t{index}" for index in range(len(params.columns))]
         rows = (row for path in found for row in _rows(path, params))
@@ -210,16 +210,8 @@ class WritePositional(Action[WritePositionalParams]):
         return {"main": inputs.get("input")}
 
     def run(self, params: WritePositionalParams, call: Call) -> None:
-        from sqlglot import exp
-
-        from penstock.data import select
-
         rows = call.input()
-        problem = parameters.missing(
-            [column.name for column in params.columns], [column.name for column in rows.schema], "the input"
-        )
-        if problem is not None:
-            raise ComponentFailure("columns", problem)
+        parameters.require([column.name for column in params.columns], rows.schema)
         query = exp.select(*(select.column(column.name) for column in params.columns)).from_(select.table("input"))
         path, encoding = file_paths.resolved(params.path, call), file_paths.codec(params.encoding)
         begun = params.append and file_paths.is_begun(path)

@@ -99,16 +99,12 @@ def _cursor() -> Iterator[DuckDBPyConnection]:
 
 
 def ask(query: exp.Expr) -> list[tuple[Any, ...]]:
-    from penstock.data import select
-
     with _cursor() as cursor:
         return cursor.execute(select.sql(query)).fetchall()
 
 
 def columns(query: exp.Expr) -> Schema:
     """The columns that a query would give."""
-    from penstock.data import select
-
     with _cursor() as cursor:
         described = cursor.execute(f"DESCRIBE {select.sql(query)}").fetchall()
     return tuple(Column(str(row[0]), str(row[1])) for row in described)

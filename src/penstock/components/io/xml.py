@@ -20,7 +20,9 @@ from penstock.components.base import Action, Call, ComponentFailure, Mistake, Pl
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import file_paths, parameters
 from penstock.components.io.csv_shape import distinct
-from penstock.components.io.row_types import REJECTED, Notation
+from penstock.components.io.row_types import REJECTED, Notation, Wanted, deliver, loading_schema
+from penstock.components.queries import everything
+from penstock.data import select
 from penstock.data.types import UNKNOWN_COLUMNS
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.sql.values import as_json_text, to_json
@@ -242,8 +244,6 @@ class ReadXml(Action[ReadXmlParams]):
         return {"main": known if is_known else call.declared.get("main"), "reject": REJECTED}
 
     def run(self, params: ReadXmlParams, call: Call) -> None:
-        from penstock.components.io.row_types import Wanted, deliver, loading_schema
-
         found = file_paths.all_files(params.path, call)
         given = _columns(params)
         declared = {column.name: column.type for column in call.declared.get("main", ())}
@@ -426,10 +426,8 @@ class WriteXml(Action[WriteXmlParams]):
 
 
 def _shape(params: WriteXmlParams, schema: Schema) -> Shape:
+    parameters.require(list(params.columns), schema)
     names = [column.name for column in schema]
-    problem = parameters.missing(list(params.columns), names, "the input")
-    if problem is not None:
-        raise ComponentFailure("columns", problem)
     shape = Shape(_checked(params.row))
     for name, path in (params.columns or {name: name for name in names}).items():
         shape.put(path, names.index(name))
@@ -437,9 +435,6 @@ def _shape(params: WriteXmlParams, schema: Schema) -> Shape:
 
 
 def _texts(rows: Relation, params: WriteXmlParams, call: Call) -> Iterator[str]:
-    from penstock.components.queries import everything
-    from penstock.data import select
-
     shape = _shape(params, rows.schema)
     space = f" xmlns={quoteattr(params.namespace)}" if params.namespace is not None else ""
     # Every XML parser takes UTF-16 for what it is by its byte order mark, and wants to hear just that.

@@ -7,16 +7,19 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, UserSql
-from penstock.components.quality.rules import KINDS, Check, named_columns
+from penstock.components.quality.rules import KINDS, Check, Flagged, named_columns, rules
+from penstock.components.queries import picked, volatile
+from penstock.components.shape.patterns import wrong_pattern
 from penstock.components.transform.base import Known, Parameters, Transform, missing, refuse, type_of
+from penstock.components.types import is_moment, is_nothing
+from penstock.data import select
 from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Relation, Schema
 
 if TYPE_CHECKING:
-    from sqlglot import exp
-
     from penstock.components.quality.rules import Flagged
 
 SHOWN = 3
@@ -72,9 +75,6 @@ class AssertRows(Transform[AssertRowsParams]):
                 yield UserSql(("checks", number, "expression"), check.expression, ("input",), "condition")
 
     def wrong(self, params: AssertRowsParams, inputs: Known) -> Iterable[Mistake]:
-        from penstock.components.shape.patterns import wrong_pattern
-        from penstock.components.types import is_moment, is_nothing
-
         schema = inputs.get("input")
         for path, name in named_columns(params.checks):
             yield from missing(path, name, schema)
@@ -94,8 +94,6 @@ class AssertRows(Transform[AssertRowsParams]):
         return {"main": flagged.passed(), "reject": flagged.failed()}
 
     def run(self, params: AssertRowsParams, call: Call) -> JsonMap:
-        from penstock.data import select
-
         rows = call.input()
         refuse(self.wrong(params, {"input": rows.schema}))
         flagged = self._flagged(params, rows.schema)
@@ -113,8 +111,6 @@ class AssertRows(Transform[AssertRowsParams]):
         return {"rows": total, "failed": [*failed, *whole]}
 
     def _flagged(self, params: AssertRowsParams, schema: Schema) -> Flagged:
-        from penstock.components.quality.rules import Flagged, rules
-
         return Flagged(schema, rules(params.checks, schema))
 
     def _end(
@@ -123,8 +119,6 @@ class AssertRows(Transform[AssertRowsParams]):
         fatal = whole if params.on_fail == "reject" else [*failed, *whole]
         if fatal and params.on_fail != "warn":
             raise ComponentFailure("assertion", _sentence(fatal), checks=[*failed, *whole])
-        from penstock.data import select
-
         inputs = {"input": call.input()}
         if params.on_fail == "warn":
             for each in fatal:
@@ -137,9 +131,6 @@ class AssertRows(Transform[AssertRowsParams]):
 
 
 def _is_volatile(expression: str) -> bool:
-    from penstock.components.queries import volatile
-    from penstock.data import select
-
     try:
         return volatile(select.expression(expression))
     except select.SqlMistake:
@@ -166,8 +157,6 @@ def _told(failed: JsonMap) -> str:
 
 
 def _sample(call: Call, flagged: Flagged, number: int, inputs: Mapping[str, Relation]) -> list[str]:
-    from penstock.data import select
-
     query = flagged.sample(number, SHOWN)
     if query is None:
         return []
@@ -194,11 +183,6 @@ def _whole(check: Check, kind: str, message: str) -> JsonMap:
 
 
 def _stale(check: Check, rows: Relation, call: Call) -> str | None:
-    from sqlglot import exp
-
-    from penstock.components.queries import picked
-    from penstock.data import select
-
     assert check.freshness is not None
     name, age = check.freshness.column, check.freshness.max_age
     query = select.sql(picked([exp.Max(this=select.column(name))], "input"))

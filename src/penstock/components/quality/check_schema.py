@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import Mistake, Port
+from penstock.components.base import ColumnMistake, Mistake, Port
+from penstock.components.conversion import Conversion, not_that
 from penstock.components.quality.rejection import Refusing, RefusingParams
+from penstock.components.quality.rules import Flagged, Rule, no_match, seen_before
+from penstock.components.queries import called, every_one, is_not, is_null
+from penstock.components.shape.patterns import wrong_pattern
 from penstock.components.transform.base import Known, actual, repeated, type_of
-from penstock.data.types import OPEN
+from penstock.components.types import sql_type, wrong_type
+from penstock.data import select
+from penstock.data.types import OPEN, MissingColumn
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import similar
 
@@ -67,9 +73,6 @@ class CheckSchema(Refusing[CheckSchemaParams]):
     )
 
     def wrong(self, params: CheckSchemaParams, inputs: Known) -> Iterable[Mistake]:
-        from penstock.components.shape.patterns import wrong_pattern
-        from penstock.components.types import wrong_type
-
         agreed = [column.name for column in params.columns]
         yield from repeated(("columns",), agreed)
         for number, column in enumerate(params.columns):
@@ -82,10 +85,6 @@ class CheckSchema(Refusing[CheckSchemaParams]):
             yield from _strict(agreed, schema)
 
     def parted(self, params: CheckSchemaParams, schema: Schema) -> tuple[Flagged, Sequence[exp.Expr]]:
-        from penstock.components.quality.rules import Flagged
-        from penstock.components.queries import called
-        from penstock.data import select
-
         made: list[exp.Expr] = [called(_value(column, schema), column.name) for column in params.columns]
         agreed = {column.name.lower() for column in params.columns}
         made += [select.column(column.name) for column in schema if column.name.lower() not in agreed]
@@ -98,7 +97,9 @@ def _strict(agreed: list[str], schema: Schema) -> Iterable[Mistake]:
     for number, name in enumerate(agreed):
         if actual(name, schema) is None:
             near = similar(name, extra)
-            yield Mistake(("columns", number, "name"), f"`input` has no column `{name}`{near}", kind="column")
+            message = f"`input` has no column `{name}`{near}"
+            missing = MissingColumn(name, "input")
+            yield ColumnMistake(("columns", number, "name"), message, kind="column", missing=missing)
     if extra:
         listed = ", ".join(f"`{name}`" for name in extra)
         hint = "add them to `columns`, take them out with `select`, or set `mode: lenient`"
@@ -109,10 +110,6 @@ def _strict(agreed: list[str], schema: Schema) -> Iterable[Mistake]:
 
 def _value(column: AgreedColumn, schema: Schema) -> exp.Expr:
     """The column in the type that was agreed on; NULL where it is not there or does not convert."""
-    from penstock.components.conversion import Conversion
-    from penstock.components.types import sql_type
-    from penstock.data import select
-
     there = actual(column.name, schema)
     if there is None:
         return select.cast(select.literal(None), sql_type(column.type or "string"))
@@ -122,20 +119,12 @@ def _value(column: AgreedColumn, schema: Schema) -> exp.Expr:
 
 
 def _rules(params: CheckSchemaParams, schema: Schema) -> list[Rule]:
-    from penstock.components.quality.rules import seen_before
-
     found = [rule for column in params.columns for rule in _column_rules(column, schema)]
     keys = [name for column in params.columns if column.key and (name := actual(column.name, schema))]
     return [*found, seen_before(keys, "key")] if keys else found
 
 
 def _column_rules(column: AgreedColumn, schema: Schema) -> Iterable[Rule]:
-    from penstock.components.conversion import Conversion, not_that
-    from penstock.components.quality.rules import Rule, no_match
-    from penstock.components.queries import every_one, is_not, is_null
-    from penstock.components.types import sql_type
-    from penstock.data import select
-
     name = actual(column.name, schema)
     absent: list[exp.Expr] = [is_null(_value(column, schema))]
     if name is not None and column.type is not None and sql_type(column.type) != type_of(name, schema):

@@ -10,8 +10,14 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Call, Mistake, PlanCall, Port
+from penstock.components.conversion import Conversion, not_that
 from penstock.components.quality.rejection import Refusing, RefusingParams
+from penstock.components.quality.rules import Flagged, Rule
+from penstock.components.queries import case, changed, picked
+from penstock.components.shape.patterns import wrong_time_format
 from penstock.components.transform.base import Known, actual, missing, type_of
+from penstock.components.types import sql_type, wrong_type
+from penstock.data import select
 from penstock.ports.rows import Schema
 
 if TYPE_CHECKING:
@@ -77,9 +83,6 @@ class ConvertTypes(Refusing[ConvertTypesParams]):
     )
 
     def wrong(self, params: ConvertTypesParams, inputs: Known) -> Iterable[Mistake]:
-        from penstock.components.shape.patterns import wrong_time_format
-        from penstock.components.types import wrong_type
-
         for name, wanted in params.columns.items():
             yield from missing(("columns", name), name, inputs.get("input"))
             if isinstance(wanted, Wanted) and wanted.format is not None:
@@ -103,9 +106,6 @@ class ConvertTypes(Refusing[ConvertTypesParams]):
         super().run(params, call)
 
     def queries(self, params: ConvertTypesParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, exp.Query]:
-        from penstock.components.queries import picked
-        from penstock.data import select
-
         if params.invalid == "reject":
             return super().queries(params, inputs, call)
         flagged, made = self.parted(params, inputs["input"])
@@ -114,11 +114,6 @@ class ConvertTypes(Refusing[ConvertTypesParams]):
         return {"main": picked(made, "input") if params.invalid == "null" else flagged.passed(made), "reject": refused}
 
     def parted(self, params: ConvertTypesParams, schema: Schema) -> tuple[Flagged, Sequence[exp.Expr]]:
-        from penstock.components.conversion import not_that
-        from penstock.components.quality.rules import Flagged, Rule
-        from penstock.components.queries import case, changed
-        from penstock.data import select
-
         rules: list[Rule] = []
         values: dict[str, exp.Expr] = {}
         for name, wanted in params.columns.items():
@@ -133,9 +128,6 @@ class ConvertTypes(Refusing[ConvertTypesParams]):
 
 
 def _conversion(wanted: str | Wanted) -> Conversion:
-    from penstock.components.conversion import Conversion
-    from penstock.components.types import sql_type
-
     if isinstance(wanted, str):
         return Conversion(sql_type(wanted))
     return Conversion(

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 from msgspec import Meta
 
 from penstock.components.base import Call, ComponentFailure, PlanCall
+from penstock.components.runner import gathered
 from penstock.components.transform.base import Parameters, Transform, refuse
+from penstock.data import select
 from penstock.ports.rows import Relation, Schema
 
 if TYPE_CHECKING:
@@ -59,9 +61,6 @@ class Refusing(Transform[R]):
         return "connect the `reject` port, or set `on_error: skip`"
 
     def run(self, params: R, call: Call) -> None:
-        from penstock.components.runner import gathered
-        from penstock.data import select
-
         rows = gathered(call, "input")
         refuse(self.wrong(params, {"input": rows.schema}))
         flagged, made = self.parted(params, rows.schema)
@@ -87,8 +86,6 @@ def _were(count: int) -> str:
 
 def _first(flagged: Flagged, rows: Relation, call: Call) -> tuple[str, str, str | None]:
     """The first row that was refused: the code of the rule it broke, a sentence that has the value in it, and the value."""
-    from penstock.data import select
-
     found: tuple[Any, ...] = next(iter(call.engine.rows(select.sql(flagged.first()), {"input": rows})))[0]
     number, said, *values = found
     rule = flagged.rules[number]

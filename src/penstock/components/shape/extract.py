@@ -28,9 +28,9 @@ from penstock.components.queries import (
     some,
     text,
 )
-from penstock.components.shape.patterns import group_count
+from penstock.components.shape.patterns import group_count, group_names, problem, wrong_path, wrong_pattern
 from penstock.components.transform.base import Known, actual, missing, repeated
-from penstock.components.types import is_nested, is_text, sql_type
+from penstock.components.types import is_nested, is_text, sql_type, wrong_type
 from penstock.data import select
 from penstock.ports.rows import Schema
 
@@ -129,8 +129,6 @@ class Extract(Refusing[E_]):
         raise NotImplementedError
 
     def wrong(self, params: E_, inputs: Known) -> Iterable[Mistake]:
-        from penstock.components.types import wrong_type
-
         schema = inputs.get("input")
         yield from missing(("column",), params.column, schema)
         for name, type in self.new_columns(params).items():
@@ -192,13 +190,9 @@ class ExtractRegex(Extract[ExtractRegexParams]):
     Params = ExtractRegexParams
 
     def new_columns(self, params: ExtractRegexParams) -> dict[str, str | None]:
-        from penstock.components.shape.patterns import group_names
-
         return _typed(params.into or group_names(params.pattern))
 
     def wrong(self, params: ExtractRegexParams, inputs: Known) -> Iterable[Mistake]:
-        from penstock.components.shape.patterns import group_count, group_names, problem, wrong_pattern
-
         yield from wrong_pattern(("pattern",), params.pattern)
         if problem(params.pattern) is None:
             groups, names = group_count(params.pattern), list(params.into) or group_names(params.pattern)
@@ -245,8 +239,6 @@ class ExtractJson(ExtractFields[ExtractJsonParams]):
     Params = ExtractJsonParams
 
     def wrong(self, params: ExtractJsonParams, inputs: Known) -> Iterable[Mistake]:
-        from penstock.components.shape.patterns import wrong_path
-
         for name, field in params.fields.items():
             path = field if isinstance(field, str) else field.path
             place = ("fields", name) if isinstance(field, str) else ("fields", name, "path")

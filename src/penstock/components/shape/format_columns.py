@@ -10,9 +10,10 @@ from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components.base import Mistake, PlanCall
-from penstock.components.queries import case, function, text, tried
+from penstock.components.queries import case, changed, function, picked, text, tried
+from penstock.components.shape.patterns import wrong_time_format
 from penstock.components.transform.base import Known, Parameters, Transform, actual, missing, type_of
-from penstock.components.types import is_moment, is_number
+from penstock.components.types import is_moment, is_nothing, is_number
 from penstock.data import select
 from penstock.ports.rows import Column, Schema
 
@@ -54,9 +55,6 @@ class FormatColumns(Transform[FormatColumnsParams]):
     keeps_count: ClassVar[bool] = True
 
     def wrong(self, params: FormatColumnsParams, inputs: Known) -> Iterable[Mistake]:
-        from penstock.components.shape.patterns import wrong_time_format
-        from penstock.components.types import is_moment, is_nothing, is_number
-
         schema = inputs.get("input")
         for name, how in params.columns.items():
             yield from missing(("columns", name), name, schema)
@@ -73,8 +71,6 @@ class FormatColumns(Transform[FormatColumnsParams]):
     def queries(
         self, params: FormatColumnsParams, inputs: Mapping[str, Schema], call: PlanCall
     ) -> dict[str, exp.Query]:
-        from penstock.components.queries import changed, picked
-
         schema = inputs["input"]
         values = {
             there: written(Column(there, type_of(there, schema)), how)

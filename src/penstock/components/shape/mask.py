@@ -10,7 +10,7 @@ from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components.base import Mistake, PlanCall
-from penstock.components.queries import case, function, text
+from penstock.components.queries import case, changed, function, picked, text
 from penstock.components.transform.base import Known, Parameters, Transform, actual, missing
 from penstock.data import select
 from penstock.ports.rows import Schema
@@ -70,8 +70,6 @@ class Mask(Transform[MaskParams]):
             yield from missing(("columns", name), name, inputs.get("input"))
 
     def queries(self, params: MaskParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, exp.Query]:
-        from penstock.components.queries import changed, picked
-
         schema = inputs["input"]
         values = {
             there: hidden(there, Masking(method=how) if isinstance(how, str) else how, params.salt)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from msgspec import Meta
 
 from penstock.components.base import Mistake, PlanCall, Port
+from penstock.components.shape.comparison import compared
 from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, repeated
 from penstock.ports.rows import Schema
 
@@ -59,8 +60,6 @@ class MergeChanges(Transform[MergeChangesParams]):
             yield from absent(("compare",), params.compare or (), schema, port)
 
     def queries(self, params: MergeChangesParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, exp.Query]:
-        from penstock.components.shape.comparison import compared
-
         keys = {name.lower() for name in params.on}
         both = [column.name for column in inputs["after"] if actual(column.name, inputs["before"]) is not None]
         columns = params.compare or [name for name in both if name.lower() not in keys]

@@ -10,7 +10,8 @@ from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components.base import Mistake, PlanCall
-from penstock.components.queries import case, function, text
+from penstock.components.queries import case, changed, function, picked, text
+from penstock.components.shape.patterns import wrong_pattern
 from penstock.components.transform.base import Known, Parameters, Transform, actual, missing
 from penstock.components.types import is_number, is_text
 from penstock.data import select
@@ -57,16 +58,12 @@ class Replace(Transform[ReplaceParams]):
     keeps_count: ClassVar[bool] = True
 
     def wrong(self, params: ReplaceParams, inputs: Known) -> Iterable[Mistake]:
-        from penstock.components.shape.patterns import wrong_pattern
-
         for name, how in params.columns.items():
             yield from missing(("columns", name), name, inputs.get("input"))
             for pattern in how.regex:
                 yield from wrong_pattern(("columns", name, "regex"), pattern)
 
     def queries(self, params: ReplaceParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, exp.Query]:
-        from penstock.components.queries import changed, picked
-
         schema = inputs["input"]
         types = {column.name: column.type for column in schema}
         values = {

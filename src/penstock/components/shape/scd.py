@@ -150,8 +150,6 @@ class Scd(Transform[ScdParams]):
         return History(params, params.as_of or ANY_TIME, inputs["input"], inputs.get("dimension")).queries()
 
     def run(self, params: ScdParams, call: Call) -> None:
-        from penstock.data import select
-
         inputs = {port: call.input(port) for port in call.inputs}
         schemas = {port: rows.schema for port, rows in inputs.items()}
         refuse(self.wrong(params, schemas))

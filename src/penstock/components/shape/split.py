@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
+from penstock.components import queries as build
 from penstock.components.base import Call, Mistake, PlanCall, Port, Ports, UserSql
+from penstock.components.queries import volatile
 from penstock.components.transform.base import Known, Parameters, Transform, unused
+from penstock.data import select
 from penstock.ports.rows import Schema
 
 if TYPE_CHECKING:
@@ -66,22 +69,14 @@ class Split(Transform[SplitParams]):
                 yield Mistake(("conditions", port), f"`{port}` cannot be the name of an output port", hint=hint)
 
     def is_fusable(self, params: SplitParams, connected: frozenset[str]) -> bool:
-        from penstock.components.queries import volatile
-        from penstock.data import select
-
         # One query per port would throw the dice anew for each.
         return not any(volatile(select.expression(condition)) for condition in params.conditions.values())
 
     def queries(self, params: SplitParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, exp.Query]:
-        from penstock.data import select
-
         met = {port: select.expression(condition) for port, condition in params.conditions.items()}
         return _routed(met, params.mode, inputs["input"])
 
     def run(self, params: SplitParams, call: Call) -> None:
-        from penstock.components import queries as build
-        from penstock.data import select
-
         rows = call.input()
         met = {port: unused(f"__{port}", rows.schema) for port in params.conditions}
         flags = [build.called(select.expression(params.conditions[port]), name) for port, name in met.items()]
@@ -94,8 +89,6 @@ class Split(Transform[SplitParams]):
 
 
 def _routed(met: Mapping[str, exp.Expr], mode: str, schema: Schema) -> dict[str, exp.Query]:
-    from penstock.components import queries as build
-
     made: dict[str, exp.Query] = {}
     before: list[exp.Expr] = []
     for port, condition in met.items():

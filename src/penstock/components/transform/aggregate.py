@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec import Meta
+from sqlglot import exp
 
+from penstock.components import queries as build
 from penstock.components.base import Mistake, PlanCall, UserSql
 from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, repeated, unused
+from penstock.data import select
 from penstock.ports.rows import Schema
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 
 class AggregateParams(Parameters):
@@ -62,9 +62,6 @@ class Aggregate(Transform[AggregateParams]):
                 )
 
     def queries(self, params: AggregateParams, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
-        from penstock.components import queries as build
-        from penstock.data import select
-
         schema = inputs["input"]
         groups: dict[str, exp.Expr] = (
             {name: select.expression(text) for name, text in params.by.items()}
@@ -119,9 +116,6 @@ class Denormalise(Transform[DenormaliseParams]):
     def queries(
         self, params: DenormaliseParams, inputs: Mapping[str, Schema], call: PlanCall
     ) -> Mapping[str, exp.Query]:
-        from penstock.components import queries as build
-        from penstock.data import select
-
         schema = inputs["input"]
         position, first = unused(build.POSITION, schema), unused("__first", schema)
         place = select.column(position)
@@ -141,11 +135,6 @@ def _gathered(params: DenormaliseParams) -> list[str]:
 
 
 def _values(name: str, params: DenormaliseParams, place: exp.Expr) -> exp.Expr:
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-    from penstock.data import select
-
     column = select.column(name)
     ordered = exp.Order(this=column, expressions=[build.ascending(place)])
     present = exp.Not(this=exp.Is(this=column, expression=exp.null()))
@@ -160,10 +149,6 @@ def _values(name: str, params: DenormaliseParams, place: exp.Expr) -> exp.Expr:
 
 def _distinct(listed: exp.Expr) -> exp.Expr:
     """Each element where it stands first. DuckDB's own `list_distinct` gives them in no particular order."""
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-
     element, number = exp.to_identifier("e"), exp.to_identifier("i")
     is_first = exp.EQ(this=build.function("list_position", listed.copy(), exp.column("e")), expression=exp.column("i"))
     return build.function("list_filter", listed, exp.Lambda(this=is_first, expressions=[element, number]))

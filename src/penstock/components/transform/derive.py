@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias
 
 from msgspec import Meta
+from sqlglot import exp
 
+from penstock.components import inference
+from penstock.components import queries as build
 from penstock.components.base import Mistake, PlanCall, UserSql
 from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, missing, repeated
+from penstock.data import select
 from penstock.ports.rows import Column, Schema
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
 
 ALL_OTHERS = "*"
 Chosen = list[str | dict[str, str]] | dict[str, str]
@@ -53,9 +53,6 @@ class Select(Transform[SelectParams]):
             yield from _clashes(_picked(params, schema))
 
     def queries(self, params: SelectParams, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
-        from penstock.components import queries as build
-        from penstock.data import select
-
         pairs = _picked(params, inputs["input"])
         return {"main": build.picked([build.called(select.column(old), new) for new, old in pairs], "input")}
 
@@ -128,8 +125,6 @@ class Derive(Transform[DeriveParams]):
             yield UserSql(("columns", name), text, ("input",))
 
     def unbound(self, params: DeriveParams, inputs: Mapping[str, Schema]) -> Iterable[Mistake]:
-        from penstock.components import inference
-
         free = {name for name, _ in free_of(params.columns)}
         if len(free) == len(params.columns):
             return
@@ -158,8 +153,6 @@ Layer: TypeAlias = "dict[str, exp.Expr]"
 
 def layers(columns: Mapping[str, str]) -> list[Layer]:
     """The expressions, parsed, in groups that do not depend on each other. Raises SqlMistake."""
-    from penstock.data import select
-
     made: list[Layer] = [{}]
     for name, text in columns.items():
         tree = select.expression(text)
@@ -172,15 +165,11 @@ def layers(columns: Mapping[str, str]) -> list[Layer]:
 
 def reads(tree: exp.Expr) -> set[str]:
     """The names an expression may be reading: of `a.b.c` each part may be the column."""
-    from sqlglot import exp
-
     return {part.name.lower() for column in tree.find_all(exp.Column) for part in column.parts}
 
 
 def free_of(columns: Mapping[str, str]) -> list[tuple[str, str]]:
     """The expressions that read none of the names above them; unreadable ones are among them, to be complained of."""
-    from penstock.data import select
-
     above: set[str] = set()
     found: list[tuple[str, str]] = []
     for name, text in columns.items():
@@ -196,9 +185,6 @@ def free_of(columns: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def stacked_layers(parts: list[Layer], schema: Schema) -> exp.Query:
     """The input's columns with those of the layers: replaced in their place, or added at the end."""
-    from penstock.components import queries as build
-    from penstock.data import select
-
     query: exp.Query | str = "input"
     names = [column.name for column in schema]
     for layer in parts:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
+from sqlglot import exp
 
+from penstock.components import queries as build
 from penstock.components.base import Call, Mistake, PlanCall, Port, UserSql
+from penstock.components.queries import volatile
+from penstock.components.runner import gathered
 from penstock.components.transform.base import Known, Parameters, Transform, absent, repeated, unused
 from penstock.components.transform.sort import By, ordering, wrong_order
+from penstock.data import select
 from penstock.ports.rows import Schema
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 SHARES = 1_000_000_000
 
@@ -43,22 +45,13 @@ class Filter(Transform[FilterParams]):
         yield UserSql(("where",), params.where, ("input",), "condition")
 
     def is_fusable(self, params: FilterParams, connected: frozenset[str]) -> bool:
-        from penstock.components.queries import volatile
-        from penstock.data import select
-
         # Two queries would throw the dice twice, and a row could be on both ports or on neither.
         return len(connected) < 2 or not volatile(select.expression(params.where))
 
     def queries(self, params: FilterParams, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
-        from penstock.data import select
-
         return _split(select.expression(params.where), params.where, inputs["input"])
 
     def run(self, params: FilterParams, call: Call) -> None:
-        from penstock.components import queries as build
-        from penstock.components.runner import gathered
-        from penstock.data import select
-
         rows = gathered(call, "input")
         passes = unused("__passes", rows.schema)
         condition = build.called(build.is_true(select.expression(params.where)), passes)
@@ -71,8 +64,6 @@ class Filter(Transform[FilterParams]):
 
 
 def _split(condition: exp.Expr, text: str, schema: Schema) -> dict[str, exp.Query]:
-    from penstock.components import queries as build
-
     refused = build.refused(schema, "FILTER", f"not true: {text}")
     return {
         "main": build.picked(build.every(schema), "input").where(condition),
@@ -106,11 +97,6 @@ class Unique(Transform[UniqueParams]):
         yield from repeated(("by",), params.by or ())
 
     def queries(self, params: UniqueParams, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
-        from sqlglot import exp
-
-        from penstock.components import queries as build
-        from penstock.data import select
-
         schema = inputs["input"]
         position, turn = unused(build.POSITION, schema), unused("__turn", schema)
         place = select.column(position)
@@ -160,9 +146,6 @@ class Sample(Transform[SampleParams]):
         yield from absent(("by",), params.by or (), inputs.get("input"))
 
     def queries(self, params: SampleParams, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
-        from penstock.components import queries as build
-        from penstock.data import select
-
         schema = inputs["input"]
         position = unused(build.POSITION, schema)
         place = select.column(position)
@@ -188,20 +171,11 @@ class Sample(Transform[SampleParams]):
 
 
 def _share(draw: exp.Expr, fraction: float | None) -> exp.Expr:
-    from sqlglot import exp
-
-    from penstock.data import select
-
     part = exp.Mod(this=draw, expression=select.literal(SHARES))
     return exp.LT(this=part, expression=select.literal(round((fraction or 0) * SHARES)))
 
 
 def _fewest(draw: exp.Expr, place: exp.Expr, count: int) -> exp.Expr:
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-    from penstock.data import select
-
     rank = build.row_number(order=[build.ascending(draw), build.ascending(place)])
     return exp.LTE(this=rank, expression=select.literal(count))
 
@@ -232,11 +206,6 @@ class Top(Transform[TopParams]):
         yield from wrong_order(("by",), params.by or (), inputs["input"])
 
     def queries(self, params: TopParams, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
-        from sqlglot import exp
-
-        from penstock.components import queries as build
-        from penstock.data import select
-
         schema = inputs["input"]
         position, rank = unused(build.POSITION, schema), unused("__rank", schema)
         order: list[exp.Expr] = [*ordering(params.by or (), schema), build.ascending(select.column(position))]

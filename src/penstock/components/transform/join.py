@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
+from sqlglot import exp
 
+from penstock.components import queries as build
 from penstock.components.base import Mistake, PlanCall, Port
 from penstock.components.transform.base import (
     Known,
@@ -20,11 +22,8 @@ from penstock.components.transform.base import (
     type_of,
     unused,
 )
+from penstock.data import select
 from penstock.ports.rows import Schema
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
 
 Match = Literal["unique", "first", "last", "all"]
 On = Annotated[list[str], Meta(min_length=1)] | Annotated[dict[str, str], Meta(min_length=1)]
@@ -66,11 +65,6 @@ def uncomparable(path: Place, one: tuple[str, str, str], other: tuple[str, str, 
 
 def chosen(table: str | exp.Query, keys: Sequence[str], match: Match, schema: Schema) -> exp.Expr:
     """The lookup, reduced to the one row of each key that is meant. A table stays a table when all rows are meant."""
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-    from penstock.data import select
-
     source = select.table(table) if isinstance(table, str) else build.named(table, "lookup")
     if match == "all":
         return source
@@ -122,11 +116,6 @@ class Sides:
     keep_order: bool = False
 
     def condition(self) -> exp.Expr:
-        from sqlglot import exp
-
-        from penstock.components import queries as build
-        from penstock.data import select
-
         return build.all_of(
             [
                 exp.EQ(this=select.column(left, self.main), expression=select.column(right, "lookup"))
@@ -136,11 +125,6 @@ class Sides:
 
 
 def joined(sides: Sides) -> exp.Query:
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-    from penstock.data import select
-
     rows = chosen(sides.lookup, [right for _, right in sides.on], sides.match, sides.lookup_schema)
     source = build.named(rows, "lookup") if isinstance(rows, exp.Select) else rows
     others = [build.called(select.column(old, "lookup"), new) for new, old in sides.names.items()]
@@ -155,9 +139,6 @@ def joined(sides: Sides) -> exp.Query:
 
 def _own(sides: Sides) -> list[exp.Expr]:
     """The columns of the main side. Rows of the lookup alone have their key on their own side only, so both are asked."""
-    from penstock.components import queries as build
-    from penstock.data import select
-
     keys = {left.lower(): right for left, right in sides.on} if sides.how in ("right", "full") else {}
     own: list[exp.Expr] = []
     for column in sides.main_schema:
@@ -170,11 +151,6 @@ def _own(sides: Sides) -> list[exp.Expr]:
 
 def unmatched(sides: Sides) -> exp.Query:
     """The rows of the main side that the join drops, with the reason."""
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-    from penstock.data import select
-
     key = ", ".join(f"`{left}`" for left, _ in sides.on)
     reason = f"no row of the lookup matches by {key}"
     query = build.picked(build.refused(sides.main_schema, "NO_MATCH", reason, sides.main), sides.main)
@@ -240,5 +216,15 @@ class Join(Transform[JoinParams]):
         main, lookup = inputs["main"], inputs["lookup"]
         on = pairs(params.on)
         names = beside([column.name for column in main], lookup, [right for _, right in on], params.suffix)
-        sides = Sides("main", main, "lookup", lookup, on, names, params.how, params.match, params.keep_order)
+        sides = Sides(
+            main="main",
+            main_schema=main,
+            lookup="lookup",
+            lookup_schema=lookup,
+            on=on,
+            names=names,
+            how=params.how,
+            match=params.match,
+            keep_order=params.keep_order,
+        )
         return {"main": joined(sides), "reject": unmatched(sides)}

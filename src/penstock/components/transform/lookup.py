@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
+from sqlglot import exp
 
+from penstock.components import queries as build
 from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, Relational
+from penstock.components.queries import everything
+from penstock.components.runner import gathered, run
 from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, missing, refuse
 from penstock.components.transform.join import (
     MATCH_WORDS,
@@ -26,13 +30,13 @@ from penstock.components.transform.join import (
     unmatched,
     wrong_pairs,
 )
+from penstock.components.unknown_columns import with_columns
+from penstock.data import select
+from penstock.data.select import read
 from penstock.data.types import is_open
 from penstock.ports.meanings import DATABASE, KEYCHAIN_ENTRY, READS_FILE
 from penstock.ports.rows import Column, Copy, Relation, Schema
 from penstock.ports.undoing import unless_done_async
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 _READERS = {
     ".csv": "read_csv",
@@ -156,9 +160,6 @@ class Lookup(Transform[LookupParams]):
 
 
 def _joined(params: LookupParams, kept: Kept, call: Call) -> None:
-    from penstock.components.runner import gathered
-    from penstock.data import select
-
     rows = gathered(call, "input")
     refuse(_unfit(params, rows.schema, kept.schema))
     queries = _outputs(params, rows.schema, kept.schema, _parquet(kept.path))
@@ -206,10 +207,6 @@ def _reading(call: PlanCall) -> PlanCall:
 
 def _origin(params: LookupParams, call: PlanCall) -> exp.Query:
     """The lookup as a query of its own, for a fused run."""
-    from sqlglot import exp
-
-    from penstock.data.select import read
-
     reader, told = _source(params)
     reader.prepare(told, _reading(call))
     tree = read(reader.selects(told, {}, _reading(call))["main"])
@@ -218,11 +215,6 @@ def _origin(params: LookupParams, call: PlanCall) -> exp.Query:
 
 
 def _parquet(path: Path) -> exp.Query:
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-    from penstock.data import select
-
     table = exp.Table(this=build.function("read_parquet", select.literal(str(path))))
     return exp.Select(expressions=[exp.Star()], from_=exp.From(this=table))
 
@@ -231,8 +223,6 @@ async def _keep(params: LookupParams, call: Call) -> tuple[Kept, Callable[[], Aw
     """Read the source once; what was read is gone when the execution is over."""
     import shutil
     import tempfile
-
-    from penstock.components.runner import run
 
     reader, told = _source(params)
     reading = replace(call, inputs={}, connected=frozenset({"main"}), declared={}, outputs={}, after={})
@@ -251,8 +241,6 @@ async def _keep(params: LookupParams, call: Call) -> tuple[Kept, Callable[[], Aw
 
 def _with_what_is_asked(rows: Relation, params: LookupParams, call: Call) -> Relation:
     """A lookup without rows may have none of the columns, either; then it has those that are asked for."""
-    from penstock.components.unknown_columns import with_columns
-
     taken = params.columns or ()
     names = [right for _, right in pairs(params.on)]
     names += taken.values() if isinstance(taken, dict) else taken
@@ -260,9 +248,6 @@ def _with_what_is_asked(rows: Relation, params: LookupParams, call: Call) -> Rel
 
 
 def _everything() -> str:
-    from penstock.components.queries import everything
-    from penstock.data import select
-
     return select.sql(everything("input"))
 
 
@@ -287,5 +272,14 @@ def _unfit(params: LookupParams, main: Schema | None, lookup: Schema) -> Iterabl
 
 def _outputs(params: LookupParams, main: Schema, lookup: Schema, origin: exp.Query) -> dict[str, exp.Query]:
     names = _taken(params, main, lookup)
-    sides = Sides("input", main, origin, lookup, pairs(params.on), names, params.how, params.match)
+    sides = Sides(
+        main="input",
+        main_schema=main,
+        lookup=origin,
+        lookup_schema=lookup,
+        on=pairs(params.on),
+        names=names,
+        how=params.how,
+        match=params.match,
+    )
     return {"main": joined(sides), "reject": unmatched(sides)}

@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from penstock.components import inference
 from penstock.components.base import Call, Mistake, PlanCall, Port, Ports
+from penstock.components.runner import gathered
+from penstock.components.transform import map_query
 from penstock.components.transform.base import Known, Place, Transform, missing, refuse, type_of
 from penstock.components.transform.join import uncomparable
-from penstock.components.transform.map_query import MAIN, VARIABLES, MapParams, Names, effective_outputs, flat_column
+from penstock.components.transform.map_query import (
+    MAIN,
+    VARIABLES,
+    MapParams,
+    Names,
+    as_expression,
+    effective_outputs,
+    flat_column,
+)
+from penstock.data import select
 from penstock.ports.rows import Column, Schema
 
 if TYPE_CHECKING:
@@ -63,15 +75,9 @@ class Map(Transform[MapParams]):
         return _mistyped(params, inputs)
 
     def queries(self, params: MapParams, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
-        from penstock.components.transform import map_query
-
         return map_query.outputs(params, inputs, map_query.shared(params, inputs, call.connected))
 
     def run(self, params: MapParams, call: Call) -> None:
-        from penstock.components.runner import gathered
-        from penstock.components.transform import map_query
-        from penstock.data import select
-
         inputs = {port: gathered(call, port) for port in call.inputs}
         schemas = {port: rows.schema for port, rows in inputs.items()}
         refuse(self.wrong(params, schemas))
@@ -121,9 +127,6 @@ def _pieces(params: MapParams, inputs: Mapping[str, Schema]) -> Iterable[tuple[P
 
 def _unresolved(params: MapParams, inputs: Mapping[str, Schema]) -> Iterable[Mistake]:
     """Names that stand for nothing, each with its place in the text."""
-    from penstock.components import inference
-    from penstock.data import select
-
     for path, text, names, _ in _pieces(params, inputs):
         try:
             names.rewritten(text, flat_column)
@@ -141,24 +144,16 @@ def _unresolved(params: MapParams, inputs: Mapping[str, Schema]) -> Iterable[Mis
 
 
 def _unlisted(path: Place, columns: list[str], names: Names) -> Iterable[Mistake]:
-    from penstock.components import inference
-    from penstock.components.transform.map_query import as_expression
-    from penstock.data import select
-
     for index, column in enumerate(columns):
         try:
             names.rewritten(as_expression(column), flat_column)
         except select.SqlMistake as problem:
-            yield inference.mistake_of(
-                select.SqlMistake(problem.message, 0, len(column), kind="column"), (*path, index)
-            )
+            whole = select.SqlMistake(problem.message, 0, len(column), kind="column", missing=problem.missing)
+            yield inference.mistake_of(whole, (*path, index))
 
 
 def _mistyped(params: MapParams, inputs: Mapping[str, Schema]) -> Iterable[Mistake]:
     """All names are known: what is left are types that do not go together."""
-    from penstock.components import inference
-    from penstock.data import select
-
     types: list[Column] = [
         Column(f"{port}.{column.name}", column.type) for port in (MAIN, *params.lookups) for column in inputs[port]
     ]

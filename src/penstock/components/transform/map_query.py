@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
+from penstock.components import queries as build
 from penstock.components.transform.base import Parameters, actual
 from penstock.components.transform.join import MATCH_WORDS, Match, On, beside, chosen
+from penstock.data import select
+from penstock.data.sql_rules import SqlMistake, place
+from penstock.data.types import MissingColumn
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import similar
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 
 class LookupSpec(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -93,10 +95,6 @@ class Names:
 
     def rewritten(self, text: str, spell: Callable[[str, str], exp.Expr]) -> exp.Expr:
         """The author's expression with every name replaced by `spell(owner, column)`. Raises SqlMistake."""
-        from sqlglot import exp
-
-        from penstock.data import select
-
         tree = select.expression(text)
 
         def replace(node: exp.Expr) -> exp.Expr:
@@ -105,8 +103,6 @@ class Names:
         return tree.transform(replace)
 
     def _replaced(self, node: exp.Column, spell: Callable[[str, str], exp.Expr]) -> exp.Expr:
-        from sqlglot import exp
-
         parts = node.parts
         words = [part.name for part in parts]
         found = self._owner(words)
@@ -141,8 +137,6 @@ class Names:
         return next((name for name in self.variables if name.lower() == word.lower()), None)
 
     def _unknown(self, node: exp.Column, words: list[str]) -> Exception:
-        from penstock.data.sql_rules import SqlMistake, place
-
         offset, length = place(node)
         said = ".".join(words)
         having = [
@@ -152,7 +146,11 @@ class Names:
             message = f"`{said}` is in several lookups: say {' or '.join(having)}"
             return SqlMistake(message, offset, length, kind="column")
         known = [name for name in self.all_names() if ("." in name) == (len(words) > 1)]
-        return SqlMistake(f"there is no column `{said}`{similar(said, known)}", offset, length, kind="column")
+        missing = (
+            MissingColumn(words[1], words[0]) if len(words) > 1 and words[0] in self.ports else MissingColumn(said)
+        )
+        message = f"there is no column `{said}`{similar(said, known)}"
+        return SqlMistake(message, offset, length, kind="column", missing=missing)
 
     def all_names(self) -> Iterator[str]:
         for port, schema in self.ports.items():
@@ -169,14 +167,10 @@ def flat(owner: str, column: str) -> str:
 
 
 def flat_column(owner: str, column: str) -> exp.Expr:
-    from penstock.data import select
-
     return select.column(flat(owner, column))
 
 
 def qualified(owner: str, column: str) -> exp.Expr:
-    from penstock.data import select
-
     return select.column(column, owner)
 
 
@@ -194,8 +188,6 @@ def names_of(params: MapParams, inputs: Mapping[str, Schema]) -> Names:
 
 def shared(params: MapParams, inputs: Mapping[str, Schema], connected: Iterable[str]) -> exp.Query:
     """The joined rows with all that the connected outputs need."""
-    from penstock.components import queries as build
-
     query: exp.Query = _joined(params, inputs)
     for layer in _variable_layers(params, inputs):
         query = build.picked([_star(), *(build.called(tree, flat(VARIABLES, name)) for name, tree in layer)], query)
@@ -212,9 +204,6 @@ def shared(params: MapParams, inputs: Mapping[str, Schema], connected: Iterable[
 
 def outputs(params: MapParams, inputs: Mapping[str, Schema], source: exp.Query | str) -> dict[str, exp.Query]:
     """A query per output over the shared rows, which are a table or a query of their own."""
-    from penstock.components import queries as build
-    from penstock.data import select
-
     made: dict[str, exp.Query] = {}
     for port, output in effective_outputs(params).items():
         expressions = [build.called(tree, name) for name, tree in _columns(params, inputs, output).items()]
@@ -227,11 +216,6 @@ def outputs(params: MapParams, inputs: Mapping[str, Schema], source: exp.Query |
 
 
 def _joined(params: MapParams, inputs: Mapping[str, Schema]) -> exp.Select:
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-    from penstock.data import select
-
     seen: dict[str, Schema] = {MAIN: inputs[MAIN]}
     joins: list[exp.Join] = []
     expressions = _flattened(MAIN, inputs[MAIN])
@@ -264,9 +248,6 @@ def _keys(lookup: LookupSpec, names: Names) -> dict[str, exp.Expr]:
 
 
 def _flattened(port: str, schema: Schema) -> list[exp.Expr]:
-    from penstock.components import queries as build
-    from penstock.data import select
-
     return [build.called(select.column(column.name, port), flat(port, column.name)) for column in schema]
 
 
@@ -299,8 +280,6 @@ def _columns(params: MapParams, inputs: Mapping[str, Schema], output: OutputSpec
 
 def as_expression(name: str) -> str:
     """A plain column name, which may have blanks in it, as an expression."""
-    from penstock.data import select
-
     words = name.split(".", 1)
     return select.sql(select.column(words[-1], words[0] if len(words) > 1 else None))
 
@@ -319,18 +298,12 @@ def _inner(params: MapParams) -> list[str]:
 
 
 def _found(params: MapParams) -> exp.Expr:
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-
     flags = [flat_column(FOUND, port) for port in _inner(params)]
     return build.all_of(flags) if flags else exp.true()
 
 
 def _route(params: MapParams, port: str, output: OutputSpec) -> exp.Expr:
     """Which of the joined rows an output takes."""
-    from sqlglot import exp
-
     own = [flat_column(TAKEN, port)] if output.where is not None else []
     if not output.reject:
         return exp.and_(_found(params), *own)
@@ -344,8 +317,6 @@ def _route(params: MapParams, port: str, output: OutputSpec) -> exp.Expr:
 
 
 def _taken_by_any(params: MapParams) -> exp.Expr:
-    from sqlglot import exp
-
     plain = {port: output for port, output in effective_outputs(params).items() if not output.reject}
     if any(output.where is None for output in plain.values()):
         return exp.true()
@@ -353,11 +324,6 @@ def _taken_by_any(params: MapParams) -> exp.Expr:
 
 
 def _reasons(params: MapParams, output: OutputSpec, own: set[str]) -> list[exp.Alias]:
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-    from penstock.data import select
-
     missed = exp.Not(this=exp.Paren(this=_found(params)))
     code = exp.Case(ifs=[exp.If(this=missed, true=select.literal("NO_MATCH"))], default=select.literal("FILTER"))
     said = [
@@ -381,12 +347,8 @@ def _needed(params: MapParams, inputs: Mapping[str, Schema], connected: Iterable
 
 
 def _reads(tree: exp.Expr) -> set[str]:
-    from sqlglot import exp
-
     return {column.name for column in tree.find_all(exp.Column)}
 
 
 def _star() -> exp.Expr:
-    from sqlglot import exp
-
     return exp.Star()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec import Meta
+from sqlglot import exp
 
+from penstock.components import queries as build
 from penstock.components.base import Mistake, PlanCall
 from penstock.components.transform.base import (
     Known,
@@ -20,11 +22,9 @@ from penstock.components.transform.base import (
     type_of,
     unused,
 )
+from penstock.data import select
 from penstock.data.types import NOTHING
 from penstock.ports.rows import Schema
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 
 class NormaliseParams(Parameters):
@@ -62,11 +62,6 @@ class Normalise(Transform[NormaliseParams]):
             yield Mistake(("position",), f"there is a column `{params.position}` already")
 
     def queries(self, params: NormaliseParams, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
-        from sqlglot import exp
-
-        from penstock.components import queries as build
-        from penstock.data import select
-
         schema = inputs["input"]
         column = actual(params.column, schema) or params.column
         values = unused("__values", schema)
@@ -86,21 +81,11 @@ def _is_list(kind: str) -> bool:
 
 
 def _after_last(values: str) -> exp.Expr:
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-    from penstock.data import select
-
     return exp.Add(this=build.function("len", select.column(values)), expression=select.literal(1))
 
 
 def _values(params: NormaliseParams, column: str, schema: Schema) -> exp.Expr:
     """The values of the field as a list; one that holds only NULL when there are none and the row is to stay."""
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-    from penstock.data import select
-
     field: exp.Expr = select.column(column)
     if _is_list(type_of(column, schema)):
         listed: exp.Expr = select.cast(field, type_of(column, schema).rpartition("[")[0] + "[]")
@@ -159,11 +144,6 @@ class Unpivot(Transform[UnpivotParams]):
             yield from _different(params, folded, schema)
 
     def queries(self, params: UnpivotParams, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
-        from sqlglot import exp
-
-        from penstock.components import queries as build
-        from penstock.data import select
-
         kept, folded = _sides(params, inputs["input"])
         named = build.function("unnest", select.literal(folded))
         valued = build.function("unnest", exp.Array(expressions=build.columns(folded)))

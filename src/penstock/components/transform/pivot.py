@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
+from sqlglot import exp
 
+from penstock.components import queries as build
 from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall
+from penstock.components.runner import gathered
 from penstock.components.transform.base import (
     Known,
     Parameters,
@@ -19,10 +22,8 @@ from penstock.components.transform.base import (
     unused,
 )
 from penstock.components.transform.join import spelled
+from penstock.data import select
 from penstock.ports.rows import Schema, SqlText
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 MOST_COLUMNS = 1_000
 Gathering = Literal["sum", "count", "min", "max", "avg", "first", "last", "list"]
@@ -76,9 +77,6 @@ class Pivot(Transform[PivotParams]):
         return {"main": _pivoted(params, inputs["input"], [_text(value) for value in params.values or ()])}
 
     def run(self, params: PivotParams, call: Call) -> None:
-        from penstock.components.runner import gathered
-        from penstock.data import select
-
         rows = gathered(call, "input")
         refuse(self.wrong(params, {"input": rows.schema}))
         found = [row[0] for batch in call.engine.rows(_occurring(params), {"input": rows}) for row in batch]
@@ -115,11 +113,6 @@ def _clashes(params: PivotParams, schema: Schema, values: list[str]) -> Iterable
 
 def _occurring(params: PivotParams) -> SqlText:
     """The values of the column as text, in their own order; one more than is allowed."""
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-    from penstock.data import select
-
     column = select.column(params.column)
     there = exp.Not(this=exp.Is(this=column, expression=exp.null()))
     query = build.picked([build.called(select.cast(column, "VARCHAR"), "text")], "input").where(there)
@@ -128,11 +121,6 @@ def _occurring(params: PivotParams) -> SqlText:
 
 
 def _pivoted(params: PivotParams, schema: Schema, values: list[str]) -> exp.Query:
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-    from penstock.data import select
-
     position = unused(build.POSITION, schema)
     place = select.column(position)
     groups = _groups(params, schema)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
+from penstock.components import inference
+from penstock.components import queries as build
 from penstock.components.base import Mistake, PlanCall
 from penstock.components.transform.base import Known, Parameters, Place, Transform, actual, missing, unused
+from penstock.data import select
 from penstock.ports.rows import Schema
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 
 class SortKey(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -45,10 +46,6 @@ def ordering(by: Iterable[By], schema: Schema) -> list[exp.Ordered]:
 
 
 def _ordered(key: SortKey, schema: Schema) -> exp.Ordered:
-    from sqlglot import exp
-
-    from penstock.data import select
-
     column = actual(key.column, schema)
     subject = select.column(column) if column is not None else select.expression(key.column)
     return exp.Ordered(this=subject, desc=key.order == "desc", nulls_first=key.nulls == "first")
@@ -56,8 +53,6 @@ def _ordered(key: SortKey, schema: Schema) -> exp.Ordered:
 
 def wrong_order(path: Place, by: Sequence[By], schema: Schema) -> Iterable[Mistake]:
     """Mistakes in an order, for the check before the run."""
-    from penstock.components import inference
-
     for index, one in enumerate(by):
         key = sort_key(one)
         where = (*path, index) if isinstance(one, str) else (*path, index, "column")
@@ -102,9 +97,6 @@ class Sort(Transform[SortParams]):
                 yield Mistake(("by", index), "a column is needed here")
 
     def queries(self, params: SortParams, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
-        from penstock.components import queries as build
-        from penstock.data import select
-
         schema = inputs["input"]
         position = unused(build.POSITION, schema)
         order = [*ordering(params.by, schema), build.ascending(select.column(position))]

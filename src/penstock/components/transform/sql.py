@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from penstock.components.base import PlanCall, Port, UserSql
 from penstock.components.transform.base import Parameters, Transform
+from penstock.data import select
 from penstock.ports.rows import Schema
 
 if TYPE_CHECKING:
@@ -39,6 +40,4 @@ class Sql(Transform[SqlParams]):
         yield UserSql(("query",), params.query, ("*",), "query")
 
     def queries(self, params: SqlParams, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
-        from penstock.data import select
-
         return {"main": select.query(params.query, tables=inputs)}

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
+from sqlglot import exp
 
+from penstock.components import queries as build
 from penstock.components.base import Call, Mistake, PlanCall, Port
+from penstock.components.runner import gathered
 from penstock.components.transform.base import Known, Parameters, Transform, actual
+from penstock.data import select
 from penstock.ports.rows import Schema
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 
 class UnionParams(Parameters):
@@ -40,9 +41,6 @@ class Union(Transform[UnionParams]):
                 yield Mistake(("source",), f"`{port}` has a column `{params.source}` already")
 
     def queries(self, params: UnionParams, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
-        from penstock.components import queries as build
-        from penstock.data import select
-
         parts: list[exp.Query] = []
         first_seen: dict[str, str] = {}
         for port in sorted(inputs):
@@ -59,11 +57,6 @@ class Union(Transform[UnionParams]):
 
 def _once(query: exp.Query, names: list[str]) -> exp.Query:
     """Rows that are alike once, where they stand first."""
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-    from penstock.data import select
-
     counted = build.picked([exp.Star(), build.called(build.row_number(), build.POSITION)], query)
     whole = build.picked(build.columns(names), counted).group_by(*build.columns(names))
     return whole.order_by(build.ascending(build.function("min", select.column(build.POSITION))))
@@ -89,13 +82,9 @@ class Replicate(Transform[ReplicateParams]):
         return len(connected) < 2
 
     def queries(self, params: ReplicateParams, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
-        from penstock.components import queries as build
-
         return {port: build.picked(build.every(inputs["input"]), "input") for port in call.connected}
 
     def run(self, params: ReplicateParams, call: Call) -> None:
-        from penstock.components.runner import gathered
-
         rows = gathered(call, "input")
         for port in sorted(call.connected):
             call.put(port, rows)

@@ -7,15 +7,18 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec import Meta
+from sqlglot import exp
 
+from penstock.components import inference
+from penstock.components import queries as build
 from penstock.components.base import ComponentFailure, Mistake, PlanCall
 from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, repeated, unused
 from penstock.components.transform.sort import By, ordering, wrong_order
+from penstock.data import select
+from penstock.data.select import SqlMistake
 from penstock.ports.rows import Schema
 
 if TYPE_CHECKING:
-    from sqlglot import exp
-
     from penstock.data.select import SqlMistake
 
 
@@ -45,11 +48,6 @@ class Sequence(Transform[SequenceParams]):
             yield Mistake(("name",), f"`{params.name}` is one of the columns of `by`, and cannot be replaced")
 
     def queries(self, params: SequenceParams, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
-        from sqlglot import exp
-
-        from penstock.components import queries as build
-        from penstock.data import select
-
         schema = inputs["input"]
         position = unused(build.POSITION, schema)
         place = select.column(position)
@@ -86,11 +84,6 @@ class FillDown(Transform[FillDownParams]):
                 yield Mistake(("columns", index), f"`{name}` is one of the columns of `by`, and cannot be filled")
 
     def queries(self, params: FillDownParams, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
-        from sqlglot import exp
-
-        from penstock.components import queries as build
-        from penstock.data import select
-
         schema = inputs["input"]
         position = unused(build.POSITION, schema)
         order = [build.ascending(select.column(position))]
@@ -145,9 +138,6 @@ class Window(Transform[WindowParams]):
         yield from self._unreadable(params)
 
     def _unreadable(self, params: WindowParams) -> Iterable[Mistake]:
-        from penstock.components import inference
-        from penstock.data import select
-
         for name, text in params.columns.items():
             try:
                 if _windowed(text, [], [], None) is None:
@@ -163,9 +153,6 @@ class Window(Transform[WindowParams]):
                 yield inference.mistake_of(problem, ("columns", name))
 
     def unbound(self, params: WindowParams, inputs: Mapping[str, Schema]) -> Iterable[Mistake]:
-        from penstock.components import inference
-        from penstock.data import select
-
         disorder = list(wrong_order(("order_by",), params.order_by, inputs["input"]))
         yield from disorder
         for name, text in params.columns.items() if not disorder else ():
@@ -177,8 +164,6 @@ class Window(Transform[WindowParams]):
     def _around(
         self, params: WindowParams, schema: Schema
     ) -> tuple[list[exp.Column], list[exp.Ordered], exp.Expr | None]:
-        from penstock.components import queries as build
-
         return (
             build.columns(params.partition_by),
             ordering(params.order_by, schema),
@@ -186,8 +171,6 @@ class Window(Transform[WindowParams]):
         )
 
     def queries(self, params: WindowParams, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
-        from penstock.components import queries as build
-
         schema = inputs["input"]
         made: dict[str, exp.Expr] = {}
         for name, text in params.columns.items():
@@ -203,10 +186,6 @@ _FRAME = re.compile(r"\s*(rows|range|groups)\b[\w\s',.]*\Z", re.IGNORECASE)
 
 def _frame(text: str) -> exp.Expr | None:
     """A frame as a tree; only words, numbers and quoted text can stand in one, so the text cannot be anything else."""
-    from sqlglot import exp
-
-    from penstock.data import select
-
     if not _FRAME.match(text):
         return None
     try:
@@ -221,11 +200,6 @@ def _windowed(
     text: str, partition: list[exp.Column], order: list[exp.Ordered], frame: exp.Expr | None
 ) -> exp.Expr | None:
     """The author's expression with an OVER; None when there is no function that could take one."""
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-    from penstock.data import select
-
     tree = select.expression(text)
     if tree.find(exp.Window) is not None:
         return tree
@@ -236,26 +210,19 @@ def _windowed(
 
 def _moved(problem: SqlMistake, whole: str, text: str) -> SqlMistake:
     """The same mistake, placed in the author's text instead of the whole that was made of it."""
-    from penstock.data.select import SqlMistake
-
     word = "" if problem.offset is None else whole[problem.offset : problem.offset + problem.length]
     at = text.find(word) if word else -1
-    return SqlMistake(problem.message, at if at >= 0 else None, problem.length, problem.hint, problem.kind)
+    offset = at if at >= 0 else None
+    return SqlMistake(problem.message, offset, problem.length, problem.hint, problem.kind, missing=problem.missing)
 
 
 def _in_order(columns: Mapping[str, exp.Expr], schema: Schema, position: str) -> exp.Query:
     """As `_in_place`, and back in the order of the input, which window functions disturb."""
-    from penstock.components import queries as build
-    from penstock.data import select
-
     return _in_place(columns, schema, position).order_by(build.ascending(select.column(position)))
 
 
 def _in_place(columns: Mapping[str, exp.Expr], schema: Schema, position: str) -> exp.Select:
     """The rows with new columns; an existing column is replaced where it stands."""
-    from penstock.components import queries as build
-    from penstock.data import select
-
     numbered = build.numbered("input", position)
     made = {name.lower(): (name, tree) for name, tree in columns.items()}
     expressions: list[exp.Expr] = []

@@ -14,7 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sqlglot import exp
+
 from penstock.components.io.sql.targets import Change, Target
+from penstock.data import select
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.base import ToolFailure
 from penstock.tools.sql.failures import code_of, prefixed
@@ -237,10 +240,6 @@ class Loading:
 
 def rejected(call: Call, numbered: Relation, refused: list[tuple[int, str, str]]) -> tuple[Relation, Relation]:
     """The rows that were written and those that were refused, out of the numbered rows of the input."""
-    from sqlglot import exp
-
-    from penstock.data import select
-
     schema = (Column(NUMBER, "BIGINT"), *ERRORS)
     errors = call.engine.load(schema, [refused])
     names = [column.name for column in numbered.schema if column.name != NUMBER]

@@ -6,16 +6,22 @@ import datetime
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
 from penstock.components.flow.tool_calls import tool_failures
 from penstock.components.incremental import IncrementalParam, bound_of
+from penstock.components.io import parameters
+from penstock.components.io.row_types import call as function
+from penstock.components.io.row_types import try_cast
+from penstock.components.io.sql import database
 from penstock.components.io.sql.database import Auth, Bindings, Connection, Files, Where
 from penstock.components.io.sql.types import EXACT, from_mysql, from_postgres, from_sqlite
+from penstock.data import select
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.base import ToolFailure
 from penstock.tools.sql.binding import Bound
@@ -25,10 +31,6 @@ from penstock.tools.sql.names import quote_all, quote_table
 from penstock.tools.sql.reading import Opened, open_mysql, open_postgres, open_sqlite
 from penstock.tools.sql.values import as_json_text, distinct
 from penstock.tools.transfer_params import DatabaseFileSource
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
 
 Batches = Iterator[list[tuple[Any, ...]]]
 
@@ -83,10 +85,6 @@ def _text(value: Any) -> str | None:
 
 def _with_exact_numbers(rows: Relation, names: Sequence[str], call: Call) -> Relation:
     """The scale that all values of a column need; DOUBLE for a column that no DECIMAL is wide enough for."""
-    from sqlglot import exp
-
-    from penstock.components.io.row_types import call as function
-    from penstock.data import select
 
     def scale(name: str) -> exp.Expr:
         digits = function("length", function("regexp_extract", select.column(name), r"\.(\d*)$", select.literal(1)))
@@ -113,10 +111,6 @@ def _with_exact_numbers(rows: Relation, names: Sequence[str], call: Call) -> Rel
 
 
 def _cast(rows: Relation, types: dict[str, str], call: Call) -> Relation:
-    from sqlglot import exp
-
-    from penstock.data import select
-
     wanted: list[exp.Expr] = [
         exp.alias_(select.cast(select.column(column.name), types[column.name]), select.name(column.name))
         if column.name in types
@@ -175,7 +169,7 @@ def _read_sqlite(shared: Any, statement: Bound, size: int, stop: Stop, call: Cal
 def _declared_in_sqlite(connection: Any, statement: Bound) -> dict[str, str]:
     """What the columns of a query were declared as in their tables: SQLite says so of a view, which cannot have
     parameters."""
-    import sqlite3
+    import sqlite3  # Only SQLite needs it.
 
     if statement.args:
         return {}
@@ -193,12 +187,6 @@ def _declared_in_sqlite(connection: Any, statement: Bound) -> dict[str, str]:
 
 def _as_declared(rows: Relation, declared: dict[str, str], call: Call) -> Relation:
     """Columns in the types they were declared as, where every value agrees with that."""
-    from sqlglot import exp
-
-    from penstock.components.io.row_types import call as function
-    from penstock.components.io.row_types import try_cast
-    from penstock.data import select
-
     unlike = {
         column.name: declared[column.name]
         for column in rows.schema
@@ -248,11 +236,6 @@ def as_asked(rows: Relation, declared: Schema | None, call: Call) -> Relation:
     """The columns that the document declares, in its order and types."""
     if not declared:
         return rows
-    from sqlglot import exp
-
-    from penstock.components.io import parameters
-    from penstock.data import select
-
     problem = parameters.missing(
         [column.name for column in declared], [column.name for column in rows.schema], "the result"
     )
@@ -326,7 +309,6 @@ class ReadSql(Action[ReadSqlParams]):
         return {"main": call.declared.get("main")}
 
     async def run(self, params: ReadSqlParams, call: Call) -> None:
-        from penstock.components.io.sql import database
         from penstock.tools.sql.blocking import interruptible
         from penstock.tools.transfer_sources import statement_of
 

@@ -12,7 +12,8 @@ from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
 from penstock.components.flow.tool_calls import file_failures, place_of, require, tool_failures
-from penstock.components.io.sql.database import Auth, Bindings, Connection
+from penstock.components.io.sql import database, transaction
+from penstock.components.io.sql.database import SCHEMES, Auth, Bindings, Connection, tool_of
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import READS_SCRIPT
 from penstock.ports.rows import Column, Schema
@@ -117,8 +118,6 @@ class RunSql(Action[RunSqlParams]):
         return {"main": COUNTS, "rows": call.declared.get("rows")}
 
     async def run(self, params: RunSqlParams, call: Call) -> JsonMap:
-        from penstock.components.io.sql import database
-
         require(self.check(params, {}, PlanCall(call.folder, call.connected)))
         place = database.where(params.connection, params.auth, call, params.connect_timeout, params.timeout)
         texts = await _texts(params, call, place)
@@ -160,7 +159,6 @@ _ALONE = re.compile(
 
 def _stands_alone(params: RunSqlParams) -> Mistake | None:
     """A statement among those that are known which cannot be part of the transaction that is asked for."""
-    from penstock.components.io.sql.database import SCHEMES
     from penstock.tools.sql.effects import COMMITS_BY_ITSELF
     from penstock.tools.sql.lexer import Dialect, split
 
@@ -188,7 +186,6 @@ def _excerpt(text: str) -> str:
 
 async def _run_shared(params: RunSqlParams, texts: list[str], place: Where, call: Call) -> _Told:
     """In the transaction of the sub-job."""
-    from penstock.components.io.sql import database, transaction
     from penstock.tools.sql.blocking import interruptible
     from penstock.tools.sql.plan import Planner
 
@@ -255,7 +252,6 @@ async def _run(params: RunSqlParams, texts: list[str], place: Where) -> _Told:
 
 
 async def _asked(params: RunSqlParams, texts: list[str], place: Where) -> JsonMap:
-    from penstock.components.io.sql.database import tool_of
     from penstock.tools.base import Success
 
     command: str | list[str] = texts[0] if len(texts) == 1 else texts

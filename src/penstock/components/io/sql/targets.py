@@ -256,7 +256,7 @@ class MysqlTable(MysqlWriter, Savepoints):
             self.execute(f"{self.emptied} {quote_table(self.change.table, self.dialect)}")
 
     def _is_there(self) -> bool:
-        import pymysql
+        import pymysql  # Only MySQL needs it, and it brings cryptography with it.
 
         try:
             self.execute(_look(self.change, self.dialect))

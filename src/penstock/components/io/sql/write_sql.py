@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
-from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
+from penstock.components.base import Action, Call, ColumnMistake, ComponentFailure, Mistake, PlanCall, Port, missing_of
 from penstock.components.flow.tool_calls import tool_failures
 from penstock.components.io import parameters
 from penstock.components.io.parameters import AtLeastOne, WriteMode
+from penstock.components.io.sql import database, transaction
 from penstock.components.io.sql.database import Auth, Connection
-from penstock.data.types import is_open
+from penstock.components.io.sql.load import ERRORS, NUMBER, Loading, rejected
+from penstock.components.io.sql.targets import Change, DuckdbTable, open_target
+from penstock.components.queries import numbered, row_number
+from penstock.data import select
+from penstock.data.types import MissingColumn, is_open
 from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Column, Relation, Schema
 
 if TYPE_CHECKING:
-    from sqlglot import exp
-
     from penstock.components.io.sql.database import Files, Where
     from penstock.components.io.sql.targets import Change, DuckdbTable
     from penstock.tools.sql.binding import Bound
@@ -107,11 +111,13 @@ def mistakes_of(params: WriteSqlParams, schema: Schema | None) -> list[Mistake]:
         problem = parameters.missing([source], present, "the input")
         if problem is not None:
             place: str | int = name if isinstance(params.columns, dict) else list(pairs).index(name)
-            return [Mistake(("columns", place), problem, kind="column")]
+            missing = MissingColumn(source)
+            return [ColumnMistake(("columns", place), problem, kind="column", missing=missing)]
     for param, names in (("keys", params.keys), ("types", list(params.types))):
         problem = parameters.missing(names, list(pairs), "what is written")
         if problem is not None:
-            return [Mistake((param,), problem, kind="column")]
+            missing = MissingColumn(next(name for name in names if name not in pairs))
+            return [ColumnMistake((param,), problem, kind="column", missing=missing)]
     if params.mode == "update" and not set(pairs) - set(params.keys):
         return [Mistake(("keys",), "there is nothing to update: every column is a key")]
     return []
@@ -162,18 +168,16 @@ class WriteSql(Action[WriteSqlParams]):
     def schemas(
         self, params: WriteSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall
     ) -> dict[str, Schema | None]:
-        from penstock.components.io.sql.load import ERRORS
-
         schema = inputs.get("input")
         return {"main": schema, "reject": None if schema is None else (*schema, *ERRORS)}
 
     async def run(self, params: WriteSqlParams, call: Call) -> Any:
-        from penstock.components.io.sql import database
         from penstock.tools.sql.blocking import interruptible
 
         rows = call.input()
         for mistake in [*mistakes_of(params, rows.schema), *_unshareable(params, call.connected)]:
-            raise ComponentFailure("columns" if mistake.kind == "column" else "parameters", mistake.message)
+            kind = "columns" if mistake.kind == "column" else "parameters"
+            raise ComponentFailure(kind, mistake.message, missing=missing_of([mistake]))
         if is_open(rows.schema) and params.mode not in _EMPTYING:
             return _nothing_written(params, rows, call)
         place = database.where(params.connection, params.auth, call, params.connect_timeout)
@@ -203,7 +207,6 @@ class Written(msgspec.Struct):
 
 
 async def _write_shared(params: WriteSqlParams, rows: Relation, place: Where, files: Files, call: Call) -> Written:
-    from penstock.components.io.sql import database, transaction
     from penstock.tools.sql.blocking import interruptible
 
     async with transaction.joined(call, place, files) as shared:
@@ -252,9 +255,6 @@ def _counted(params: WriteSqlParams, written: int, refused: int, call: Call) -> 
 def _load(
     params: WriteSqlParams, rows: Relation, place: Where, files: Files, stop: Stop, call: Call, lent: Any = None
 ) -> Written:
-    from penstock.components.io.sql.load import Loading
-    from penstock.components.io.sql.targets import DuckdbTable, open_target
-
     wants_rejects = "reject" in call.connected
     change = _change(params, rows.schema)
     numbered = _numbered(rows, call) if wants_rejects else rows
@@ -275,8 +275,6 @@ def _load(
 
 
 def _put(written: Written, rows: Relation, call: Call) -> None:
-    from penstock.components.io.sql.load import rejected
-
     good, bad = rows, None
     if written.refused:
         good, bad = rejected(call, _numbered(rows, call), written.refused)
@@ -294,14 +292,10 @@ def _bound(text: str | list[str] | None, params: WriteSqlParams, place: Where) -
 
 
 def _with_errors(schema: Schema) -> Schema:
-    from penstock.components.io.sql.load import ERRORS
-
     return (*schema, *ERRORS)
 
 
 def _change(params: WriteSqlParams, schema: Schema) -> Change:
-    from penstock.components.io.sql.targets import Change
-
     if is_open(schema):
         # Without columns no table can be made, but the one that is there can be emptied.
         return Change(params.table, "truncate_insert", (), (), False, {})
@@ -312,20 +306,11 @@ def _change(params: WriteSqlParams, schema: Schema) -> Change:
 
 
 def _numbered(rows: Relation, call: Call) -> Relation:
-    from penstock.components.io.sql.load import NUMBER
-    from penstock.components.queries import numbered
-    from penstock.data import select
-
     return call.engine.select(select.sql(numbered("input", NUMBER)), {"input": rows})
 
 
 def _written(params: WriteSqlParams, rows: Relation) -> exp.Select:
     """The columns of the table out of the rows, under the table's names."""
-    from sqlglot import exp
-
-    from penstock.components.io.sql.load import NUMBER
-    from penstock.data import select
-
     present = [column.name for column in rows.schema if column.name != NUMBER]
     wanted = [exp.alias_(select.column(source), select.name(name)) for name, source in _pairs(params, present).items()]
     return exp.select(*wanted).from_(select.table("input"))
@@ -333,12 +318,6 @@ def _written(params: WriteSqlParams, rows: Relation) -> exp.Select:
 
 def _stage(params: WriteSqlParams, rows: Relation, target: DuckdbTable, call: Call) -> None:
     """DuckDB is given all rows at once, with their numbers."""
-    from sqlglot import exp
-
-    from penstock.components.io.sql.load import NUMBER
-    from penstock.components.queries import row_number
-    from penstock.data import select
-
     is_numbered = any(column.name == NUMBER for column in rows.schema)
     number = exp.alias_(select.column(NUMBER) if is_numbered else row_number(), select.name(NUMBER))
     target.stage(call.engine.arrow(select.sql(_written(params, rows).select(number)), {"input": rows}))
@@ -353,9 +332,6 @@ def _ranges(params: WriteSqlParams, rows: Relation, call: Call) -> Iterator[tupl
 
 
 def _values(params: WriteSqlParams, rows: Relation, call: Call) -> Iterator[tuple[int, Sequence[Any]]]:
-    from penstock.components.io.sql.load import NUMBER
-    from penstock.data import select
-
     query = _written(params, rows)
     if any(column.name == NUMBER for column in rows.schema):
         query = query.order_by(select.column(NUMBER))
