@@ -34,7 +34,7 @@ def component_pages() -> dict[str, str]:
 
 
 def _described(registry: ComponentRegistry, type_: str) -> ComponentDescription:
-    found = registry.describe(type_)
+    found = registry.page(type_)
     assert found is not None
     if found.family not in FAMILIES:
         raise Bug(f"the family `{found.family}` of `{type_}` has no words in `penstock components`")

@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from penstock.components.registry import ComponentRegistry, built_in
+from penstock.components.registry import ComponentRegistry, built_in, example_of
 from penstock.kernel.errors import Refused
 
 RECORD = Path(__file__).with_name("example_outputs.json")
@@ -99,14 +99,18 @@ def steady() -> list[str]:
 def stale() -> list[str]:
     """The types whose example is not on record as it stands."""
     registry, known = ComponentRegistry(with_lineage=False), recorded()
-    return [type_ for type_ in steady() if known.get(type_, {}).get("example") != digest(registry.get(type_).example)]
+    return [
+        type_
+        for type_ in steady()
+        if known.get(type_, {}).get("example") != digest(example_of(type(registry.get(type_))))
+    ]
 
 
 def record(types: Iterable[str]) -> int:
     """Run the examples of these types and put down what they show. Gives how many were run."""
     registry, known, waiting = ComponentRegistry(with_lineage=False), recorded(), list(types)
     for type_ in waiting:
-        text = registry.get(type_).example
+        text = example_of(type(registry.get(type_)))
         with tempfile.TemporaryDirectory() as folder:
             given = run_example(text, Path(folder), registry)
         if given.status != "completed":

@@ -51,8 +51,8 @@ if __name__ == "__main__":
         "penstock.dialects.job.compile",
         "penstock.worker.job_crew",
         "penstock.data.duckdb_engine",
-        "penstock.components.code.modes",
-        "penstock.components.code.thread",
+        "penstock.components.code.python",
+        "penstock.components.code.block",
         "sqlglot",
         "tests.chaos_jobs.trials",
     ):

@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import Any
 
 from penstock.adapters.memory.blobs import MemoryBlobs
-from penstock.components import running
+from penstock.components import runner
 from penstock.components.base import Call, Component, ComponentFailure, Iterator
 from penstock.components.registry import ComponentRegistry
 from penstock.data import select
@@ -159,7 +159,7 @@ async def _result(component: Component[Any], params: Mapping[str, Any], call: Ca
         model = _converted(component, params)
         if isinstance(component, Iterator):
             return list(component.elements(model, call).items)
-        return await running.run(component, model, call)
+        return await runner.run(component, model, call)
     finally:
         await call.resources.close()  # type: ignore[attr-defined]
 

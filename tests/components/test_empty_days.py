@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.data.untyped import NOTHING, UNKNOWN_COLUMNS
+from penstock.data.types import NOTHING, UNKNOWN_COLUMNS
 from penstock.ports.rows import Column, Schema
 from tests.components.harness import columns, mistakes, run
 from tests.jobs import Ran, run_job

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.components import running
+from penstock.components import runner
 from penstock.components.base import PlanCall
 from penstock.data.duckdb_engine import DuckDbEngine
 from penstock.ports.rows import Relation, Schema, Stage
@@ -63,15 +63,15 @@ class Chain:
     ) -> tuple[str, str]:
         name = f"{type_}_{len(self.stages)}"
         model = REGISTRY.convert(type_, params)
-        assert running.wants_fusion(REGISTRY.get(type_), model, [port])
+        assert runner.wants_fusion(REGISTRY.get(type_), model, [port])
         schemas = {
             into: source.schema if isinstance(source, Relation) else self.schemas[source]
             for into, source in inputs.items()
         }
         call = PlanCall(self.folder, frozenset({port}))
-        made = running.stage(REGISTRY.get(type_), name, model, inputs, schemas, call, [port] if wanted else [])
+        made = runner.stage(REGISTRY.get(type_), name, model, inputs, schemas, call, [port] if wanted else [])
         self.stages.append(made)
-        self.schemas[name, port] = running.outputs_of(made, schemas)[port]
+        self.schemas[name, port] = runner.outputs_of(made, schemas)[port]
         return name, port
 
 

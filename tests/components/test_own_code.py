@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from penstock.components.base import ComponentFailure
-from penstock.components.failing import failure_of
 from penstock.components.function import component
+from penstock.components.runner import failure_of
 from tests.cli.support import call
 from tests.jobs import run_job
 

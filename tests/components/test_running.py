@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.components import patience, running
+from penstock.components import runner
 from penstock.components.base import Action, Call, ComponentFailure, PlanCall, Port, Relational, Sink
 from penstock.components.registry import ComponentRegistry
 from penstock.data.duckdb_engine import DuckDbEngine
@@ -211,20 +211,20 @@ def test_which_components_want_to_be_fused() -> None:
     known = ComponentRegistry()
 
     def wants(type_: str, params: dict[str, Any], *connected: str) -> bool:
-        return running.wants_fusion(known.get(type_), known.convert(type_, params), connected)
+        return runner.wants_fusion(known.get(type_), known.convert(type_, params), connected)
 
     assert wants("filter", {"where": "n > 1"}, "main")
     assert wants("filter", {"where": "n > 1"}, "main", "reject")
     assert not wants("filter", {"where": "random() > 0.5"}, "main", "reject")
     assert not wants("replicate", {}, "output_a", "output_b")
-    assert not running.wants_fusion(Acting(lambda call: None), Nothing(), [])
+    assert not runner.wants_fusion(Acting(lambda call: None), Nothing(), [])
 
 
 def test_a_stage_has_the_queries_of_the_connected_ports(tmp_path: Path) -> None:
     known = ComponentRegistry()
     component = known.get("derive")
     rows = Relation("t1", schema(n="BIGINT"), 3)
-    made = running.stage(
+    made = runner.stage(
         component,
         "double",
         known.convert("derive", {"columns": {"m": "n * 2"}}),
@@ -242,7 +242,7 @@ def test_a_stage_has_the_queries_of_the_connected_ports(tmp_path: Path) -> None:
 
 
 def test_a_stage_of_a_sink_has_what_to_write(tmp_path: Path) -> None:
-    made = running.stage(
+    made = runner.stage(
         Writing(),
         "w",
         Nothing(),
@@ -258,7 +258,7 @@ def test_a_stage_fails_as_a_run_would(tmp_path: Path) -> None:
     known = ComponentRegistry()
     params = known.convert("unique", {"by": ["m"]})
     with pytest.raises(ComponentFailure, match="`by\\[0\\]`: `input` has no column `m`"):
-        running.stage(
+        runner.stage(
             known.get("unique"),
             "u",
             params,
@@ -271,11 +271,11 @@ def test_a_stage_fails_as_a_run_would(tmp_path: Path) -> None:
 def test_the_outputs_of_a_stage_can_be_said_before_it_runs(tmp_path: Path) -> None:
     known = ComponentRegistry()
     inputs = {"input": schema(n="BIGINT")}
-    made = running.stage(
+    made = runner.stage(
         known.get("derive"), "d", known.convert("derive", {"columns": {"m": "n / 2"}}), {}, inputs,
         PlanCall(tmp_path, frozenset({"main"})),
     )  # fmt: skip
-    assert running.outputs_of(made, inputs) == {"main": schema(n="BIGINT", m="DOUBLE")}
+    assert runner.outputs_of(made, inputs) == {"main": schema(n="BIGINT", m="DOUBLE")}
 
 
 def _cancelled(component: Action[Any], tmp_path: Path, started: threading.Event) -> Call:
@@ -286,7 +286,7 @@ def _cancelled(component: Action[Any], tmp_path: Path, started: threading.Event)
         session = engine.session()
         call = make_call(session, tmp_path)
         try:
-            task = asyncio.create_task(running.run(component, Nothing(), call))
+            task = asyncio.create_task(runner.run(component, Nothing(), call))
             while not started.is_set():
                 await asyncio.sleep(0.001)
             task.cancel()
@@ -332,7 +332,7 @@ def test_a_cancelled_run_gives_a_thread_between_two_queries_no_further_one(tmp_p
 
 
 def test_python_code_that_does_not_stop_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(runner, "GRACE_SECONDS", 0.05)
     started, let_go = threading.Event(), threading.Event()
 
     def deaf(call: Call) -> None:

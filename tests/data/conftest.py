@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.data.duckdb_engine import DuckDbEngine
-from penstock.data.duckdb_session import DuckDbSession
+from penstock.data.duckdb_engine import DuckDbEngine, DuckDbSession
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from penstock.data.duckdb_session import DuckDbSession
+from penstock.data.duckdb_engine import DuckDbSession
 from penstock.ports.rows import Relation, Stage
 
 COLUMNS = "id, g, name, v"

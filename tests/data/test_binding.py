@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.data.binding import Binder
+from penstock.data.binder import Binder
 from penstock.ports.rows import Column, RowsFailed
 
 ORDERS = (

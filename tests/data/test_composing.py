@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.data.composing import may_differ, uses
+from penstock.data.statements import may_differ, uses
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from penstock.data.duckdb_engine import DuckDbEngine
-from penstock.data.duckdb_session import DuckDbSession
+from penstock.data.duckdb_engine import DuckDbEngine, DuckDbSession
 from penstock.ports.rows import Column, Copy, Relation, RowsFailed
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.data.duckdb_session import DuckDbSession
+from penstock.data.duckdb_engine import DuckDbSession
 from penstock.ports.rows import RowsFailed
 
 

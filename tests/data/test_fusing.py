@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.data.duckdb_engine import DuckDbEngine
-from penstock.data.duckdb_session import DuckDbSession
-from penstock.data.fusing import fusion
+from penstock.data.duckdb_engine import DuckDbEngine, DuckDbSession
+from penstock.data.fusion.plan import fusion
 from penstock.ports.rows import Copy, Relation, RowsFailed, Stage
 from tests.data.groups import group, one_by_one, tables
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.data import duckdb_session
-from penstock.data.duckdb_engine import DuckDbEngine
-from penstock.data.duckdb_session import DuckDbSession
+from penstock.data import duckdb_engine
+from penstock.data.duckdb_engine import DuckDbEngine, DuckDbSession
 from penstock.ports.rows import Column, Copy
 
 ROWS = "SELECT range % 5 AS a, 'n' || range AS b FROM range(1000)"
@@ -75,7 +74,7 @@ def test_many_rows_are_hashed_by_their_plan(
     engine: DuckDbEngine, session: DuckDbSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = session.select("SELECT range AS i FROM range(10)", {})
-    monkeypatch.setattr(duckdb_session, "CONTENT_UP_TO", 5)
+    monkeypatch.setattr(duckdb_engine, "CONTENT_UP_TO", 5)
     one = session.select("SELECT i FROM input", {"input": small})
     same = session.select("SELECT i FROM input", {"input": small})
     fewer = session.select("SELECT i FROM input LIMIT 9", {"input": small})

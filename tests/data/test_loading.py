@@ -14,8 +14,7 @@ from uuid import UUID
 
 import pytest
 
-from penstock.data.duckdb_engine import DuckDbEngine
-from penstock.data.duckdb_session import DuckDbSession
+from penstock.data.duckdb_engine import DuckDbEngine, DuckDbSession
 from penstock.ports.rows import Column, Relation, RowsFailed
 
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.data.duckdb_engine import DuckDbEngine
-from penstock.data.duckdb_session import DuckDbSession
-from penstock.data.parquet import portable
+from penstock.data.duckdb_engine import DuckDbEngine, DuckDbSession
+from penstock.data.statements import portable
 from penstock.ports.rows import RowsFailed
 
 EVERY_TYPE = """

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock.components.base import ComponentFailure
-from penstock.components.flow.context_formats import _from_yaml
+from penstock.components.flow.context_load import _from_yaml
 from penstock.dialects.kind import kind_of
 from penstock.dialects.problems import closest
 from penstock.dialects.secrets import literal_secrets, masked_value

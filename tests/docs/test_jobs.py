@@ -9,7 +9,7 @@ import pytest
 from docs.generator.component_pages import AFTER, component_pages, own_variables
 from docs.generator.document_pages import job_page
 from docs.generator.examples import UNREACHABLE, UNSTEADY, output_of, run_example, stale, steady
-from penstock.components.registry import ComponentRegistry, built_in
+from penstock.components.registry import ComponentRegistry, built_in, example_of
 from penstock.dialects.job.words import SCOPES
 from tests.docs.pages import DOCS, PROJECT
 from tests.docs.sessions import PAGES, place, play
@@ -51,7 +51,7 @@ def test_every_page_that_is_meant_to_be_run_is_run() -> None:
 
 @pytest.mark.parametrize("type_", steady())
 def test_the_example_of_a_component_runs_and_shows_what_its_page_says(type_: str, tmp_path: Path) -> None:
-    text = REGISTRY.get(type_).example
+    text = example_of(type(REGISTRY.get(type_)))
     given = run_example(text, tmp_path.resolve(), REGISTRY)
     assert (given.status, given.error) == ("completed", None)
     assert given.lines == output_of(type_, text), "python -m docs.generator docs/reference --run-all puts it down anew"
@@ -59,7 +59,7 @@ def test_the_example_of_a_component_runs_and_shows_what_its_page_says(type_: str
 
 @pytest.mark.parametrize("type_", UNSTEADY)
 def test_the_example_of_a_component_that_differs_each_time_runs_all_the_same(type_: str, tmp_path: Path) -> None:
-    given = run_example(REGISTRY.get(type_).example, tmp_path, REGISTRY)
+    given = run_example(example_of(type(REGISTRY.get(type_))), tmp_path, REGISTRY)
     assert (given.status, given.error) == ("completed", None)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from penstock.data.duckdb_session import DuckDbSession
+    from penstock.data.duckdb_engine import DuckDbSession
 
 
 @dataclass(frozen=True, slots=True)

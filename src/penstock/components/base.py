@@ -22,6 +22,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 import msgspec
 
+from penstock.data.types import MissingColumn
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore
@@ -36,14 +37,35 @@ class ComponentFailure(Exception):
     """The component ends in ERROR. `exit_code` is what the process exits with if this ends the job."""
 
     def __init__(
-        self, kind: str, message: str, *, retryable: bool = False, exit_code: int | None = None, **detail: Json
+        self,
+        kind: str,
+        message: str,
+        *,
+        retryable: bool = False,
+        exit_code: int | None = None,
+        missing: MissingColumn | None = None,
+        **detail: Json,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.retryable = retryable
         self.exit_code = exit_code
+        self.missing = missing
+        """The column of an input that is not there, when that is what failed."""
         self.detail: JsonMap = dict(detail)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnMistake(Mistake):
+    """A parameter names a column that is not there."""
+
+    missing: MissingColumn
+
+
+def missing_of(mistakes: Iterable[Mistake]) -> MissingColumn | None:
+    """The first column that these mistakes miss."""
+    return next((one.missing for one in mistakes if isinstance(one, ColumnMistake)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +193,7 @@ class Component(Generic[P]):
     """Could its run make a file that another component reads? Says when a file that is missing may still come."""
     role: ClassVar[Role] = ""
     example: ClassVar[str] = ""
-    """A whole job in YAML, small and self-contained, that the docs page shows and the tests run."""
+    """A whole job in YAML, small and self-contained, for the component's page. Those of built-in types are in `examples/`."""
 
     @classmethod
     def ports(cls, params: Mapping[str, Any]) -> Ports:
@@ -288,6 +310,7 @@ class IteratorParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 __all__ = [
     "Action",
     "Call",
+    "ColumnMistake",
     "Component",
     "ComponentFailure",
     "Elements",

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from functools import cache
-from importlib import import_module
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -18,7 +17,7 @@ import msgspec
 from msgspec import inspect as types
 
 from penstock.components.base import Action, Component, ComponentFailure, Iterator, Port, Ports, Relational, Sink
-from penstock.components.table_io import OF_THE_PLANNER
+from penstock.components.builtin import OF_THE_PLANNER, TABLE
 from penstock.kernel.errors import Refused
 from penstock.ports.components import NO_SCHEMAS, ComponentDescription, Inferred
 from penstock.ports.plugins import offered
@@ -34,19 +33,14 @@ if TYPE_CHECKING:
 
 GROUP = "penstock.components"
 ComponentClass: TypeAlias = "type[Component[Any]]"
-TABLES = ("table_io", "table_transform", "table_code", "table_flow")
 
 _registered: dict[str, type[Component[Any]]] = {}
 C = TypeVar("C", bound=type[Component[Any]])
 
 
-@cache
 def built_in() -> dict[str, str]:
-    """Type -> `module:Class`."""
-    merged: dict[str, str] = {}
-    for table in TABLES:
-        merged |= import_module(f"penstock.components.{table}").TABLE
-    return merged
+    """Type -> `module:Class`, the module in this package."""
+    return TABLE
 
 
 def register(component_class: C) -> C:
@@ -112,6 +106,13 @@ class ComponentRegistry:
         component_class = self._find(type)
         return None if component_class is None else describe(component_class)
 
+    def page(self, type: str) -> ComponentDescription | None:
+        """The description with the example, for readers: the example is in a file that running a job need not read."""
+        component_class = self._find(type)
+        if component_class is None:
+            return None
+        return replace(describe(component_class), example=example_of(component_class))
+
     def ports(self, type: str, params: Mapping[str, Any]) -> Ports:
         return self.get(type).ports(params)
 
@@ -124,15 +125,13 @@ class ComponentRegistry:
         folder: Path,
         declared: Mapping[str, Schema] = NO_SCHEMAS,
     ) -> Inferred:
-        from penstock.components.inferring import infer
+        from penstock.components.inference import infer
 
         return infer(self.get(type), params, inputs, outputs, folder, declared, with_lineage=self._with_lineage)
 
     def _find(self, type: str) -> type[Component[Any]] | None:
-        if type in OF_THE_PLANNER:
-            return cast("ComponentClass", loading.built_in("component", type, OF_THE_PLANNER[type]))
-        if type in built_in():
-            return cast("ComponentClass", loading.built_in("component", type, built_in()[type]))
+        if (target := TABLE.get(type) or OF_THE_PLANNER.get(type)) is not None:
+            return cast("ComponentClass", loading.built_in("component", type, f"penstock.components.{target}"))
         for folder in self.plugins:
             if (found := folder.find("component", type, _checked)) is not None:
                 return cast("ComponentClass", found)
@@ -151,7 +150,7 @@ class ComponentRegistry:
 
 
 def describe(component_class: type[Component[Any]]) -> ComponentDescription:
-    """What a document is checked against, the reference page shows and an editor offers."""
+    """What a document is checked against and an editor offers. The example is left out: `ComponentRegistry.page` has it."""
     told = tools.describe(
         type("Told", (Tool,), {"kind": component_class.type, "Params": component_class.Params, "defaults": {}})
     )
@@ -168,8 +167,16 @@ def describe(component_class: type[Component[Any]]) -> ComponentDescription:
         makes_files=component_class.makes_files,
         is_iterator=issubclass(component_class, Iterator),
         is_relational=issubclass(component_class, (Relational, Sink)),
-        example=component_class.example,
     )
+
+
+def example_of(component_class: type[Component[Any]]) -> str:
+    """A whole job in YAML that uses the component. A built-in type has its own in `examples/`."""
+    if component_class.type not in TABLE:
+        return component_class.example
+    from importlib.resources import files  # Only pages need it: it takes some milliseconds to import.
+
+    return files("penstock.components").joinpath("examples", f"{component_class.type}.yaml").read_text("utf-8")
 
 
 def _checked(component_class: Any, whose: str) -> None:

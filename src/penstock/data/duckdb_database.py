@@ -22,8 +22,8 @@ from weakref import WeakSet
 
 import duckdb
 
-from penstock.data.composing import stored, text
 from penstock.data.failures import rows_failed
+from penstock.data.statements import stored, text
 from penstock.ports.rows import Column, RowsFailed, Schema, SqlText
 
 _KNOWN_QUERIES = 4096

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from penstock.data.types import MissingColumn
 from penstock.ports.rows import RowsFailed
 
 if TYPE_CHECKING:
@@ -108,10 +109,21 @@ def _location(told: dict[str, Any]) -> tuple[int | None, int]:
         return (int(position), 0) if str(position).isdigit() else (None, 0)
 
 
+class NoSuchColumn(RowsFailed):
+    """The query names a column that none of its inputs has."""
+
+    def __init__(self, message: str, missing: MissingColumn, position: int | None) -> None:
+        super().__init__("sql", message, position=position)
+        self.missing = missing
+
+
 def rows_failed(error: duckdb.Error) -> RowsFailed:
     told = trouble(error)
     message = _unburied(told.message)
     kind = _kind(told.type, message)
+    if kind == "sql" and (found := _MISSING_COLUMN.search(message)):
+        missing = MissingColumn(found["name"] or found["column"], found["table"])
+        return NoSuchColumn(plain(kind, message), missing, told.offset)
     return RowsFailed(kind, plain(kind, message), position=told.offset, retryable=kind == "network")
 
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 
-from penstock.data.composing import quoted, stored
+from penstock.data.statements import quoted, stored
 from penstock.ports.rows import Relation, Schema
 
 CONTENT_UP_TO = 1_000_000

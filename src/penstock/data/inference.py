@@ -18,7 +18,7 @@ from uuid import UUID
 
 import msgspec
 
-from penstock.data.composing import quoted
+from penstock.data.statements import quoted
 from penstock.ports.rows import RowsFailed
 
 
@@ -242,9 +242,9 @@ def _base(value: Any) -> Any:
 
 
 def _instant(value: datetime) -> datetime:
-    return datetime(
-        value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond, value.tzinfo
-    )
+    """The same moment as a plain `datetime`, of a subclass such as pandas' Timestamp."""
+    day, clock = (value.year, value.month, value.day), (value.hour, value.minute, value.second, value.microsecond)
+    return datetime(*day, *clock, tzinfo=value.tzinfo)
 
 
 _ENCODER = msgspec.json.Encoder(decimal_format="number", enc_hook=str)

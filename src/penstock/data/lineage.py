@@ -13,7 +13,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, build_scope
 
-from penstock.data.sql_dialect import DIALECT, read
+from penstock.data.select import DIALECT, read
 from penstock.ports.rows import Schema, SqlText
 
 Source = tuple[str, str]

@@ -13,6 +13,8 @@ from typing import Literal
 
 from sqlglot import exp
 
+from penstock.data.types import MissingColumn
+
 MADE_UP_ROWS = frozenset({"generate_series", "range", "unnest", "repeat", "json_each", "json_tree"})
 _PLAIN_NAME = re.compile(r"\w+\Z")
 _REACHING = frozenset(
@@ -58,7 +60,14 @@ class SqlMistake(Exception):
     """Something wrong with an author's SQL; `offset` and `length` lead into the text as it was written."""
 
     def __init__(
-        self, message: str, offset: int | None = None, length: int = 1, hint: str = "", kind: MistakeKind = "syntax"
+        self,
+        message: str,
+        offset: int | None = None,
+        length: int = 1,
+        hint: str = "",
+        kind: MistakeKind = "syntax",
+        *,
+        missing: MissingColumn | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -66,6 +75,7 @@ class SqlMistake(Exception):
         self.length = length
         self.hint = hint
         self.kind = kind
+        self.missing = missing
 
 
 def refuse_what_is_no_value(node: exp.Expr) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from penstock.components import running
+from penstock.components import runner
 from penstock.components.base import Call, Component, ComponentFailure, Iterator, Subjob
-from penstock.components.patience import PatientThreads
+from penstock.components.runner import PatientThreads
 from penstock.expr.template import ExpressionError, render
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.flow.decide import Ended
@@ -185,7 +185,7 @@ class ComponentRun:
                 elements = await self._elements(kind, params, call)
                 end = Ended()
             else:
-                result = await running.run(kind, params, call)
+                result = await runner.run(kind, params, call)
                 end = await threads.run(self._outputs, call) if call.outputs else Ended()
                 end.after = cast(JsonMap, self.crew.normaliser.result(dict(call.after))) if call.after else {}
                 end.result = self.crew.normaliser.result(result)
@@ -228,7 +228,7 @@ class ComponentRun:
             return 1, None, 1, mode
         if self.node.iterates.while_:
             return None, None, 1, mode
-        items = await running.elements(kind, params, call)
+        items = await runner.elements(kind, params, call)
         if self.setting.sample is not None:  # A preview looks at the first element, and no further.
             items = items[:1]
         kept_items = await self.crew.desk.threads.run(self.crew.normaliser.result, items)

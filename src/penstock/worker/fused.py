@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from penstock.components import declared, running
+from penstock.components import declared_columns, runner
 from penstock.components.base import ComponentFailure, PlanCall, Sink
-from penstock.components.patience import PatientThreads
+from penstock.components.runner import PatientThreads
 from penstock.expr.template import ExpressionError
 from penstock.kernel.flow.decide import Ended
 from penstock.kernel.flow.state import ComponentState
@@ -85,12 +85,12 @@ class Group:
             kind = self.crew.components.get(run.node.tasks[0].kind)
             params = await run.params(kind)
             connected = frozenset(run.links)
-            if not running.wants_fusion(kind, params, connected):
+            if not runner.wants_fusion(kind, params, connected):
                 return None
             if not connected and not isinstance(kind, Sink):
                 return None  # Nobody reads what it makes, so it has no place in a query.
             call = run.call(self.crew.plane.session(), {})
-            if declared.is_counted(call.declared):
+            if declared_columns.is_counted(call.declared):
                 return None
             self._kinds[name] = (kind, params, PlanCall(call.folder, connected, call.declared))
         return await threads.run(self._built)  # type: ignore[no-any-return]
@@ -110,12 +110,12 @@ class Group:
                         inputs[port] = relations[0]
                 known = {port: _schema(source, schemas) for port, source in inputs.items()}
                 wanted = frozenset() if name != self.members[-1] else call.connected
-                stage = running.stage(kind, name, params, inputs, known, call, wanted)
+                stage = runner.stage(kind, name, params, inputs, known, call, wanted)
                 stages.append(stage)
                 tables = {port: session.empty(schema) for port, schema in known.items()}
                 for port, query in stage.selects.items():
                     found = schemas[name, port] = session.describe(query, tables)
-                    if not declared.agrees(found, call.declared.get(port, found)):
+                    if not declared_columns.agrees(found, call.declared.get(port, found)):
                         return None
         finally:
             session.close(())
@@ -131,7 +131,7 @@ class Group:
             end.outputs[port] = (
                 run.kept(port, rows) if rows is not None else self._passed(name, port, end.rows_out[port])
             )
-        end.after = running.uncounted(kind, run.links)
+        end.after = runner.uncounted(kind, run.links)
         if isinstance(kind, Sink):
             kind.finish(params, call, staged.rows.get("", 0))
         return end

@@ -7,7 +7,7 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from penstock.components import running
+from penstock.components import runner
 from penstock.kernel.errors import Refused
 from penstock.kernel.flow.decide import Ended, Flow
 from penstock.kernel.flow.ending import stopped
@@ -55,7 +55,7 @@ class JobCrew:
             found = self._links[name] = connected(self.flow, name)
             tasks = self.flow.net.nodes[name].tasks
             if self._counted and tasks:
-                countable = running.countable(self.components.get(tasks[0].kind))
+                countable = runner.countable(self.components.get(tasks[0].kind))
                 found.update((port, []) for port in sorted(self._counted & countable) if port not in found)
         return found
 
@@ -121,7 +121,7 @@ class JobCrew:
 
     async def _roll_back_stopped(self) -> None:
         """A job that dies does not start what would end the transactions of its sub-jobs, and others wait for their locks."""
-        from penstock.components.io.sql_transaction import transactions_of
+        from penstock.components.io.sql.transaction import transactions_of
 
         regions = self.flow.tree.flow.regions
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock.components import running
+from penstock.components import runner
 from penstock.components.base import Call, ComponentFailure
 from penstock.data.duckdb_engine import DuckDbEngine
 from penstock.worker.threads import DaemonThreads
@@ -65,4 +65,4 @@ def test_a_cancelled_run_leaves_no_thread_behind(tmp_path: Path):
 
 
 async def _run(call: Call, params: Any) -> Any:
-    return await running.run(REGISTRY.get("python"), params, call)
+    return await runner.run(REGISTRY.get("python"), params, call)

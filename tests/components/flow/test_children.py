@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.data.untyped import UNKNOWN_COLUMNS
+from penstock.data.types import UNKNOWN_COLUMNS
 from penstock.tools.base import ToolFailure
 from tests.components.harness import schema
 

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
-from penstock.components import running
+from penstock.components import runner
 from penstock.components.base import PlanCall
-from penstock.components.table_io import TABLE
+from penstock.components.builtin import TABLE
+from penstock.components.registry import example_of
 from penstock.data.duckdb_engine import DuckDbEngine
 from penstock.ports.rows import Relation, Schema, Stage
 from tests.components.harness import REGISTRY, run, run_example
+
+TYPES = sorted(type_ for type_, target in TABLE.items() if target.startswith("io."))
 
 SOURCES: list[tuple[str, dict[str, Any]]] = [
     ("read_csv", {"path": "in.csv"}),
@@ -35,8 +38,8 @@ def staged(
 ) -> Stage:
     component, model = REGISTRY.get(type_), REGISTRY.convert(type_, params)
     connected = frozenset({"main"}) if type_.startswith(("read", "fixed", "generate", "filter")) else frozenset()
-    assert running.wants_fusion(component, model, connected)
-    return running.stage(component, type_, model, inputs, schemas, PlanCall(folder, connected), wanted)
+    assert runner.wants_fusion(component, model, connected)
+    return runner.stage(component, type_, model, inputs, schemas, PlanCall(folder, connected), wanted)
 
 
 @pytest.fixture
@@ -55,7 +58,7 @@ def test_a_reader_is_the_same_fused_and_alone(type_: str, params: dict[str, Any]
     engine = DuckDbEngine(folder / "rows")
     session = engine.session()
     first = staged(type_, params, {}, {}, folder)
-    (schema,) = running.outputs_of(first, {}).values()
+    (schema,) = runner.outputs_of(first, {}).values()
     assert schema == alone.schemas["main"]
     where = {"where": "CAST(id AS INTEGER) >= 0"}
     second = staged("filter", where, {"input": (type_, "main")}, {"input": schema}, folder, ["main"])
@@ -79,7 +82,7 @@ def test_a_writer_at_the_end_of_a_query_writes_the_file_whole(
     engine = DuckDbEngine(folder / "rows")
     session = engine.session()
     first = staged("generate_rows", {"count": 1_000, "columns": {"id": "i", "name": "'n' || i"}}, {}, {}, folder)
-    (schema,) = running.outputs_of(first, {}).values()
+    (schema,) = runner.outputs_of(first, {}).values()
     last = staged(type_, params, {"input": ("generate_rows", "main")}, {"input": schema}, folder)
     found = session.fuse([first, last])
     engine.close()
@@ -90,21 +93,21 @@ def test_a_writer_at_the_end_of_a_query_writes_the_file_whole(
     assert [path.name for path in (folder / "out").iterdir()] == [Path(params["path"]).name]
 
 
-@pytest.mark.parametrize("type_", sorted(set(TABLE) - {"http_rows"}))
+@pytest.mark.parametrize("type_", [type_ for type_ in TYPES if type_ != "http_rows"])
 def test_the_example_of_each_reference_page_runs(type_: str, tmp_path: Path) -> None:
     import yaml
 
-    component = REGISTRY.get(type_)
-    document = yaml.safe_load(component.example)
+    example = example_of(type(REGISTRY.get(type_)))
+    document = yaml.safe_load(example)
     assert any(one["type"] == type_ for one in document["components"])
     # The second sub-job reads what the first has written, so the components are run in the order of the document.
-    ran = run_example(component.example, tmp_path)
+    ran = run_example(example, tmp_path)
     assert set(ran) == {one["name"] for one in document["components"]}
 
 
-@pytest.mark.parametrize("type_", sorted(TABLE))
+@pytest.mark.parametrize("type_", TYPES)
 def test_every_type_is_described(type_: str) -> None:
-    described = REGISTRY.describe(type_)
+    described = REGISTRY.page(type_)
     assert described is not None
     assert described.summary
     assert all(info.description for info in described.params.values()), described.params

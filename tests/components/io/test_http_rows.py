@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.components.base import ComponentFailure
-from penstock.data.untyped import UNKNOWN_COLUMNS
+from penstock.data.types import UNKNOWN_COLUMNS
 from tests.components.harness import columns, mistakes, run, schema
 from tests.tools.support import Reply, Request, serve
 

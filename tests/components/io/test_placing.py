@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.components.io.placing import whole_file
+from penstock.components.io.file_paths import whole_file
 
 _WRITER = """\
 import sys, time
 from pathlib import Path
-from penstock.components.io.placing import whole_file
+from penstock.components.io.file_paths import whole_file
 with whole_file(Path(sys.argv[1])) as file:
     file.write(b"half")
     file.flush()

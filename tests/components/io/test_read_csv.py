@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from penstock.components.base import ComponentFailure, PlanCall
-from penstock.components.io.read_csv import ReadCsv, ReadCsvParams
+from penstock.components.io.csv import ReadCsv, ReadCsvParams
 from tests.components.harness import REGISTRY, columns, infer, run, schema
 
 BAD = (

@@ -334,7 +334,7 @@ def test_a_server_that_goes_away_while_rows_are_written_leaves_nothing_behind(
 def test_a_query_that_is_cancelled_stops_at_the_server(postgres: Database) -> None:
     import psycopg
 
-    from penstock.components import running
+    from penstock.components import runner
     from penstock.data.duckdb_engine import DuckDbEngine
     from tests.components.harness import REGISTRY, make_call
 
@@ -350,7 +350,7 @@ def test_a_query_that_is_cancelled_stops_at_the_server(postgres: Database) -> No
         call = make_call(engine.session(), postgres.folder, connected=frozenset({"main"}))
         url = f"{postgres.url}&application_name=to_be_cancelled"
         params = REGISTRY.convert("read_sql", {"connection": url, "query": "SELECT pg_sleep(60)"})
-        running_now = asyncio.ensure_future(running.run(REGISTRY.get("read_sql"), params, call))
+        running_now = asyncio.ensure_future(runner.run(REGISTRY.get("read_sql"), params, call))
         while not await asyncio.to_thread(is_running):
             await asyncio.sleep(0.01)
         running_now.cancel()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from penstock.components.base import ComponentFailure
-from penstock.components.io.write_csv import WriteCsv, WriteCsvParams
+from penstock.components.io.csv import WriteCsv, WriteCsvParams
 from tests.components.harness import mistakes, run, schema
 
 ROWS = [{"id": 1, "name": "a;b", "amount": 1.5}, {"id": 2, "name": None, "amount": None}]

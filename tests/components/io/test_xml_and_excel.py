@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from penstock.components.base import ComponentFailure
-from penstock.components.io.read_excel import Area, area_of, letters
+from penstock.components.io.excel import Area, area_of, letters
 from tests.components.harness import columns, mistakes, run, schema
 
 XML = """<?xml version="1.0"?>

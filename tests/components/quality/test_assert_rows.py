@@ -241,6 +241,6 @@ def test_checks_that_make_no_sense_are_refused(wanted: dict[str, Any], message: 
     [("90s", 90), ("30m", 1_800), ("24h", 86_400), ("7 days", 604_800), ("1.5 hours", 5_400), ("2 weeks", 1_209_600)],
 )
 def test_durations_are_read(text: str, seconds: float):
-    from penstock.components.quality.checks import Freshness
+    from penstock.components.quality.rules import Freshness
 
     assert Freshness(column="a", max_age=text).seconds() == seconds

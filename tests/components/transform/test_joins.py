@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from penstock.components import running
+from penstock.components import runner
 from penstock.components.base import ComponentFailure
 from penstock.data.duckdb_engine import DuckDbEngine
 from penstock.worker.resources import SharedResources
@@ -323,7 +323,7 @@ def test_lookup_reads_its_source_once_per_execution(tmp_path: Path) -> None:
             call = make_call(
                 session, tmp_path, inputs={"input": [rows]}, connected=frozenset({"main"}), resources=resources
             )
-            await running.run(REGISTRY.get("lookup"), params, call)
+            await runner.run(REGISTRY.get("lookup"), params, call)
             names += [
                 row
                 for batch in session.rows("SELECT name FROM found", {"found": call.outputs["main"]})

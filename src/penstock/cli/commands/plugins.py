@@ -46,7 +46,7 @@ def components(options: Namespace) -> int:
     registry = ComponentRegistry().at(Path.cwd())
     if options.type is None:
         return _all_components(registry, as_json=options.json)
-    described = registry.describe(options.type)
+    described = registry.page(options.type)
     if described is None:
         registry.get(options.type)  # Raises with what was probably meant.
         raise CommandLineError(f"there is no component of type `{options.type}`")

@@ -8,19 +8,168 @@ from __future__ import annotations
 import __future__
 
 import ast
+import asyncio
 import itertools
 import symtable
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property, partial
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
-from penstock.components.base import ComponentFailure
+from penstock.components.base import Call, ComponentFailure
 from penstock.tools.base import Source
+from penstock.tools.output import Lines
 from penstock.tools.parameters import similar
 from penstock.tools.python.code import Code, NotFriendly, _compiled, _describe, _Stop, to_json_friendly
+
+
+def read_only(value: Any, name: str) -> Any:
+    """A deep copy that raises when it is written to. It is still a `dict` and a `list` to everything that reads it."""
+    if isinstance(value, Mapping):
+        return _Fixed(name, {key: read_only(item, name) for key, item in value.items()})
+    if isinstance(value, list | tuple):
+        return _FixedList(name, [read_only(item, name) for item in value])
+    return value
+
+
+class _Refuses:
+    """Every way to write ends here."""
+
+    _name: str
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError(f"`{self._name}` is read-only; values that change during a run belong in `globals`")
+
+    __setitem__ = __delitem__ = __ior__ = __iadd__ = __imul__ = _refuse
+    clear = pop = popitem = setdefault = update = append = extend = insert = remove = reverse = sort = _refuse
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._refuse()
+
+
+class _Fixed(_Refuses, dict[str, Any]):
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str, values: dict[str, Any]) -> None:
+        dict.__init__(self, values)
+        object.__setattr__(self, "_name", name)
+
+    def copy(self) -> dict[str, Any]:
+        return dict(self)
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+
+class _FixedList(_Refuses, list[Any]):
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str, values: list[Any]) -> None:
+        list.__init__(self, values)
+        object.__setattr__(self, "_name", name)
+
+    def __reduce__(self) -> Any:
+        return list, (list(self),)
+
+
+class Stopped(BaseException):
+    """Raised in code whose time is over. Not an Exception, so that `except Exception` lets it through."""
+
+
+class CodeThread:
+    """One run of code in a thread, what it prints, and the way to stop it from another."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._lines = Lines(self._say, call.settings.max_output_bytes)
+        self._lock = threading.Lock()
+        self._thread: int | None = None
+        self._stopped = False
+
+    async def run(self, work: Callable[[], Any], timeout: float | None) -> Any:
+        """What `work` returns. When the time is over, or the run is cancelled, nothing of it goes on."""
+        task = asyncio.ensure_future(self._call.threads.run(self._perform, work))
+        try:
+            done, _ = await asyncio.wait([task], timeout=timeout)
+        except asyncio.CancelledError:
+            await self._stop(task)
+            raise
+        if not done:
+            await self._stop(task)
+            raise ComponentFailure("timeout", f"the code was still running after {timeout:g} s", retryable=True)
+        return task.result()
+
+    @contextmanager
+    def in_code(self) -> Iterator[None]:
+        """Here, and only here, the thread may be stopped at any instruction."""
+        self._arm(threading.get_ident())
+        try:
+            yield
+        finally:
+            self._arm(None)
+
+    @contextmanager
+    def out_of_code(self) -> Iterator[None]:
+        """Back in the engine for a moment, called by the code."""
+        self._arm(None)
+        try:
+            yield
+        finally:
+            self._arm(threading.get_ident())
+
+    def say(self, text: object) -> None:
+        """A line of its own in the run's log."""
+        self._lines.write(f"{text}\n")
+
+    def _perform(self, work: Callable[[], Any]) -> Any:
+        from penstock.tools.output import captured
+
+        try:
+            with captured(self._lines):
+                return work()
+        finally:
+            self._lines.close()
+
+    # The lock keeps `Stopped` to the author's code: it is never raised while the thread is in the engine's `say`.
+
+    def _arm(self, thread: int | None) -> None:
+        with self._lock:
+            self._thread = thread
+        if thread is not None and self._stopped:
+            raise Stopped
+
+    def _say(self, line: str) -> None:
+        with self._lock:
+            self._call.say(line)
+
+    async def _stop(self, task: asyncio.Future[Any]) -> None:
+        self._stopped = True
+        self._lines.stop()
+        if self._lock.acquire(timeout=0.05):
+            try:
+                if self._thread is not None:
+                    _raise_in(self._thread)
+            finally:
+                self._lock.release()
+        task.add_done_callback(_look)
+        task.cancel()
+        await asyncio.wait([task])
+
+
+def _look(task: asyncio.Future[Any]) -> None:
+    """What a stopped run raises is of no interest, and asyncio would complain if nobody looked."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _raise_in(thread: int) -> None:
+    import ctypes
+
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Stopped))
+
 
 _numbers = itertools.count(1)
 _PARSING = threading.Lock()

@@ -13,9 +13,9 @@ from contextlib import AbstractContextManager
 from itertools import chain
 from typing import IO, Any
 
+from penstock.components import forms
 from penstock.components.base import Call, ComponentFailure, Port
-from penstock.components.code import frames
-from penstock.data.untyped import UNKNOWN_COLUMNS
+from penstock.data.types import UNKNOWN_COLUMNS
 from penstock.ports.rows import Relation, Schema
 from penstock.tools.parameters import similar
 
@@ -66,8 +66,8 @@ class Outlet:
         engine = self._call.engine
         if self._frame is not None:
             if self._aside is None and not self._waiting:
-                return frames.load(self._frame, engine, self._schema)
-            self.extend(frames.records(self._frame))
+                return forms.load(self._frame, engine, self._schema)
+            self.extend(forms.records(self._frame))
         return self.load(chain(self._read_back(), iter([self.drain()])))
 
     def load(self, batches: Iterable[list[Row]]) -> Relation:
@@ -116,7 +116,7 @@ class Outlets:
     def emit(self, port: str, row: Row) -> None:
         """`emit(port, row)` of the code."""
         if not isinstance(row, Mapping):
-            raise TypeError(f"emit: a row must be a mapping, and is {frames.kind(row)}")
+            raise TypeError(f"emit: a row must be a mapping, and is {forms.kind(row)}")
         self._check(port, "emit")
         outlet = self._made.get(port)
         if outlet is None:
@@ -137,14 +137,14 @@ class Outlets:
         """`output` of the code as port -> frame or list of rows."""
         if output is None:
             return {}
-        if frames.is_frame(output):
+        if forms.is_frame(output):
             return {"main": output}
         if not isinstance(output, Mapping):
-            return {"main": frames.rows(output, "output")}
+            return {"main": forms.rows(output, "output")}
         for port in output:
             self._check(port, "output")
         return {
-            port: value if frames.is_frame(value) else frames.rows(value, f"output[{port!r}]")
+            port: value if forms.is_frame(value) else forms.rows(value, f"output[{port!r}]")
             for port, value in output.items()
         }
 
@@ -154,7 +154,7 @@ class Outlets:
             if outlet is None:
                 self.count_unread(port, len(value) if hasattr(value, "__len__") else 0)
                 continue
-            if frames.is_frame(value):
+            if forms.is_frame(value):
                 outlet.put_frame(value)
             else:
                 outlet.extend(value)

@@ -1,17 +1,25 @@
-"""`file_archive`: files packed into one.
+"""`file_unarchive`: one archive, unpacked.
 
-Law: the archive appears whole or not at all, with its members in the order of their names.
+Law: nothing is ever written outside the folder `to`, whatever the archive calls its members, and nothing is written at all before
+every name in it has been looked at. Links and devices in an archive are not made.
 """
 
 from __future__ import annotations
 
 import gzip
+import lzma
 import os
+import re
 import secrets
 import shutil
+import stat
 import tarfile
 import zipfile
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, cast
 
@@ -20,10 +28,12 @@ from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure
 from penstock.components.files.changes import FilePath, Overwrite, not_there
-from penstock.components.files.listing import Exclude, Found, Patterns, facts, find
-from penstock.components.flow.calls import file_failures, place_of
-from penstock.kernel.values import JsonMap
+from penstock.components.files.listing import Exclude, Found, Patterns, facts, find, listed
+from penstock.components.flow.tool_calls import file_failures, place_of
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.meanings import READS_FILE
 from penstock.tools import file_changes
+from penstock.tools.base import open_regular
 
 Level = Annotated[int, Meta(ge=0, le=9)]
 Format = Literal["zip", "tar", "tar.gz", "tar.bz2", "tar.xz", "gz"]
@@ -83,17 +93,6 @@ class FileArchive(Action[ArchiveParams]):
     type: ClassVar[str] = "file_archive"
     family: ClassVar[str] = "file"
     Params = ArchiveParams
-    example: ClassVar[str] = """\
-components:
-  - name: drop
-    type: shell
-    params: {command: "mkdir -p month && echo 1 > month/a.csv && echo 2 > month/b.csv"}
-  - name: pack
-    type: file_archive
-    params: {path: month, pattern: "*.csv", to: month.zip}
-connections:
-  control: drop (ok) pack
-"""
 
     def run(self, params: ArchiveParams, call: Call) -> JsonMap:
         path, to = place_of(params.path, call), place_of(params.to, call)
@@ -117,10 +116,10 @@ connections:
         return {"path": None, "count": 0, "size": 0}
 
 
-Member = tuple[Path, str]
+Source = tuple[Path, str]
 
 
-def _members(params: ArchiveParams, path: Path, to: Path) -> list[Member]:
+def _members(params: ArchiveParams, path: Path, to: Path) -> list[Source]:
     """What goes in, and under which name."""
     if not path.exists():
         if params.missing_ok:
@@ -135,7 +134,7 @@ def _members(params: ArchiveParams, path: Path, to: Path) -> list[Member]:
     return [(each.path, f"{prefix}/{each.relative}" if prefix else each.relative) for each in found if each.path != to]
 
 
-def _made(to: Path, members: list[Member], form: Format, params: ArchiveParams) -> int:
+def _made(to: Path, members: list[Source], form: Format, params: ArchiveParams) -> int:
     if to.is_dir():
         raise ComponentFailure(
             "file_exists", f"`to` is the folder `{to}`: name the archive itself, `{to.name}/name.zip`"
@@ -156,14 +155,14 @@ def _made(to: Path, members: list[Member], form: Format, params: ArchiveParams) 
     return size
 
 
-def _zip(file: Any, members: list[Member], form: Format, level: int | None) -> None:
+def _write_zip(file: Any, members: list[Source], form: Format, level: int | None) -> None:
     # Times before 1980 cannot be said in this format; they become 1980.
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=level, strict_timestamps=False) as archive:
         for path, name in members:
             archive.write(path, name)
 
 
-def _tar(file: Any, members: list[Member], form: Format, level: int | None) -> None:
+def _write_tar(file: Any, members: list[Source], form: Format, level: int | None) -> None:
     kind = form.partition(".")[2]
     options: dict[str, Any] = {}
     if level is not None and kind:
@@ -174,18 +173,205 @@ def _tar(file: Any, members: list[Member], form: Format, level: int | None) -> N
             archive.add(path, name, recursive=False)
 
 
-def _gz(file: Any, members: list[Member], form: Format, level: int | None) -> None:
+def _write_gz(file: Any, members: list[Source], form: Format, level: int | None) -> None:
     ((path, name),) = members
     named = Path(name).name
     with path.open("rb") as source, gzip.GzipFile(named, "wb", 9 if level is None else level, file) as packed:
         shutil.copyfileobj(source, packed, file_changes.CHUNK)
 
 
-_WRITERS: dict[Format, Callable[[Any, list[Member], Format, int | None], None]] = {
-    "zip": _zip,
-    "tar": _tar,
-    "tar.gz": _tar,
-    "tar.bz2": _tar,
-    "tar.xz": _tar,
-    "gz": _gz,
+_WRITERS: dict[Format, Callable[[Any, list[Source], Format, int | None], None]] = {
+    "zip": _write_zip,
+    "tar": _write_tar,
+    "tar.gz": _write_tar,
+    "tar.bz2": _write_tar,
+    "tar.xz": _write_tar,
+    "gz": _write_gz,
 }
+
+
+MAX_MEMBERS = 1_000_000
+_DRIVE = re.compile(r"[A-Za-z]:")
+
+
+class UnarchiveParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="The archive.", extra_json_schema=READS_FILE)]
+    to: Annotated[str, Meta(description="The folder to unpack into; it is made when it is not there.")]
+    pattern: Annotated[
+        str | list[str] | None, Meta(description="Which members: their names or paths in the archive; all if left out.")
+    ] = None
+    format: GivenFormat = "auto"
+    overwrite: Overwrite = True
+    password: Annotated[str | None, Meta(description="Of an encrypted zip (the old kind of encryption).")] = None
+    max_bytes: Annotated[
+        int, Meta(gt=0, description="The most that may come out of it, in bytes (10 GiB); a bomb is stopped there.")
+    ] = 10 * 1024**3
+
+
+class FileUnarchive(Action[UnarchiveParams]):
+    """Unpack a zip, a tar (plain, gz, bz2, xz) or a gz file into a folder.
+
+    A member whose name would lead out of the folder (`/etc/passwd`, `../x`) makes the whole archive refused, with kind
+    `unsafe_archive`, before anything is written. Links and devices are left out and named in `skipped`. Each file appears
+    whole. Times and permissions in the archive are not taken over. Unpacking again leads to the same files.
+
+    The result is `{path, to, count, bytes, files, skipped}`. After-variables: `COUNT`, `BYTES`.
+    """
+
+    type: ClassVar[str] = "file_unarchive"
+    family: ClassVar[str] = "file"
+    Params = UnarchiveParams
+
+    def run(self, params: UnarchiveParams, call: Call) -> JsonMap:
+        path, to = place_of(params.path, call), place_of(params.to, call)
+        form = format_of(path, params.format)
+        with file_failures(path):
+            if not path.exists():
+                raise not_there(path)
+            open_regular(path).close()
+            with _broken_archives(path), _OPENERS[form](path, params.password) as members:
+                files, skipped = _judged(members, params, path)
+                size = _unpack(files, to, params)
+        for name in skipped:
+            call.say(f"left out of `{path.name}`: `{name}` is a link or a device")
+        call.after.update({"COUNT": len(files), "BYTES": size})
+        names: list[Json] = [str(to / name) for name in files]
+        return {
+            "path": str(path),
+            "to": str(to),
+            "count": len(files),
+            "bytes": size,
+            "files": names,
+            "skipped": [*skipped],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    name: str
+    size: int
+    is_plain: bool
+    """A regular file, and neither a link nor a device."""
+    read: Callable[[], Iterable[bytes]]
+
+
+@contextmanager
+def _broken_archives(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as error:
+        message = f"`{path}` is not what its format says, or is damaged: {error or 'it ends too early'}"
+        raise ComponentFailure("format", message, path=str(path)) from error
+    except NotImplementedError as error:
+        raise ComponentFailure("format", f"`{path}` is packed in a way that is not supported: {error}") from error
+    except RuntimeError as error:
+        # What zipfile raises for a password that is missing or wrong.
+        raise ComponentFailure("password", f"`{path}` cannot be decrypted: {error}; give its `password`") from error
+
+
+@contextmanager
+def _read_zip(path: Path, password: str | None) -> Iterator[Iterable[Member]]:
+    secret = None if password is None else password.encode()
+    with zipfile.ZipFile(path) as archive:
+
+        def member(info: zipfile.ZipInfo) -> Member:
+            mode = info.external_attr >> 16
+            plain = stat.S_IFMT(mode) in (0, stat.S_IFREG)
+            return Member(info.filename, info.file_size, plain, lambda: _chunks(lambda: archive.open(info, pwd=secret)))
+
+        yield [member(info) for info in archive.infolist() if not info.is_dir()]
+
+
+@contextmanager
+def _read_tar(path: Path, password: str | None) -> Iterator[Iterable[Member]]:
+    with tarfile.open(path) as archive:
+
+        def member(info: tarfile.TarInfo) -> Member:
+            return Member(info.name, info.size, info.isreg(), lambda: _chunks(lambda: archive.extractfile(info)))
+
+        yield [member(info) for info in archive if not info.isdir()]
+
+
+@contextmanager
+def _read_gz(path: Path, password: str | None) -> Iterator[Iterable[Member]]:
+    name = path.name[:-3] if path.name.lower().endswith(".gz") else path.name + ".unpacked"
+    yield [Member(name, 0, True, lambda: _chunks(lambda: gzip.GzipFile(path)))]
+
+
+_OPENERS: dict[Format, Callable[[Path, str | None], Any]] = {
+    "zip": _read_zip,
+    "tar": _read_tar,
+    "tar.gz": _read_tar,
+    "tar.bz2": _read_tar,
+    "tar.xz": _read_tar,
+    "gz": _read_gz,
+}
+
+
+def _chunks(opened: Callable[[], Any]) -> Iterator[bytes]:
+    with opened() as file:
+        while chunk := file.read(file_changes.CHUNK):
+            yield chunk
+
+
+def _judged(members: Iterable[Member], params: UnarchiveParams, path: Path) -> tuple[dict[str, Member], list[str]]:
+    """The files to unpack, by the path each will have below the folder; and the names of what is left out."""
+    files: dict[str, Member] = {}
+    skipped: list[str] = []
+    for number, member in enumerate(members):
+        if number >= MAX_MEMBERS:
+            raise ComponentFailure("too_large", f"`{path}` has more than {MAX_MEMBERS:,} members")
+        name = _inside(member.name, path)
+        if params.pattern is not None and not _matches(name, listed(params.pattern)):
+            continue
+        if member.is_plain:
+            files[name] = member
+        else:
+            skipped.append(member.name)
+    if sum(member.size for member in files.values()) > params.max_bytes:
+        raise _too_large(params.max_bytes)
+    return files, skipped
+
+
+def _inside(name: str, path: Path) -> str:
+    parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]
+    rooted = name.startswith(("/", "\\")) or _DRIVE.match(name) is not None
+    if not parts or ".." in parts or rooted or "\0" in name:
+        message = f"`{path}` is refused: its member `{name[:200]}` would be written outside the folder"
+        raise ComponentFailure("unsafe_archive", message, path=str(path))
+    return "/".join(parts)
+
+
+def _matches(name: str, patterns: list[str]) -> bool:
+    return any(fnmatchcase(name, each) or fnmatchcase(name.rpartition("/")[2], each) for each in patterns)
+
+
+def _unpack(files: dict[str, Member], to: Path, params: UnarchiveParams) -> int:
+    to.mkdir(parents=True, exist_ok=True)
+    root = Path(os.path.realpath(to))
+    targets = {name: to / name for name in files}
+    for target in targets.values():
+        # A link that lies in the folder already could lead a harmless name out of it.
+        if not Path(os.path.realpath(target)).is_relative_to(root):
+            raise ComponentFailure("unsafe_archive", f"`{target}` leads out of `{to}` through a link", path=str(target))
+        if not params.overwrite and os.path.lexists(target):
+            raise ComponentFailure("file_exists", f"`{target}` exists already", path=str(target))
+    written = 0
+    for name, member in files.items():
+        written += file_changes.replace(
+            targets[name], _bounded(member.read(), params.max_bytes - written, params), overwrite=params.overwrite
+        )
+    return written
+
+
+def _bounded(chunks: Iterable[bytes], left: int, params: UnarchiveParams) -> Iterator[bytes]:
+    """The size that an archive states is only a claim."""
+    for chunk in chunks:
+        left -= len(chunk)
+        if left < 0:
+            raise _too_large(params.max_bytes)
+        yield chunk
+
+
+def _too_large(limit: int) -> ComponentFailure:
+    return ComponentFailure("too_large", f"more than `max_bytes` ({limit:,} bytes) would come out of the archive")

@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure
 from penstock.components.files.listing import OptionalPatterns, Recursive, find
-from penstock.components.flow.calls import file_failures, place_of, tool_call
+from penstock.components.flow.tool_calls import file_failures, place_of, tool_call
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import READS_FILE, only_when
 from penstock.tools import file_changes
@@ -62,17 +62,6 @@ class FileCopy(Action[CopyParams]):
     type: ClassVar[str] = "file_copy"
     family: ClassVar[str] = "file"
     Params = CopyParams
-    example: ClassVar[str] = """\
-components:
-  - name: report
-    type: shell
-    params: {command: "echo done > report.txt"}
-  - name: keep
-    type: file_copy
-    params: {path: report.txt, to: kept/}
-connections:
-  control: report (ok) keep
-"""
 
     def run(self, params: CopyParams, call: Call) -> JsonMap:
         return _put(params, call, file_changes.copy)
@@ -91,17 +80,6 @@ class FileMove(Action[CopyParams]):
     type: ClassVar[str] = "file_move"
     family: ClassVar[str] = "file"
     Params = CopyParams
-    example: ClassVar[str] = """\
-components:
-  - name: drop
-    type: shell
-    params: {command: "mkdir -p inbox && echo 1 > inbox/a.csv && echo 2 > inbox/b.csv"}
-  - name: archive
-    type: file_move
-    params: {path: inbox, pattern: "*.csv", to: archive}
-connections:
-  control: drop (ok) archive
-"""
 
     def run(self, params: CopyParams, call: Call) -> JsonMap:
         return _put(params, call, file_changes.move)
@@ -166,17 +144,6 @@ class FileDelete(Action[DeleteParams]):
     family: ClassVar[str] = "file"
     makes_files: ClassVar[bool] = False
     Params = DeleteParams
-    example: ClassVar[str] = """\
-components:
-  - name: leave
-    type: shell
-    params: {command: "mkdir -p scratch && touch scratch/a.tmp scratch/b.tmp scratch/keep.txt"}
-  - name: clean
-    type: file_delete
-    params: {path: scratch, pattern: "*.tmp", missing_ok: true}
-connections:
-  control: leave (ok) clean
-"""
 
     def run(self, params: DeleteParams, call: Call) -> JsonMap:
         path = place_of(params.path, call)
@@ -213,20 +180,6 @@ class FileTouch(Action[TouchParams]):
     type: ClassVar[str] = "file_touch"
     family: ClassVar[str] = "file"
     Params = TouchParams
-    example: ClassVar[str] = """\
-components:
-  - name: load
-    type: fixed_rows
-    params: {columns: [id], rows: [[1], [2]]}
-  - name: shown
-    type: log_rows
-  - name: done
-    type: file_touch
-    params: {path: markers/orders.done}
-connections:
-  data: load.main -> shown.input
-  control: shown (ok) done
-"""
 
     def run(self, params: TouchParams, call: Call) -> JsonMap:
         path = place_of(params.path, call)

@@ -19,7 +19,7 @@ from msgspec import Meta
 from penstock.components.base import Action, Call, ComponentFailure, PlanCall
 from penstock.components.files.listing import OptionalPatterns, facts, find, listed
 from penstock.components.files.remote import PORTS, Remote, RemoteFile, Scheme, Server, joined, parent, search
-from penstock.components.flow.calls import file_failures, place_of, require, tool_failures
+from penstock.components.flow.tool_calls import file_failures, place_of, require, tool_failures
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Mistake, Port
 from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE, only_when, url
@@ -105,22 +105,6 @@ class FileTransfer(Action[TransferParams]):
     family: ClassVar[str] = "file"
     Params = TransferParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="one row per file"),)
-    example: ClassVar[str] = """\
-components:
-  - name: report
-    type: file_exists
-    params: {path: out/report.csv}
-  - name: send
-    type: file_transfer
-    params:
-      action: put
-      url: ftps://files.example.com/incoming
-      path: out/report.csv
-      remote: report.csv
-connections:
-  control: |
-    report (if 1: "EXISTS") send
-"""
 
     def check(self, params: TransferParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         return _mistakes(params)
@@ -233,7 +217,7 @@ def _address(url: str) -> tuple[Scheme, str, int, dict[str, Any]]:
 
 def _client(server: Server) -> Remote:
     if server.scheme == "sftp":
-        from penstock.components.files.sftp import Sftp
+        from penstock.components.files.sftp import Sftp  # A transfer speaks one protocol.
 
         return Sftp(server)
     from penstock.components.files.ftp import Ftp

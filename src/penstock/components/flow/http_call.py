@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from penstock.components.base import Action, Call
-from penstock.components.flow.calls import failure_from, tool_call
+from penstock.components.flow.tool_calls import failure_from, tool_call
 from penstock.kernel.values import Json, JsonMap
 from penstock.tools.base import ToolFailure
 from penstock.tools.http.tool import HttpParams
@@ -36,23 +36,6 @@ class HttpCall(Action[HttpCallParams]):
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
     Params = HttpCallParams
-    example: ClassVar[str] = """\
-components:
-  - name: load
-    type: fixed_rows
-    params: {columns: [id], rows: [[1], [2]]}
-  - name: shown
-    type: log_rows
-  - name: alarm
-    type: http_call
-    params:
-      url: https://hooks.example.com/alarm
-      method: POST
-      json: {text: "{{ global.shown.ERROR_MESSAGE }}"}
-connections:
-  data: load.main -> shown.input
-  control: shown (error) alarm
-"""
 
     async def run(self, params: HttpCallParams, call: Call) -> Json:
         from penstock.tools.http.tool import HttpTool

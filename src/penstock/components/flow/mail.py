@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Action, Call
-from penstock.components.flow.calls import tool_call, tool_failures
+from penstock.components.flow.tool_calls import tool_call, tool_failures
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE
 
@@ -59,25 +59,6 @@ class Mail(Action[MailParams]):
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
     Params = MailParams
-    example: ClassVar[str] = """\
-components:
-  - name: load
-    type: fixed_rows
-    params: {columns: [id], rows: [[1], [2]]}
-  - name: shown
-    type: log_rows
-  - name: tell
-    type: mail
-    params:
-      host: mail.example.com
-      from: "Reports <reports@example.com>"
-      to: [ann@example.com]
-      subject: The orders were not loaded
-      text: "{{ global.shown.ERROR_MESSAGE }}"
-connections:
-  data: load.main -> shown.input
-  control: shown (error) tell
-"""
 
     async def run(self, params: MailParams, call: Call) -> JsonMap:
         from penstock.tools.notify import NotifyParams, NotifyTool

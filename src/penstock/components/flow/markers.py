@@ -26,20 +26,6 @@ class Noop(Action[NoopParams]):
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
     Params = NoopParams
-    example: ClassVar[str] = """\
-components:
-  - name: begin
-    type: noop
-  - name: weekday
-    type: set_global
-    params: {values: {day: tuesday}}
-  - name: finish
-    type: noop
-connections:
-  control: |
-    begin (ok) weekday
-    weekday (ok) finish
-"""
 
     async def run(self, params: NoopParams, call: Call) -> Any:
         return params.value
@@ -61,22 +47,6 @@ class PreJob(Action[MarkerParams]):
     makes_files: ClassVar[bool] = False
     role: ClassVar[Role] = "pre_job"
     Params = MarkerParams
-    example: ClassVar[str] = """\
-components:
-  - name: before
-    type: pre_job
-  - name: settings
-    type: set_global
-    params: {values: {limit: 100}}
-  - name: rows
-    type: generate_rows
-    params: {count: 3, columns: {id: i}}
-  - name: shown
-    type: log_rows
-connections:
-  data: rows.main -> shown.input
-  control: before (ok) settings
-"""
 
     async def run(self, params: MarkerParams, call: Call) -> None:
         return None
@@ -94,25 +64,6 @@ class PostJob(Action[MarkerParams]):
     makes_files: ClassVar[bool] = False
     role: ClassVar[Role] = "post_job"
     Params = MarkerParams
-    example: ClassVar[str] = """\
-components:
-  - name: rows
-    type: generate_rows
-    params: {count: 3, columns: {id: i}}
-  - name: shown
-    type: log_rows
-  - name: after
-    type: post_job
-  - name: figures
-    type: stats
-  - name: table
-    type: log_rows
-connections:
-  data: |
-    rows.main -> shown.input
-    figures.main -> table.input
-  control: after (ok) figures
-"""
 
     async def run(self, params: MarkerParams, call: Call) -> None:
         return None

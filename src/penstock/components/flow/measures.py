@@ -68,21 +68,6 @@ class LogCatcher(Action[LogCatcherParams]):
     makes_files: ClassVar[bool] = False
     Params = LogCatcherParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per error or warning"),)
-    example: ClassVar[str] = """\
-components:
-  - name: little
-    type: warn
-    params: {message: only two orders today, code: 10}
-  - name: after
-    type: post_job
-  - name: caught
-    type: log_catcher
-  - name: table
-    type: log_rows
-connections:
-  data: caught.main -> table.input
-  control: after (ok) caught
-"""
 
     def schemas(
         self, params: LogCatcherParams, inputs: Mapping[str, Schema | None], call: PlanCall
@@ -136,29 +121,6 @@ class FlowMeter(Action[MeasureParams]):
     makes_files: ClassVar[bool] = False
     Params = MeasureParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per data link"),)
-    example: ClassVar[str] = """\
-components:
-  - name: numbers
-    type: generate_rows
-    params: {count: 10, columns: {n: i}}
-  - name: even
-    type: filter
-    params: {where: n % 2 = 0}
-  - name: shown
-    type: log_rows
-  - name: after
-    type: post_job
-  - name: flow
-    type: flow_meter
-  - name: table
-    type: log_rows
-connections:
-  data: |
-    numbers.main -> even.input
-    even.main -> shown.input
-    flow.main -> table.input
-  control: after (ok) flow
-"""
 
     def schemas(
         self, params: MeasureParams, inputs: Mapping[str, Schema | None], call: PlanCall
@@ -195,26 +157,6 @@ class Stats(Action[MeasureParams]):
     makes_files: ClassVar[bool] = False
     Params = MeasureParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per component"),)
-    example: ClassVar[str] = """\
-components:
-  - name: numbers
-    type: generate_rows
-    params: {count: 10, columns: {n: i}}
-  - name: shown
-    type: log_rows
-  - name: after
-    type: post_job
-  - name: figures
-    type: stats
-    params: {components: [numbers, shown]}
-  - name: table
-    type: log_rows
-connections:
-  data: |
-    numbers.main -> shown.input
-    figures.main -> table.input
-  control: after (ok) figures
-"""
 
     def schemas(
         self, params: MeasureParams, inputs: Mapping[str, Schema | None], call: PlanCall

@@ -11,11 +11,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import Action, Call, ComponentFailure, PlanCall, Port
 from penstock.components.incremental import IncrementalParam
-from penstock.components.io import columns, files, placing, words
-from penstock.components.io.packages import import_module_or_fail
+from penstock.components.io import file_paths, parameters
+from penstock.components.io.file_paths import import_module_or_fail
+from penstock.components.queries import everything
+from penstock.data import select
 from penstock.ports.rows import Relation, Schema
 
 _FILE_MAGIC = b"ARROW1"
@@ -29,7 +32,7 @@ def _pyarrow() -> ModuleType:
 
 
 class ReadArrowParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: words.OneSourcePath
+    path: parameters.OneSourcePath
     columns: Annotated[
         list[str], Meta(description="The columns to read, in this order; all of them when left out.")
     ] = []
@@ -48,32 +51,9 @@ class ReadArrow(Action[ReadArrowParams]):
     makes_files: ClassVar[bool] = False
     Params = ReadArrowParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: read_frame}
-components:
-  - name: numbers
-    type: generate_rows
-    params: {count: 3, columns: {n: i, square: i * i}}
-  - name: write
-    type: write_arrow
-    params: {path: numbers.arrow}
-  - name: read
-    type: read_arrow
-    params: {path: numbers.arrow}
-  - name: show
-    type: log_rows
-connections:
-  data: |
-    numbers.main -> write.input
-    read.main -> show.input
-  control: |
-    write (subjob_ok) read
-"""
 
     def run(self, params: ReadArrowParams, call: Call) -> None:
-        path = files.one_file(params.path, call)
+        path = file_paths.one_file(params.path, call)
         pyarrow = _pyarrow()
         with ExitStack() as opened:
             try:
@@ -97,14 +77,10 @@ def _stream(pyarrow: ModuleType, path: Path, opened: ExitStack) -> Any:
 
 
 def _chosen(rows: Relation, params: ReadArrowParams, call: Call, path: Path) -> Relation:
-    from sqlglot import exp
-
-    from penstock.data import select
-
     wanted = params.columns or [column.name for column in call.declared.get("main", ())]
     if not wanted:
         return rows
-    problem = columns.missing(wanted, [column.name for column in rows.schema], f"`{path}`")
+    problem = parameters.missing(wanted, [column.name for column in rows.schema], f"`{path}`")
     if problem is not None:
         raise ComponentFailure("columns", problem, path=str(path))
     query = exp.select(*(select.column(name) for name in wanted)).from_(select.table("rows"))
@@ -112,7 +88,7 @@ def _chosen(rows: Relation, params: ReadArrowParams, call: Call, path: Path) -> 
 
 
 class WriteArrowParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: words.TargetPath
+    path: parameters.TargetPath
     format: Annotated[
         Literal["file", "stream"], Meta(description="`file` can be read from any place in it, `stream` from the start.")
     ] = "file"
@@ -130,20 +106,6 @@ class WriteArrow(Action[WriteArrowParams]):
     Params = WriteArrowParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: write_frame}
-components:
-  - name: numbers
-    type: generate_rows
-    params: {count: 3, columns: {n: i, square: i * i}}
-  - name: write
-    type: write_arrow
-    params: {path: numbers.arrow, compression: zstd}
-connections:
-  data: numbers.main -> write.input
-"""
 
     @classmethod
     def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -155,9 +117,6 @@ connections:
         return {"main": inputs.get("input")}
 
     def run(self, params: WriteArrowParams, call: Call) -> None:
-        from penstock.components.queries import everything
-        from penstock.data import select
-
         pyarrow = _pyarrow()
         rows = call.input()
         reader = pyarrow.RecordBatchReader.from_stream(
@@ -166,7 +125,7 @@ connections:
         options = pyarrow.ipc.IpcWriteOptions(compression=None if params.compression == "none" else params.compression)
         make = pyarrow.ipc.new_file if params.format == "file" else pyarrow.ipc.new_stream
         with (
-            placing.whole_file(files.resolved(params.path, call)) as file,
+            file_paths.whole_file(file_paths.resolved(params.path, call)) as file,
             make(file, reader.schema, options=options) as writer,
         ):
             for batch in reader:

@@ -17,16 +17,16 @@ from typing import IO, TYPE_CHECKING, Any
 from sqlglot import exp
 
 from penstock.components.base import Call, ComponentFailure
-from penstock.components.io import files
-from penstock.components.io.rejects import REJECTED
+from penstock.components.conversion import is_written_whole
+from penstock.components.io import file_paths
+from penstock.components.io.row_types import REJECTED, Notation
 from penstock.components.io.scans import all_of
-from penstock.components.io.text_types import Notation
-from penstock.components.written_numbers import WHOLE, is_whole
+from penstock.components.types import WHOLE
 from penstock.data import select
 from penstock.ports.rows import Relation
 
 if TYPE_CHECKING:
-    from penstock.components.io.read_csv import Reading
+    from penstock.components.io.csv import Reading
 
 _ERRORS, _SCANS = "penstock_rejects_{}", "penstock_reject_scans_{}"
 _FRACTIONS, _FRACTION_SCANS = "penstock_fractions_{}", "penstock_fraction_scans_{}"
@@ -142,7 +142,7 @@ def _fractions(reading: Reading, call: Call, scans: int) -> Relation:
         this="regexp_extract", expressions=[select.column("message"), select.literal(pattern), select.literal(1)]
     )
     is_taken = exp.TryCast(this=value, to=select.data_type("HUGEINT")).is_(exp.null()).not_()
-    wrong = exp.and_(select.column("kind").eq(select.literal("CAST")), is_taken, is_whole(value).not_())
+    wrong = exp.and_(select.column("kind").eq(select.literal("CAST")), is_taken, is_written_whole(value).not_())
     return call.engine.select(select.sql(exp.select(exp.Star()).from_(kept.subquery("kept")).where(wrong)), {})
 
 
@@ -161,7 +161,7 @@ def _without_fractions(reading: Reading) -> exp.Query:
         exp.or_(
             select.column(name).is_(exp.null()),
             exp.and_(
-                is_whole(select.column(name)),
+                is_written_whole(select.column(name)),
                 exp.TryCast(this=select.column(name), to=select.data_type(reading.types[name])).is_(exp.null()).not_(),
             ),
         )
@@ -231,7 +231,7 @@ def _line_in(path: Path, byte: int) -> str | None:
     """The line that begins there, with bytes that are not text as `\\xe9`; None where the file cannot be read so."""
     if path.suffix in (".zst", ".zstd"):
         return None
-    with files.open_bytes(path) as file:
+    with file_paths.open_bytes(path) as file:
         file.seek(max(byte - 1, 0))  # DuckDB counts from 1.
         return file.readline(_CHUNK).decode("utf-8", "backslashreplace")
 
@@ -296,7 +296,7 @@ class LineCounter:
 
     def __enter__(self) -> LineCounter:
         if self._path.suffix not in (".zst", ".zstd"):
-            self._file = files.open_bytes(self._path)
+            self._file = file_paths.open_bytes(self._path)
         return self
 
     def __exit__(self, *raised: object) -> None:

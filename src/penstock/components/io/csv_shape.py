@@ -17,11 +17,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from sqlglot import exp
+
 from penstock.components.base import ComponentFailure
-from penstock.components.io import files
-from penstock.components.io.text_file import open_text
-from penstock.components.io.text_types import Notation, found_types
-from penstock.data.untyped import NOTHING
+from penstock.components.io import file_paths, scans
+from penstock.components.io.file_paths import open_text
+from penstock.components.io.row_types import Notation, found_types
+from penstock.components.io.scans import column_types, scan, text_lines
+from penstock.data.types import NOTHING
 
 _HEADER_LINES = 100
 _SAMPLE_BYTES = 4 * 1024 * 1024
@@ -70,7 +73,7 @@ class Layout:
 
 
 @lru_cache(maxsize=512)
-def names_in(stamp: files.Stamp, layout: Layout) -> tuple[tuple[str, ...], int]:
+def names_in(stamp: file_paths.Stamp, layout: Layout) -> tuple[tuple[str, ...], int]:
     """The names of the columns, from the header or `column_1`, `column_2` …, and the empty lines before them.
 
     An empty file has no names.
@@ -83,10 +86,7 @@ def names_in(stamp: files.Stamp, layout: Layout) -> tuple[tuple[str, ...], int]:
 
 
 def _first_record(path: Path, layout: Layout) -> tuple[list[str], int]:
-    from penstock.components.io import looking
-    from penstock.components.io.scans import text_lines
-
-    found = looking.ask(text_lines(path, limit=layout.skip + _HEADER_LINES))
+    found = scans.ask(text_lines(path, limit=layout.skip + _HEADER_LINES))
     lines = [str(line or "") for (line,) in islice(found, layout.skip, None)]
     if layout.comment:
         lines = [line for line in lines if not line.startswith(layout.comment)]
@@ -128,15 +128,10 @@ def distinct(names: Sequence[str]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=512)
-def types_in(stamp: files.Stamp, layout: Layout, names: tuple[str, ...], blank: int) -> dict[str, str]:
+def types_in(stamp: file_paths.Stamp, layout: Layout, names: tuple[str, ...], blank: int) -> dict[str, str]:
     """The types of the columns, by the first `sample` lines after so many empty ones."""
     if not names:
         return {}
-    from sqlglot import exp
-
-    from penstock.components.io import looking
-    from penstock.components.io.scans import column_types, scan
-
     options = layout.options() | {
         "columns": column_types(dict.fromkeys(names, "VARCHAR")),
         "ignore_errors": True,
@@ -153,7 +148,7 @@ def types_in(stamp: files.Stamp, layout: Layout, names: tuple[str, ...], blank: 
         sample = exp.select(exp.Star()).from_(scan("read_csv", [path], options))
         if layout.sample >= 0:
             sample = exp.select(exp.Star()).from_(sample.limit(layout.sample).subquery("sampled"))
-        return found_types(names, sample, layout.notation, lambda query: looking.ask(query)[0])
+        return found_types(names, sample, layout.notation, lambda query: scans.ask(query)[0])
 
     try:
         with _readable(Path(stamp[0]), layout, limit) as path:
@@ -173,7 +168,7 @@ def has_mixed_ends(message: str) -> bool:
 @contextmanager
 def _readable(path: Path, layout: Layout, limit: int | None) -> Iterator[Path]:
     """The file in UTF-8; of another encoding, as much of its beginning as is wanted, in a file of its own."""
-    if files.is_utf8(layout.encoding):
+    if file_paths.is_utf8(layout.encoding):
         yield path
     else:
         with _copied(path, layout, limit) as copy:
@@ -225,7 +220,7 @@ def grouped(paths: Sequence[Path], layout: Layout) -> list[Group]:
     """The files by their headers, in order. An empty file has no header, and no rows to be missed."""
     groups: list[tuple[tuple[tuple[str, ...], int], list[Path]]] = []
     for path in paths:
-        found = names_in(files.stamp(path), layout)
+        found = names_in(file_paths.stamp(path), layout)
         if not found[0] and len(paths) > 1:
             continue
         if groups and groups[-1][0] == found:
@@ -262,7 +257,7 @@ def inferred(groups: Sequence[Group], layout: Layout, declared: Mapping[str, str
         if path is None:
             types = dict.fromkeys(group.names, NOTHING)
         else:
-            types = types_in(files.stamp(path), layout, group.names, group.blank)
+            types = types_in(file_paths.stamp(path), layout, group.names, group.blank)
         found = {**types, **found}
     return {**found, **declared}
 
@@ -272,7 +267,7 @@ def _has_rows(path: Path, layout: Layout) -> bool:
     if path.suffix in (".zst", ".zstd"):
         return _has_packed_rows(path, layout)
     try:
-        with files.open_bytes(path) as file:
+        with file_paths.open_bytes(path) as file:
             begins = file.read(1 << 16)
     except (OSError, EOFError):
         return True  # What is wrong with it is said by who reads it.
@@ -284,11 +279,8 @@ def _has_rows(path: Path, layout: Layout) -> bool:
 
 def _has_packed_rows(path: Path, layout: Layout) -> bool:
     """The same of a file that only DuckDB can unpack."""
-    from penstock.components.io import looking
-    from penstock.components.io.scans import text_lines
-
     try:
-        found = looking.ask(text_lines(path, limit=layout.skip + _HEADER_LINES))
+        found = scans.ask(text_lines(path, limit=layout.skip + _HEADER_LINES))
     except ComponentFailure:
         return True
     lines = [

@@ -6,26 +6,26 @@ import datetime
 import decimal
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import ComponentFailure, Mistake, PlanCall, Port, Relational
-from penstock.components.io import columns, words
-from penstock.data.untyped import NOTHING
+from penstock.components.io import parameters, scans
+from penstock.components.io.row_types import try_cast
+from penstock.data import select
+from penstock.data.types import NOTHING
 from penstock.ports.rows import Column, Schema, SqlText
 from penstock.tools.parameters import similar
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 Rows = list[list[Any] | dict[str, Any]]
 
 
 class FixedRowsParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     columns: Annotated[
-        words.Columns,
+        parameters.Columns,
         Meta(description="The columns: names, or `{name, type}`. May be left out when rows are mappings."),
     ] = []
     rows: Annotated[Rows, Meta(description="The rows: lists of values in the order of `columns`, or mappings.")]
@@ -67,7 +67,7 @@ def common_type(values: Sequence[Any]) -> str:
 
 
 def _names(params: FixedRowsParams, declared: Schema | None) -> dict[str, str | None]:
-    named = columns.named(params.columns, declared)
+    named = parameters.named(params.columns, declared)
     if not named:
         for row in params.rows:
             if isinstance(row, dict):
@@ -91,8 +91,6 @@ def _settled(params: FixedRowsParams, declared: Schema | None) -> tuple[Schema, 
 
 def _text(value: Any, type: str) -> exp.Expr:
     """A value on its way to a type: as text, which every type can be cast from."""
-    from penstock.data import select
-
     if value is None:
         return select.literal(None)
     if type == "JSON" or isinstance(value, (list, dict)):
@@ -105,10 +103,6 @@ def _text(value: Any, type: str) -> exp.Expr:
 
 
 def _table(schema: Schema, rows: Sequence[Sequence[Any]], *, numbered: bool = False) -> exp.Table | exp.Values:
-    from sqlglot import exp
-
-    from penstock.data import select
-
     tuples = [
         exp.Tuple(
             expressions=[
@@ -124,12 +118,8 @@ def _table(schema: Schema, rows: Sequence[Sequence[Any]], *, numbered: bool = Fa
 
 
 def _query(schema: Schema, rows: Sequence[Sequence[Any]]) -> exp.Select:
-    from sqlglot import exp
-
-    from penstock.data import select
-
     if not rows:
-        return columns.no_rows(schema)
+        return parameters.no_rows(schema)
     wanted = [
         exp.alias_(select.cast(select.column(f"c{index}"), each.type), select.name(each.name))
         for index, each in enumerate(schema)
@@ -139,12 +129,6 @@ def _query(schema: Schema, rows: Sequence[Sequence[Any]]) -> exp.Select:
 
 def _misfit(schema: Schema, rows: Sequence[Sequence[Any]], typed: Sequence[int]) -> Mistake | None:
     """The first value that is not of the type its column was given."""
-    from sqlglot import exp
-
-    from penstock.components.io import looking
-    from penstock.components.io.text_types import try_cast
-    from penstock.data import select
-
     if not rows or not typed:
         return None
     wrong = [
@@ -159,7 +143,7 @@ def _misfit(schema: Schema, rows: Sequence[Sequence[Any]], typed: Sequence[int])
         case = case.when(condition, select.literal(index))
     query = exp.select(select.column("row"), exp.alias_(case, "wrong")).from_(_table(schema, rows, numbered=True))
     query = query.where(exp.or_(*wrong)).order_by(select.column("row")).limit(1)
-    for row, index in looking.ask(query):
+    for row, index in scans.ask(query):
         value = rows[row][index]
         return Mistake(("rows", row, index), f"`{value}` is not a {schema[index].type}", kind="type")
     return None
@@ -178,26 +162,9 @@ class FixedRows(Relational[FixedRowsParams]):
     family = "read"
     Params = FixedRowsParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: currencies}
-components:
-  - name: rates
-    type: fixed_rows
-    params:
-      columns: [currency, {name: rate, type: "decimal(10,4)"}, {name: day, type: date}]
-      rows:
-        - [EUR, 1.0, 2024-01-31]
-        - [USD, 1.0837, 2024-01-31]
-  - name: show
-    type: log_rows
-connections:
-  data: rates.main -> show.input
-"""
 
     def check(self, params: FixedRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
-        found = columns.type_mistakes(params.columns, {})
+        found = parameters.type_mistakes(params.columns, {})
         if found:
             return found
         names = list(_names(params, call.declared.get("main")))
@@ -207,7 +174,9 @@ connections:
         if found:
             return found
         schema, rows = _settled(params, call.declared.get("main"))
-        typed = [index for index, type in enumerate(columns.named(params.columns, None).values()) if type is not None]
+        typed = [
+            index for index, type in enumerate(parameters.named(params.columns, None).values()) if type is not None
+        ]
         misfit = _misfit(schema, rows, typed)
         return [misfit] if misfit else []
 
@@ -223,8 +192,6 @@ connections:
             raise ComponentFailure("parameters", f"{where}{mistake.message}")
 
     def selects(self, params: FixedRowsParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, SqlText]:
-        from penstock.data import select
-
         return {"main": select.sql(_query(*_settled(params, call.declared.get("main"))))}
 
 

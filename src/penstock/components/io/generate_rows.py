@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from itertools import count
+from typing import Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
+from penstock.components import inference
 from penstock.components.base import Mistake, PlanCall, Port, Relational
+from penstock.components.io.row_types import call
+from penstock.data import select
 from penstock.ports.rows import Column, Schema, SqlText
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 _NUMBER = "i"
 _RANDOM = ("random", "rand")
@@ -36,10 +38,6 @@ class GenerateRowsParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=Tru
 
 def _determined(tree: exp.Expr, seed: int, calls: Iterator[int]) -> exp.Expr:
     """Chance that does not depend on threads: each call of `random()` becomes a hash of the row's number."""
-    from sqlglot import exp
-
-    from penstock.components.io.text_types import call
-    from penstock.data import select
 
     def replaced(node: exp.Expr) -> exp.Expr:
         name = (
@@ -73,46 +71,18 @@ class GenerateRows(Relational[GenerateRowsParams]):
     family = "read"
     Params = GenerateRowsParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: made_up_orders}
-components:
-  - name: orders
-    type: generate_rows
-    params:
-      count: 10
-      seed: 7
-      columns:
-        id: i + 1
-        day: DATE '2024-01-01' + CAST(i AS INTEGER)
-        amount: round(random() * 100, 2)
-        size: "CASE WHEN amount > 50 THEN 'large' ELSE 'small' END"
-  - name: show
-    type: log_rows
-connections:
-  data: orders.main -> show.input
-"""
 
     def check(self, params: GenerateRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
-        from penstock.components import bound
-
         found: list[Mistake] = []
         seen: dict[str, str] = {_NUMBER: "BIGINT"}
         for name, text in params.columns.items():
-            told = bound.check(text, "value", {"numbers": tuple(Column(*each) for each in seen.items())})
+            told = inference.check(text, "value", {"numbers": tuple(Column(*each) for each in seen.items())})
             if told.mistake is not None:
-                found.append(bound.mistake_of(told.mistake, ("columns", name)))
+                found.append(inference.mistake_of(told.mistake, ("columns", name)))
             seen[name] = told.type or "VARCHAR"
         return found
 
     def selects(self, params: GenerateRowsParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, SqlText]:
-        from itertools import count
-
-        from sqlglot import exp
-
-        from penstock.data import select
-
         calls = count()
         rows = exp.Table(
             this=exp.Anonymous(this="range", expressions=[select.literal(params.count)]),

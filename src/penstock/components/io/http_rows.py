@@ -4,23 +4,149 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import IO, Annotated, Any, ClassVar
+from typing import IO, Annotated, Any, ClassVar, Literal
+from urllib.parse import urljoin
 
 import msgspec
 from msgspec import UNSET, Meta
+from sqlglot import exp
 
 from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
-from penstock.components.flow.calls import tool_call, tool_failures
+from penstock.components.flow.tool_calls import tool_call, tool_failures
 from penstock.components.incremental import IncrementalParam
-from penstock.components.io import columns, words
-from penstock.components.io.http_pages import Page, Pagination, first_page, next_page
-from penstock.data.untyped import NOTHING, UNKNOWN_COLUMNS
+from penstock.components.io import parameters
+from penstock.data import select
+from penstock.data.types import NOTHING, UNKNOWN_COLUMNS
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, WEB
 from penstock.ports.rows import Column, Relation, Schema
-from penstock.tools.http.response import value_at
+from penstock.tools.http.response import next_link, origin_of, value_at
 from penstock.tools.http.tool import Fields, Scalar
+
+AtLeastOne = Annotated[int, Meta(ge=1)]
+MaxPages = Annotated[int, Meta(ge=1, description="More pages than this are a failure.")]
+Into = Annotated[Literal["query", "json"], Meta(description="Where the parameters go: into the URL, or the JSON body.")]
+
+
+class PageNumbers(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="page"):
+    """`?page=1`, `?page=2` … until a page is empty, or shorter than `size`."""
+
+    param: Annotated[str, Meta(description="The parameter with the number of the page.")] = "page"
+    start: Annotated[int, Meta(description="The number of the first page.")] = 1
+    size_param: Annotated[str | None, Meta(description="The parameter with the size of a page.")] = None
+    size: Annotated[AtLeastOne | None, Meta(description="Rows of a page: a shorter one is the last.")] = None
+    into: Into = "query"
+    max_pages: MaxPages = 10_000
+
+
+class Offsets(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="offset"):
+    """`?offset=0&limit=100`, `?offset=100&limit=100` … until a page is shorter than `size`."""
+
+    param: Annotated[str, Meta(description="The parameter with the number of rows to leave out.")] = "offset"
+    size_param: Annotated[str, Meta(description="The parameter with the size of a page.")] = "limit"
+    size: Annotated[int, Meta(ge=1, description="Rows of a page.")] = 100
+    into: Into = "query"
+    max_pages: MaxPages = 10_000
+
+
+class Cursors(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="cursor"):
+    """The answer says how to ask for the next page: a text for `param`, or a whole URL."""
+
+    next: Annotated[
+        str, Meta(description="Where in the answer it is, such as `meta.next_cursor`; null or missing at the end.")
+    ]
+    param: Annotated[str, Meta(description="The parameter that takes it.")] = "cursor"
+    into: Into = "query"
+    max_pages: MaxPages = 10_000
+
+
+class Links(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="link"):
+    """The header `Link: <…>; rel="next"` has the URL of the next page."""
+
+    max_pages: MaxPages = 10_000
+
+
+Pagination = PageNumbers | Offsets | Cursors | Links
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One request: where it goes, and the parameters that make it this page."""
+
+    url: str
+    query: Mapping[str, Any]
+    json: Mapping[str, Any]
+    number: int = 0
+    is_whole: bool = False
+    """The URL is one that the server gave: the parameters of the first are in it already."""
+
+
+def first_page(url: str, pagination: Pagination | None) -> Page:
+    page = Page(url, {}, {})
+    match pagination:
+        case PageNumbers():
+            sized = {pagination.size_param: pagination.size} if pagination.size_param and pagination.size else {}
+            return _with(page, pagination.into, {pagination.param: pagination.start, **sized})
+        case Offsets():
+            return _with(page, pagination.into, {pagination.param: 0, pagination.size_param: pagination.size})
+        case _:
+            return page
+
+
+def next_page(
+    page: Page, pagination: Pagination | None, rows: int, answer: Any, headers: Mapping[str, Any], first: str
+) -> Page | None:
+    """The request after this one, or None when this was the last. `first` is the URL that the author gave."""
+    after = _following(page, pagination, rows, answer, headers)
+    if after is None:
+        return None
+    if after.is_whole and origin_of(after.url) != origin_of(first):
+        raise ComponentFailure(
+            "refused",
+            f"page {page.number + 1} leads to `{origin_of(after.url)}`, another server than `{origin_of(first)}`",
+        )
+    if after.url == page.url and after.query == page.query and after.json == page.json:
+        raise ComponentFailure("pagination", f"page {page.number + 1} leads to itself")
+    after = replace(after, number=page.number + 1)
+    if pagination is not None and after.number >= pagination.max_pages:
+        raise ComponentFailure("pagination", f"there are more than `max_pages` ({pagination.max_pages}) pages")
+    return after
+
+
+def _following(
+    page: Page, pagination: Pagination | None, rows: int, answer: Any, headers: Mapping[str, Any]
+) -> Page | None:
+    match pagination:
+        case None:
+            return None
+        case PageNumbers():
+            if rows == 0 or (pagination.size is not None and rows < pagination.size):
+                return None
+            return _with(page, pagination.into, {pagination.param: pagination.start + page.number + 1})
+        case Offsets():
+            if rows < pagination.size:
+                return None
+            return _with(page, pagination.into, {pagination.param: (page.number + 1) * pagination.size})
+        case Cursors():
+            cursor = value_at(answer, pagination.next)
+            if cursor is None or cursor == "" or cursor is False:
+                return None
+            text = str(cursor)
+            if text.startswith(("http://", "https://", "/")):
+                return Page(urljoin(page.url, text), {}, {}, is_whole=True)
+            return _with(page, pagination.into, {pagination.param: cursor})
+        case Links():
+            link = next_link(str(headers.get("link", "")))
+            return None if link is None else Page(urljoin(page.url, link), {}, {}, is_whole=True)
+
+
+def _with(page: Page, into: str, params: Mapping[str, Any]) -> Page:
+    if into == "query":
+        return replace(page, query={**page.query, **params})
+    return replace(page, json={**page.json, **params})
+
 
 _BATCH = 5_000
 
@@ -52,7 +178,7 @@ class HttpRowsParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = None
     columns: Annotated[
-        words.Columns,
+        parameters.Columns,
         Meta(description="The keys to keep, in this order: names, or `{name, type}`. All of them when left out."),
     ] = []
     attempts: Annotated[
@@ -87,28 +213,9 @@ class HttpRows(Action[HttpRowsParams]):
     makes_files: ClassVar[bool] = False
     Params = HttpRowsParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: fetch_orders}
-context: {api: "https://api.example.com"}
-components:
-  - name: orders
-    type: http_rows
-    params:
-      url: "{{ context.api }}/orders"
-      params: {status: open}
-      rows: data.items
-      pagination: {kind: page, size_param: per_page, size: 100}
-      columns: [{name: id, type: integer}, {name: customer, type: string}, {name: total, type: "decimal(10,2)"}]
-  - name: show
-    type: log_rows
-connections:
-  data: orders.main -> show.input
-"""
 
     def check(self, params: HttpRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
-        found = columns.type_mistakes(params.columns, {})
+        found = parameters.type_mistakes(params.columns, {})
         into_json = getattr(params.pagination, "into", "query") == "json"
         if into_json and not isinstance(params.json, dict):
             found.append(Mistake(("pagination",), "`into: json` needs a mapping in `json` to put the page into"))
@@ -184,7 +291,7 @@ def _keep(spool: IO[bytes], rows: list[Any]) -> None:
 
 
 def _schema(params: HttpRowsParams, declared: Schema | None) -> Schema | None:
-    wanted = columns.named(params.columns, declared)
+    wanted = parameters.named(params.columns, declared)
     if not wanted or not all(wanted.values()):
         return None
     return tuple(Column(name, type or "VARCHAR") for name, type in wanted.items())
@@ -192,7 +299,7 @@ def _schema(params: HttpRowsParams, declared: Schema | None) -> Schema | None:
 
 def _loaded(spool: IO[bytes], params: HttpRowsParams, call: Call) -> Relation:
     spool.seek(0)
-    wanted = columns.named(params.columns, call.declared.get("main"))
+    wanted = parameters.named(params.columns, call.declared.get("main"))
     lines = (msgspec.json.decode(line) for line in spool)
     first = next(lines, None)
     if first is None:
@@ -211,12 +318,8 @@ def _batches(first: Any, lines: Iterator[Any]) -> Iterator[list[Any]]:
 def _chosen(rows: Relation, wanted: Mapping[str, str | None], call: Call) -> Relation:
     """The columns that were asked for. A key that no row has is NULL when its type is given, and a mistake
     otherwise."""
-    from sqlglot import exp
-
-    from penstock.data import select
-
     present = [column.name for column in rows.schema]
-    problem = columns.missing([name for name, type in wanted.items() if type is None], present, "the answer")
+    problem = parameters.missing([name for name, type in wanted.items() if type is None], present, "the answer")
     if problem is not None:
         raise ComponentFailure("columns", problem)
     cells: list[exp.Expr] = []

@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+from sqlglot import exp
 
 from penstock.components.base import ComponentFailure
-from penstock.components.io import columns, files, looking
-from penstock.data.untyped import NOTHING, OPEN
+from penstock.components.conversion import checked_whole
+from penstock.components.io import file_paths, parameters, scans
+from penstock.components.io.row_types import call as function
+from penstock.components.io.scans import all_of, column_types, scan, text_lines
+from penstock.components.queries import row_number
+from penstock.components.types import WHOLE
+from penstock.data import select
+from penstock.data.types import NOTHING, OPEN
 from penstock.ports.rows import Column, Schema
 from penstock.tools.parameters import similar
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 Form = Literal["array", "newline_delimited", "unstructured"]
 ONLY = "value"
@@ -59,7 +64,7 @@ def form_of(path: Path, wanted: str, rows: str | None) -> Form:
     if path.suffix in (".zst", ".zstd"):
         return "newline_delimited" if Path(path.stem).suffix != ".json" else "array"
     try:
-        with files.open_bytes(path) as file:
+        with file_paths.open_bytes(path) as file:
             begins = file.read(4096).removeprefix(_BOM).lstrip()
     except (OSError, EOFError) as error:
         raise ComponentFailure("format", f"`{path}` cannot be read: {error}", path=str(path)) from None
@@ -95,13 +100,8 @@ class Reading:
         return self.manner.rows is None or _fields(_element_type(self.manner.rows, self.top)) is not None
 
     def query(self) -> exp.Query:
-        from sqlglot import exp
-
-        from penstock.components.io.scans import column_types, scan
-        from penstock.data import select
-
         if self.is_empty:
-            return columns.no_rows(self.schema)
+            return parameters.no_rows(self.schema)
         named = [select.column(self.file_column)] if self.file_column is not None else []
         checked = self.declared if self.manner.rows is None else frozenset()
         # As the JSON it is: DuckDB would round a number with a fraction to a whole one, and say nothing.
@@ -118,11 +118,6 @@ class Reading:
         return exp.select(*(self._field(column) for column in self.columns), *named).from_(inner)
 
     def _field(self, column: Column) -> exp.Expr:
-        from sqlglot import exp
-
-        from penstock.components.written_numbers import checked_whole
-        from penstock.data import select
-
         fields = _fields(_element_type(self.manner.rows or "", self.top))
         element: exp.Expr = select.column("element")
         if fields is not None and column.name not in fields:
@@ -136,28 +131,19 @@ class Reading:
 
 def _whole(column: Column) -> exp.Expr:
     """The column, which is JSON, as a whole number; a value that is none cannot be cast, and ends the query."""
-    from sqlglot import exp
-
-    from penstock.components.written_numbers import checked_whole
-    from penstock.data import select
-
     text = exp.Anonymous(this="json_extract_string", expressions=[select.column(column.name), select.literal("$")])
     return exp.alias_(select.cast(checked_whole(text), column.type), select.name(column.name))
 
 
 @lru_cache(maxsize=256)
-def _top(found: tuple[files.Stamp, ...], manner: Manner) -> dict[str, str]:
+def _top(found: tuple[file_paths.Stamp, ...], manner: Manner) -> dict[str, str]:
     """The columns of the documents, by the first `sample` of them."""
-    from sqlglot import exp
-
-    from penstock.components.io.scans import scan
-
     options = manner.options() | {"sample_size": manner.sample, "union_by_name": len(found) > 1 or None}
     # A line that is not JSON says nothing about the others; which one it is comes out when the rows are read.
     options["ignore_errors"] = manner.form == "newline_delimited" or None
     paths = [Path(path) for path, _, _ in found]
     query = exp.select(exp.Star()).from_(scan("read_json", paths, options))
-    top = {column.name: _NOTHING.sub("VARCHAR", column.type) for column in looking.columns(query)}
+    top = {column.name: _NOTHING.sub("VARCHAR", column.type) for column in scans.columns(query)}
     if _tells_no_columns(manner, top) and (fields := _fields_of_objects(paths, manner)):
         return fields if manner.rows is None else _with_elements(manner.rows, top, fields)
     return top
@@ -175,15 +161,9 @@ def _tells_no_columns(manner: Manner, top: Mapping[str, str]) -> bool:
 
 def _fields_of_objects(paths: list[Path], manner: Manner) -> dict[str, str]:
     """The columns of those rows that are objects: one that is none is a reject, and takes no column from the others."""
-    from sqlglot import exp
-
-    from penstock.components.io.json_objects import is_object, rows_in
-    from penstock.components.io.scans import scan
-    from penstock.data import select
-
     query = exp.select(select.column("raw")).from_(rows_in(paths, manner).subquery("rows_there")).where(is_object())
     try:
-        found = looking.ask(query if manner.sample < 0 else query.limit(manner.sample))
+        found = scans.ask(query if manner.sample < 0 else query.limit(manner.sample))
     except ComponentFailure:
         return {}  # What is wrong with the file is said by who reads it.
     if not found:
@@ -192,7 +172,7 @@ def _fields_of_objects(paths: list[Path], manner: Manner) -> dict[str, str]:
         copy = Path(folder) / "objects.json"
         copy.write_text("\n".join(str(raw) for (raw,) in found), encoding="utf-8")
         options = manner.options() | {"format": "unstructured", "sample_size": -1}
-        described = looking.columns(exp.select(exp.Star()).from_(scan("read_json", [copy], options)))
+        described = scans.columns(exp.select(exp.Star()).from_(scan("read_json", [copy], options)))
     return {column.name: _NOTHING.sub("VARCHAR", column.type) for column in described}
 
 
@@ -226,22 +206,20 @@ def settle(
 ) -> Reading:
     """What is to be read. `wanted` are the columns the author names, in order; `types` those of some. Raises
     ComponentFailure."""
-    from penstock.components.written_numbers import WHOLE
-
     given = {name: type for name, type in wanted.items() if type is not None} | dict(types)
     declared = frozenset(name for name, type in given.items() if type in WHOLE)
     if wanted and manner.rows is None and all(name in given for name in wanted):
         # All is said: the files need not be looked at.
         top = {name: given[name] for name in wanted}
         return Reading(tuple(paths), manner, top, _columns(top), file_column, declared=declared)
-    top = _top(files.stamps(paths), manner)
+    top = _top(file_paths.stamps(paths), manner)
     present = _present(paths[0], manner, top)
     says_nothing = list(present.items()) in ([("json", "JSON")], [(ONLY, "JSON")])
     if not wanted and says_nothing and not _has_rows(Reading(tuple(paths), manner, top, _columns(present))):
         chosen = {**given, OPEN: NOTHING}
         return Reading(tuple(paths), manner, top, _columns(chosen), file_column, is_empty=True)
     untyped = [name for name in [*wanted, *types] if name not in given]
-    problem = columns.missing(untyped, list(present), f"`{paths[0]}`")
+    problem = parameters.missing(untyped, list(present), f"`{paths[0]}`")
     if problem is not None and wanted and not _has_rows(Reading(tuple(paths), manner, top, _columns(present))):
         chosen = {name: given.get(name, NOTHING) for name in wanted}
         return Reading(tuple(paths), manner, top, _columns(chosen), file_column, is_empty=True)
@@ -255,7 +233,7 @@ def settle(
 
 def _has_rows(reading: Reading) -> bool:
     try:
-        return bool(looking.ask(reading.query().limit(1)))
+        return bool(scans.ask(reading.query().limit(1)))
     except ComponentFailure:
         return True  # something is there, though it is no row
 
@@ -331,10 +309,6 @@ def _element_type(rows: str, top: Mapping[str, str]) -> str:
 def _elements(rows: str, top: Mapping[str, str]) -> exp.Expr:
     """The expression that gives the rows: the steps of the path, and a row for each element of the list they lead
     to."""
-    from sqlglot import exp
-
-    from penstock.data import select
-
     first, *others = steps(rows)
     node: exp.Expr = select.column(first)
     type = top[first]
@@ -347,3 +321,39 @@ def _elements(rows: str, top: Mapping[str, str]) -> exp.Expr:
             node = exp.Anonymous(this="struct_extract", expressions=[node, select.literal(step)])
             type = fields[step]
     return exp.Anonymous(this="unnest", expressions=[node]) if _inner(type) is not None else node
+
+
+def named(node: exp.Expr, name: str) -> exp.Expr:
+    return exp.alias_(node, select.name(name))
+
+
+def rows_in(paths: Iterable[Path], manner: Manner) -> exp.Query:
+    """(file, line, raw) of every row, as text that may or may not be JSON."""
+    return all_of(*(_of_file(path, manner) for path in paths))
+
+
+def is_object() -> exp.Expr:
+    """Of a row of `rows_in`. DuckDB stops at text that is not JSON, so that is asked first."""
+    kind = function("json_type", select.column("raw"))
+    asked = exp.case().when(function("json_valid", select.column("raw")), kind).else_(exp.null())
+    return asked.eq(select.literal("OBJECT"))
+
+
+def _of_file(path: Path, manner: Manner) -> exp.Query:
+    if manner.form == "newline_delimited":
+        lines = text_lines(path, "raw")
+    else:
+        options = {"format": manner.form, "maximum_object_size": manner.max_object_bytes}
+        documents = scan("read_json_objects", [path], options | {"columns": column_types({})})
+        found: exp.Expr = select.column("json")
+        if manner.rows is not None:
+            way = "".join(f"[{step}]" if step.isdecimal() else f'."{step}"' for step in steps(manner.rows))
+            there = function("json_extract", found, f"${way}")
+            is_list = function("json_type", there).eq(select.literal("ARRAY"))
+            several = function("json_extract", there.copy(), "$[*]")
+            found = function("unnest", exp.case().when(is_list, several).else_(exp.Array(expressions=[there.copy()])))
+        lines = exp.select(named(select.cast(found, "VARCHAR"), "raw")).from_(documents)
+    numbered = exp.select(named(row_number(), "line"), select.column("raw")).from_(lines.subquery("lines"))
+    wanted = [named(select.literal(str(path)), "file"), select.column("line"), select.column("raw")]
+    filled = function("trim", function("coalesce", select.column("raw"), "")).neq(select.literal(""))
+    return exp.select(*wanted).from_(numbered.subquery("numbered")).where(filled)

@@ -8,8 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import Action, Call, PlanCall, Port
+from penstock.data import select
 from penstock.kernel.values import Json
 from penstock.ports.rows import Schema
 from penstock.tools.sql.results import to_json
@@ -42,20 +44,6 @@ class LogRows(Action[LogRowsParams]):
     Params = LogRowsParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to show"),)
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: look}
-components:
-  - name: numbers
-    type: generate_rows
-    params: {count: 1000, columns: {n: i, square: i * i}}
-  - name: show
-    type: log_rows
-    params: {limit: 5}
-connections:
-  data: numbers.main -> show.input
-"""
 
     @classmethod
     def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -67,10 +55,6 @@ connections:
         return {"main": inputs.get("input")}
 
     def run(self, params: LogRowsParams, call: Call) -> None:
-        from sqlglot import exp
-
-        from penstock.data import select
-
         rows = call.input()
         call.put("main", rows)
         query = exp.select(exp.Star()).from_(select.table("input")).limit(params.limit)

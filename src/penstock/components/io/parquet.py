@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import ComponentFailure, Mistake, PlanCall, Port, Relational, Sink
 from penstock.components.incremental import IncrementalParam
-from penstock.components.io import columns, files, words
+from penstock.components.io import file_paths, parameters, scans
+from penstock.components.io.scans import scan
+from penstock.data import select
 from penstock.ports.rows import Column, Copy, Schema, SqlText
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 _MAGIC = b"PAR1"
 
 
 class ReadParquetParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: words.SourcePath
+    path: parameters.SourcePath
     columns: Annotated[
         list[str], Meta(description="The columns to read, in this order; all of them when left out.")
     ] = []
@@ -30,7 +30,7 @@ class ReadParquetParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True
         bool, Meta(description="Files of a pattern may differ in their columns; NULL where one is missing.")
     ] = False
     partitions: Annotated[bool, Meta(description="Folders such as `year=2024` in the path are columns, too.")] = False
-    file_column: words.FileColumn = None
+    file_column: parameters.FileColumn = None
     incremental: IncrementalParam = None
 
 
@@ -45,30 +45,6 @@ class ReadParquet(Relational[ReadParquetParams]):
     family = "read"
     Params = ReadParquetParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: read_numbers}
-components:
-  - name: numbers
-    type: generate_rows
-    params: {count: 100, columns: {n: i, square: i * i}}
-  - name: write
-    type: write_parquet
-    params: {path: numbers.parquet}
-  - name: read
-    type: read_parquet
-    params: {path: numbers.parquet, columns: [square]}
-  - name: show
-    type: log_rows
-    params: {limit: 3}
-connections:
-  data: |
-    numbers.main -> write.input
-    read.main -> show.input
-  control: |
-    write (subjob_ok) read
-"""
 
     def check(self, params: ReadParquetParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
         try:
@@ -90,8 +66,6 @@ connections:
         _settled(params, call)
 
     def selects(self, params: ReadParquetParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, SqlText]:
-        from penstock.data import select
-
         try:
             return {"main": select.sql(_settled(params, call)[0])}
         except ComponentFailure:
@@ -100,13 +74,13 @@ connections:
 
 def _settled(params: ReadParquetParams, call: PlanCall) -> tuple[exp.Query, Schema]:
     """The query and its columns. Looks at the files; raises ComponentFailure."""
-    found = files.all_files(params.path, call)
+    found = file_paths.all_files(params.path, call)
     for path in found:
         _require_parquet(path)
     options = (params.by_name, params.partitions, params.file_column)
-    present = _columns(files.stamps(found), options)
+    present = _columns(file_paths.stamps(found), options)
     wanted = params.columns or [column.name for column in call.declared.get("main", ())]
-    problem = columns.missing(wanted, [column.name for column in present], f"`{found[0]}`")
+    problem = parameters.missing(wanted, [column.name for column in present], f"`{found[0]}`")
     if problem is not None:
         raise ComponentFailure("columns", problem, path=str(found[0]))
     by_name = {column.name: column for column in present}
@@ -117,11 +91,6 @@ def _settled(params: ReadParquetParams, call: PlanCall) -> tuple[exp.Query, Sche
 
 
 def _query(found: Sequence[Path], options: tuple[bool, bool, str | None], names: Sequence[str]) -> exp.Query:
-    from sqlglot import exp
-
-    from penstock.components.io.scans import scan
-    from penstock.data import select
-
     by_name, partitions, file_column = options
     said = {"union_by_name": by_name or None, "hive_partitioning": partitions, "filename": file_column}
     wanted: list[exp.Expr] = [select.column(name) for name in names]
@@ -129,10 +98,8 @@ def _query(found: Sequence[Path], options: tuple[bool, bool, str | None], names:
 
 
 @lru_cache(maxsize=256)
-def _columns(found: tuple[files.Stamp, ...], options: tuple[bool, bool, str | None]) -> tuple[Column, ...]:
-    from penstock.components.io import looking
-
-    return looking.columns(_query([Path(path) for path, _, _ in found], options, []))
+def _columns(found: tuple[file_paths.Stamp, ...], options: tuple[bool, bool, str | None]) -> tuple[Column, ...]:
+    return scans.columns(_query([Path(path) for path, _, _ in found], options, []))
 
 
 def _require_parquet(path: Path) -> None:
@@ -147,7 +114,7 @@ def _require_parquet(path: Path) -> None:
 
 
 class WriteParquetParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: words.TargetPath
+    path: parameters.TargetPath
     compression: Annotated[
         Literal["zstd", "snappy", "gzip", "lz4", "uncompressed"], Meta(description="How the columns are packed.")
     ] = "zstd"
@@ -164,26 +131,12 @@ class WriteParquet(Sink[WriteParquetParams]):
 
     type = "write_parquet"
     Params = WriteParquetParams
-    example = """\
-apiVersion: penstock/v1
-kind: Job
-metadata: {name: write_numbers}
-components:
-  - name: numbers
-    type: generate_rows
-    params: {count: 100, columns: {n: i, square: i * i}}
-  - name: write
-    type: write_parquet
-    params: {path: numbers.parquet}
-connections:
-  data: numbers.main -> write.input
-"""
 
     @classmethod
     def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
         return "input", "main"
 
     def copy(self, params: WriteParquetParams, schema: Schema, call: PlanCall) -> Copy:
-        path = files.resolved(params.path, call)
-        files.make_room(path)
+        path = file_paths.resolved(params.path, call)
+        file_paths.make_room(path)
         return Copy(path, "parquet", {"compression": params.compression, "row_group_size": params.row_group_size})

@@ -7,17 +7,20 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, UserSql
-from penstock.components.quality.checks import KINDS, Check, named_columns
+from penstock.components.quality.rules import KINDS, Check, Flagged, named_columns, rules
+from penstock.components.queries import picked, volatile
+from penstock.components.shape.patterns import wrong_pattern
 from penstock.components.transform.base import Known, Parameters, Transform, missing, refuse, type_of
+from penstock.components.types import is_moment, is_nothing
+from penstock.data import select
 from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Relation, Schema
 
 if TYPE_CHECKING:
-    from sqlglot import exp
-
-    from penstock.components.quality.flagging import Flagged
+    from penstock.components.quality.rules import Flagged
 
 SHOWN = 3
 """Values that a message shows of those that failed."""
@@ -62,35 +65,6 @@ class AssertRows(Transform[AssertRowsParams]):
         Port("main", description="the rows that passed"),
         Port("reject", reject=True, description="the rows that failed a check, with `on_fail: reject`"),
     )
-    example = """\
-components:
-  - name: customers
-    type: fixed_rows
-    params:
-      columns: [id, email, age]
-      rows: [[1, ann@example.com, 34], [2, null, 51], [2, bob@example.com, 212]]
-  - name: gate
-    type: assert_rows
-    params:
-      on_fail: reject
-      checks:
-        - not_null: [id, email]
-        - unique: [id]
-        - range: { age: [0, 150] }
-        - regex: { email: '[^@]+@[^@]+' }
-        - expression: age >= 18
-          name: adults_only
-        - row_count: { min: 1 }
-  - name: good
-    type: log_rows
-  - name: bad
-    type: log_rows
-connections:
-  data:
-    - customers.main -> gate.input
-    - gate.main -> good.input
-    - gate.reject -> bad.input
-"""
 
     def is_fusable(self, params: AssertRowsParams, connected: frozenset[str]) -> bool:
         return False  # what failed has to be counted, whoever reads the rows
@@ -101,9 +75,6 @@ connections:
                 yield UserSql(("checks", number, "expression"), check.expression, ("input",), "condition")
 
     def wrong(self, params: AssertRowsParams, inputs: Known) -> Iterable[Mistake]:
-        from penstock.components.shape.patterns import wrong_pattern
-        from penstock.components.shape.types import is_moment, is_nothing
-
         schema = inputs.get("input")
         for path, name in named_columns(params.checks):
             yield from missing(path, name, schema)
@@ -123,8 +94,6 @@ connections:
         return {"main": flagged.passed(), "reject": flagged.failed()}
 
     def run(self, params: AssertRowsParams, call: Call) -> JsonMap:
-        from penstock.data import select
-
         rows = call.input()
         refuse(self.wrong(params, {"input": rows.schema}))
         flagged = self._flagged(params, rows.schema)
@@ -142,9 +111,6 @@ connections:
         return {"rows": total, "failed": [*failed, *whole]}
 
     def _flagged(self, params: AssertRowsParams, schema: Schema) -> Flagged:
-        from penstock.components.quality.flagging import Flagged
-        from penstock.components.quality.rules import rules
-
         return Flagged(schema, rules(params.checks, schema))
 
     def _end(
@@ -153,8 +119,6 @@ connections:
         fatal = whole if params.on_fail == "reject" else [*failed, *whole]
         if fatal and params.on_fail != "warn":
             raise ComponentFailure("assertion", _sentence(fatal), checks=[*failed, *whole])
-        from penstock.data import select
-
         inputs = {"input": call.input()}
         if params.on_fail == "warn":
             for each in fatal:
@@ -167,9 +131,6 @@ connections:
 
 
 def _is_volatile(expression: str) -> bool:
-    from penstock.components.queries import volatile
-    from penstock.data import select
-
     try:
         return volatile(select.expression(expression))
     except select.SqlMistake:
@@ -196,8 +157,6 @@ def _told(failed: JsonMap) -> str:
 
 
 def _sample(call: Call, flagged: Flagged, number: int, inputs: Mapping[str, Relation]) -> list[str]:
-    from penstock.data import select
-
     query = flagged.sample(number, SHOWN)
     if query is None:
         return []
@@ -224,11 +183,6 @@ def _whole(check: Check, kind: str, message: str) -> JsonMap:
 
 
 def _stale(check: Check, rows: Relation, call: Call) -> str | None:
-    from sqlglot import exp
-
-    from penstock.components.queries import picked
-    from penstock.data import select
-
     assert check.freshness is not None
     name, age = check.freshness.column, check.freshness.max_age
     query = select.sql(picked([exp.Max(this=select.column(name))], "input"))

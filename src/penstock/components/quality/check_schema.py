@@ -8,18 +8,23 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import Mistake, Port
-from penstock.components.quality.refusing import Refusing, RefusingParams
+from penstock.components.base import ColumnMistake, Mistake, Port
+from penstock.components.conversion import Conversion, not_that
+from penstock.components.quality.rejection import Refusing, RefusingParams
+from penstock.components.quality.rules import Flagged, Rule, no_match, seen_before
+from penstock.components.queries import called, every_one, is_not, is_null
+from penstock.components.shape.patterns import wrong_pattern
 from penstock.components.transform.base import Known, actual, repeated, type_of
-from penstock.data.untyped import OPEN
+from penstock.components.types import sql_type, wrong_type
+from penstock.data import select
+from penstock.data.types import OPEN, MissingColumn
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import similar
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from penstock.components.quality.flagging import Flagged
-    from penstock.components.quality.rules import Rule
+    from penstock.components.quality.rules import Flagged, Rule
 
 
 class AgreedColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -66,35 +71,8 @@ class CheckSchema(Refusing[CheckSchemaParams]):
         Port("main", description="rows that fit the schema, in its types"),
         Port("reject", reject=True, description="rows that do not"),
     )
-    example = """\
-components:
-  - name: arrivals
-    type: fixed_rows
-    params:
-      columns: [sku, quantity, day]
-      rows: [[A-1, '10', '2026-03-01'], [A-2, ten, '2026-03-01'], [b3, '4', '2026-03-02'], [A-1, '7', '2026-03-02']]
-  - name: agreed
-    type: check_schema
-    params:
-      columns:
-        - { name: sku, type: string, key: true, pattern: '[A-Z]-\\d+' }
-        - { name: quantity, type: integer, nullable: false }
-        - { name: day, type: date }
-  - name: stock
-    type: log_rows
-  - name: refused
-    type: log_rows
-connections:
-  data:
-    - arrivals.main -> agreed.input
-    - agreed.main -> stock.input
-    - agreed.reject -> refused.input
-"""
 
     def wrong(self, params: CheckSchemaParams, inputs: Known) -> Iterable[Mistake]:
-        from penstock.components.shape.patterns import wrong_pattern
-        from penstock.components.shape.types import wrong_type
-
         agreed = [column.name for column in params.columns]
         yield from repeated(("columns",), agreed)
         for number, column in enumerate(params.columns):
@@ -107,10 +85,6 @@ connections:
             yield from _strict(agreed, schema)
 
     def parted(self, params: CheckSchemaParams, schema: Schema) -> tuple[Flagged, Sequence[exp.Expr]]:
-        from penstock.components.quality.flagging import Flagged
-        from penstock.components.queries import called
-        from penstock.data import select
-
         made: list[exp.Expr] = [called(_value(column, schema), column.name) for column in params.columns]
         agreed = {column.name.lower() for column in params.columns}
         made += [select.column(column.name) for column in schema if column.name.lower() not in agreed]
@@ -123,7 +97,9 @@ def _strict(agreed: list[str], schema: Schema) -> Iterable[Mistake]:
     for number, name in enumerate(agreed):
         if actual(name, schema) is None:
             near = similar(name, extra)
-            yield Mistake(("columns", number, "name"), f"`input` has no column `{name}`{near}", kind="column")
+            message = f"`input` has no column `{name}`{near}"
+            missing = MissingColumn(name, "input")
+            yield ColumnMistake(("columns", number, "name"), message, kind="column", missing=missing)
     if extra:
         listed = ", ".join(f"`{name}`" for name in extra)
         hint = "add them to `columns`, take them out with `select`, or set `mode: lenient`"
@@ -134,10 +110,6 @@ def _strict(agreed: list[str], schema: Schema) -> Iterable[Mistake]:
 
 def _value(column: AgreedColumn, schema: Schema) -> exp.Expr:
     """The column in the type that was agreed on; NULL where it is not there or does not convert."""
-    from penstock.components.shape.converting import Conversion
-    from penstock.components.shape.types import sql_type
-    from penstock.data import select
-
     there = actual(column.name, schema)
     if there is None:
         return select.cast(select.literal(None), sql_type(column.type or "string"))
@@ -147,20 +119,12 @@ def _value(column: AgreedColumn, schema: Schema) -> exp.Expr:
 
 
 def _rules(params: CheckSchemaParams, schema: Schema) -> list[Rule]:
-    from penstock.components.quality.rules import seen_before
-
     found = [rule for column in params.columns for rule in _column_rules(column, schema)]
     keys = [name for column in params.columns if column.key and (name := actual(column.name, schema))]
     return [*found, seen_before(keys, "key")] if keys else found
 
 
 def _column_rules(column: AgreedColumn, schema: Schema) -> Iterable[Rule]:
-    from penstock.components.quality.rules import Rule, no_match
-    from penstock.components.shape.converting import Conversion, not_that
-    from penstock.components.shape.terms import every_one, is_not, is_null
-    from penstock.components.shape.types import sql_type
-    from penstock.data import select
-
     name = actual(column.name, schema)
     absent: list[exp.Expr] = [is_null(_value(column, schema))]
     if name is not None and column.type is not None and sql_type(column.type) != type_of(name, schema):

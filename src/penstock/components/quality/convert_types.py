@@ -10,15 +10,21 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Call, Mistake, PlanCall, Port
-from penstock.components.quality.refusing import Refusing, RefusingParams
+from penstock.components.conversion import Conversion, not_that
+from penstock.components.quality.rejection import Refusing, RefusingParams
+from penstock.components.quality.rules import Flagged, Rule
+from penstock.components.queries import case, changed, picked
+from penstock.components.shape.patterns import wrong_time_format
 from penstock.components.transform.base import Known, actual, missing, type_of
+from penstock.components.types import sql_type, wrong_type
+from penstock.data import select
 from penstock.ports.rows import Schema
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from penstock.components.quality.flagging import Flagged
-    from penstock.components.shape.converting import Conversion
+    from penstock.components.conversion import Conversion
+    from penstock.components.quality.rules import Flagged
 
 
 Mark = Annotated[str, Meta(min_length=1, max_length=1)]
@@ -75,36 +81,8 @@ class ConvertTypes(Refusing[ConvertTypesParams]):
         Port("main", description="the rows with their columns converted"),
         Port("reject", reject=True, description="rows in which a value did not convert, as they came"),
     )
-    example = """\
-components:
-  - name: lines
-    type: fixed_rows
-    params:
-      columns: [id, amount, day, paid]
-      rows: [['1', '1.250,50', 31/12/2025, ja], ['2', '80', 01/01/2026, nein], [x, '75', 02/01/2026, ja]]
-  - name: typed
-    type: convert_types
-    params:
-      columns:
-        id: integer
-        amount: { type: 'decimal(12,2)', decimal: ',', thousands: '.' }
-        day: { type: date, format: '%d/%m/%Y' }
-        paid: { type: boolean, true_values: [ja], false_values: [nein] }
-  - name: good
-    type: log_rows
-  - name: bad
-    type: log_rows
-connections:
-  data:
-    - lines.main -> typed.input
-    - typed.main -> good.input
-    - typed.reject -> bad.input
-"""
 
     def wrong(self, params: ConvertTypesParams, inputs: Known) -> Iterable[Mistake]:
-        from penstock.components.shape.patterns import wrong_time_format
-        from penstock.components.shape.types import wrong_type
-
         for name, wanted in params.columns.items():
             yield from missing(("columns", name), name, inputs.get("input"))
             if isinstance(wanted, Wanted) and wanted.format is not None:
@@ -128,9 +106,6 @@ connections:
         super().run(params, call)
 
     def queries(self, params: ConvertTypesParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, exp.Query]:
-        from penstock.components.queries import picked
-        from penstock.data import select
-
         if params.invalid == "reject":
             return super().queries(params, inputs, call)
         flagged, made = self.parted(params, inputs["input"])
@@ -139,12 +114,6 @@ connections:
         return {"main": picked(made, "input") if params.invalid == "null" else flagged.passed(made), "reject": refused}
 
     def parted(self, params: ConvertTypesParams, schema: Schema) -> tuple[Flagged, Sequence[exp.Expr]]:
-        from penstock.components.quality.flagging import Flagged
-        from penstock.components.quality.rules import Rule
-        from penstock.components.shape.converting import not_that
-        from penstock.components.shape.terms import case, changed
-        from penstock.data import select
-
         rules: list[Rule] = []
         values: dict[str, exp.Expr] = {}
         for name, wanted in params.columns.items():
@@ -159,9 +128,6 @@ connections:
 
 
 def _conversion(wanted: str | Wanted) -> Conversion:
-    from penstock.components.shape.converting import Conversion
-    from penstock.components.shape.types import sql_type
-
     if isinstance(wanted, str):
         return Conversion(sql_type(wanted))
     return Conversion(

@@ -5,18 +5,124 @@ A row breaks a rule when its condition is true. NULL breaks `not_null` and nothi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
+from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.quality.checks import Check
-from penstock.components.queries import POSITION, ascending, function, row_number
-from penstock.components.shape.terms import every_one, is_not, is_not_null, is_null, one_of, some, text
+from penstock.components.queries import (
+    POSITION,
+    ascending,
+    called,
+    case,
+    columns,
+    every,
+    every_one,
+    function,
+    is_not,
+    is_not_null,
+    is_null,
+    is_true,
+    joined,
+    names,
+    numbered,
+    one_of,
+    picked,
+    row_number,
+    some,
+    text,
+)
 from penstock.components.transform.base import actual
 from penstock.data import select
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import Positive
+
+Count = Annotated[int, Meta(ge=0)]
+Place = tuple[str | int, ...]
+
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|m|h|d|w|second|minute|hour|day|week)s?\s*\Z", re.ASCII)
+
+
+class Freshness(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    column: Annotated[str, Meta(description="A date or timestamp.")]
+    max_age: Annotated[
+        Positive | str, Meta(description="How old the newest value may be: seconds, or text such as `24h`, `7 days`.")
+    ]
+
+    def __post_init__(self) -> None:
+        self.seconds()
+
+    def seconds(self) -> float:
+        if not isinstance(self.max_age, str):
+            return float(self.max_age)
+        found = _DURATION.match(self.max_age)
+        if found is None:
+            raise ValueError(f"`max_age: {self.max_age}` is no duration; `90s`, `30m`, `24h`, `7d` are")
+        return float(found[1]) * _UNITS[found[2][0]]
+
+
+class RowCount(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    min: Annotated[Count | None, Meta(description="At least so many rows.")] = None
+    max: Annotated[Count | None, Meta(description="At most so many rows.")] = None
+
+    def __post_init__(self) -> None:
+        if self.min is None and self.max is None:
+            raise ValueError("`row_count` needs `min`, `max` or both")
+
+
+class Check(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One kind of check, for one or more columns."""
+
+    name: Annotated[str | None, Meta(description="What the check is called in messages and in `error_code`.")] = None
+    not_null: Annotated[list[str] | None, Meta(description="Columns that must have a value.")] = None
+    unique: Annotated[
+        list[str] | None, Meta(description="Columns that together occur once; a row repeating an earlier one fails.")
+    ] = None
+    range: Annotated[
+        dict[str, tuple[Any, Any]] | None,
+        Meta(description="Column -> `[lowest, highest]`, both allowed; null for an open end."),
+    ] = None
+    regex: Annotated[dict[str, str] | None, Meta(description="Column -> pattern that its whole text must match.")] = (
+        None
+    )
+    in_: Annotated[dict[str, list[Any]] | None, Meta(description="Column -> the values it may have.")] = msgspec.field(
+        name="in", default=None
+    )
+    expression: Annotated[str | None, Meta(description="A condition in SQL that must not be false.")] = None
+    freshness: Annotated[Freshness | None, Meta(description="How old the newest row may be.")] = None
+    row_count: Annotated[RowCount | None, Meta(description="How many rows there must be.")] = None
+
+    def __post_init__(self) -> None:
+        given = [kind for kind in KINDS if getattr(self, kind) is not None]
+        if len(given) != 1:
+            wanted = ", ".join(f"`{kind.rstrip('_')}`" for kind in KINDS)
+            found = " and ".join(f"`{kind.rstrip('_')}`" for kind in given) or "none"
+            raise ValueError(f"a check has exactly one of {wanted}; this one has {found}")
+
+    @property
+    def is_of_rows(self) -> bool:
+        return self.freshness is None and self.row_count is None
+
+
+KINDS = ("not_null", "unique", "range", "regex", "in_", "expression", "freshness", "row_count")
+
+
+def named_columns(checks: Sequence[Check]) -> Iterator[tuple[Place, str]]:
+    """Every column that a check names, with its place in the parameters."""
+    for number, check in enumerate(checks):
+        for kind in ("not_null", "unique"):
+            for index, column in enumerate(getattr(check, kind) or ()):
+                yield ("checks", number, kind, index), column
+        for kind in ("range", "regex", "in_"):
+            for column in getattr(check, kind) or ():
+                yield ("checks", number, kind.rstrip("_"), column), column
+        if check.freshness is not None:
+            yield ("checks", number, "freshness", "column"), check.freshness.column
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +207,68 @@ def _false(expression: str, name: str | None, schema: Schema) -> Rule:
     shown = tuple(column for column in mentioned if actual(column, schema) is not None)
     said = f"`{name}`: `{expression.strip()}` is false" if name else f"`{expression.strip()}` is false"
     return Rule(name or "expression", said, is_not(node), shown)
+
+
+class Flagged:
+    """`beside` are columns of `source` that rules and conversions may look at, and that are not the rows' own."""
+
+    def __init__(
+        self, schema: Schema, rules: Sequence[Rule], source: exp.Query | None = None, beside: Sequence[str] = ()
+    ) -> None:
+        self.rules = list(rules)
+        self._schema = schema
+        self._source = source
+        self._beside = beside
+        self._looks_around = any(rule.fails.find(exp.Window) for rule in self.rules)
+
+    def passed(self, converted: Sequence[exp.Expr] = ()) -> exp.Select:
+        """The rows that break no rule, or `converted` of them."""
+        wanted = converted or every(self._schema)
+        if not self.rules:
+            return picked(wanted, "input")
+        return self._in_order(self._select(wanted).where(is_not(some(self._flags()))))
+
+    def failed(self) -> exp.Select:
+        """The rows that break one or more: the first is their `error_code`, all are in their `error_message`."""
+        branches = list(zip(self._flags(), self.rules, strict=True))
+        code = text(case([(flag, select.literal(rule.code)) for flag, rule in branches]))
+        said = joined("; ", [case([(flag, rule.said())]) for flag, rule in branches] or [select.literal("")])
+        own = [name for name in names(self._schema) if name.lower() not in ("error_code", "error_message")]
+        wanted = [*columns(own), called(code, "error_code"), called(said, "error_message")]
+        return self._in_order(self._select(wanted).where(some(self._flags())))
+
+    def first(self) -> exp.Select:
+        """Of the first row that breaks one: the number of the rule, what it says, and all columns."""
+        branches = list(zip(self._flags(), self.rules, strict=True))
+        number = case([(flag, select.literal(place)) for place, flag in enumerate(self._flags())])
+        said = case([(flag, rule.said()) for flag, rule in branches])
+        own = [text(column) for column in every(self._schema)]
+        return self._in_order(self._select([number, said, *own]).where(some(self._flags()))).limit(1)
+
+    def names(self) -> list[str]:
+        return names(self._schema)
+
+    def counts(self) -> exp.Select:
+        """How many rows there are, and how many break each rule."""
+        counted = [function("count_if", flag) for flag in self._flags()]
+        return self._select([exp.Count(this=exp.Star()), *counted])
+
+    def sample(self, number: int, size: int) -> exp.Select | None:
+        """Some values that break a rule; None when it is about a value that is not there."""
+        rule = self.rules[number]
+        if not rule.columns:
+            return None
+        return self._in_order(self._select(columns(rule.columns)).where(self._flags()[number])).limit(size)
+
+    def _flags(self) -> list[exp.Expr]:
+        return [select.column(f"__flag_{number}") for number in range(len(self.rules))]
+
+    def _select(self, wanted: Sequence[exp.Expr]) -> exp.Select:
+        marked = [called(is_true(rule.fails), f"__flag_{number}") for number, rule in enumerate(self.rules)]
+        place = [POSITION] if self._looks_around else []
+        source = numbered("input") if self._looks_around else self._source or "input"
+        return picked(wanted, picked([*every(self._schema), *columns([*place, *self._beside]), *marked], source))
+
+    def _in_order(self, query: exp.Select) -> exp.Select:
+        """Windows disturb the order of rows."""
+        return query.order_by(ascending(select.column(POSITION))) if self._looks_around else query

@@ -3,21 +3,103 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import Mistake, Port
-from penstock.components.quality.refusing import Refusing, RefusingParams
+from penstock.components.conversion import Conversion, not_that
+from penstock.components.quality.rejection import Refusing, RefusingParams
+from penstock.components.quality.rules import Flagged, Rule
+from penstock.components.queries import (
+    called,
+    case,
+    every,
+    every_one,
+    function,
+    is_not,
+    is_not_null,
+    is_not_true,
+    is_null,
+    picked,
+    some,
+    text,
+)
+from penstock.components.shape.patterns import group_count, group_names, problem, wrong_path, wrong_pattern
 from penstock.components.transform.base import Known, actual, missing, repeated
+from penstock.components.types import is_nested, is_text, sql_type, wrong_type
+from penstock.data import select
 from penstock.ports.rows import Schema
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from penstock.components.quality.flagging import Flagged
-    from penstock.components.shape.extracting import Extraction
+    from penstock.components.quality.rules import Flagged
+
+
+CODE = "EXTRACT"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A new column: how it is read from the whole, the type it is to have, and the one it has as it is read."""
+
+    value: exp.Expr
+    type: str | None = None
+    raw: str = "VARCHAR"
+
+    def converted(self) -> exp.Expr:
+        return self.value if self.type is None else Conversion(self.type).value(self.value, self.raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    column: str
+    whole: exp.Expr
+    """The column taken apart: a list, a structure, a document. Goes by the name `WHOLE`."""
+    fails: exp.Expr
+    """True where it cannot be. A row without a value in the column has no pieces, and is not refused."""
+    says: str
+    pieces: Mapping[str, Piece]
+
+    def parted(self, schema: Schema, keep: bool) -> tuple[Flagged, list[exp.Expr]]:
+        """The rules that a row may break, and the columns of one that breaks none."""
+        apart = picked([*every(schema), called(self.whole, WHOLE)], "input")
+        flagged = Flagged(schema, self._rules(), apart, [WHOLE])
+        kept = tuple(column for column in schema if keep or column.name != self.column)
+        made = [called(piece.converted(), name) for name, piece in self.pieces.items()]
+        return flagged, [*every(kept), *made]
+
+    def _rules(self) -> list[Rule]:
+        column = select.column(self.column)
+        shown = function("left", select.cast(column, "VARCHAR"), select.literal(60))
+        said: exp.Expr = function(
+            "concat", select.literal(f"`{self.column}`: `"), shown, select.literal(f"` {self.says}")
+        )
+        found = [Rule(CODE, self.says, every_one([is_not_null(column), self.fails]), (self.column,), said)]
+        for name, piece in self.pieces.items():
+            if piece.type is not None and piece.type != piece.raw:
+                lost = every_one([is_not_true(self.fails), Conversion(piece.type).loses(piece.value, piece.raw)])
+                said = not_that(piece.value, name, piece.type)
+                found.append(Rule("CONVERSION", f"`{name}` is not {piece.type}", lost, (self.column,), said))
+        return found
+
+
+WHOLE = "__whole"
+
+
+def whole() -> exp.Column:
+    return select.column(WHOLE)
+
+
+def wanted_type(text: str | None) -> str | None:
+    """A type as an author wrote it; None for text, which needs no conversion."""
+    made = None if text is None else sql_type(text)
+    return None if made == "VARCHAR" else made
+
 
 Names = list[str] | dict[str, str]
 
@@ -47,8 +129,6 @@ class Extract(Refusing[E_]):
         raise NotImplementedError
 
     def wrong(self, params: E_, inputs: Known) -> Iterable[Mistake]:
-        from penstock.components.shape.types import wrong_type
-
         schema = inputs.get("input")
         yield from missing(("column",), params.column, schema)
         for name, type in self.new_columns(params).items():
@@ -108,39 +188,11 @@ class ExtractRegex(Extract[ExtractRegexParams]):
 
     type = "extract_regex"
     Params = ExtractRegexParams
-    example = """\
-components:
-  - name: log
-    type: fixed_rows
-    params:
-      columns: [line]
-      rows: [['2026-03-01 ERROR disk full'], ['2026-03-02 INFO started'], ['no match']]
-  - name: parts
-    type: extract_regex
-    params:
-      column: line
-      pattern: '^(?P<day>\\d{4}-\\d\\d-\\d\\d) (?P<level>[A-Z]+) (?P<text>.*)$'
-      into: { day: date, level: string, text: string }
-      keep: false
-  - name: show
-    type: log_rows
-  - name: bad
-    type: log_rows
-connections:
-  data:
-    - log.main -> parts.input
-    - parts.main -> show.input
-    - parts.reject -> bad.input
-"""
 
     def new_columns(self, params: ExtractRegexParams) -> dict[str, str | None]:
-        from penstock.components.shape.patterns import group_names
-
         return _typed(params.into or group_names(params.pattern))
 
     def wrong(self, params: ExtractRegexParams, inputs: Known) -> Iterable[Mistake]:
-        from penstock.components.shape.patterns import group_count, group_names, problem, wrong_pattern
-
         yield from wrong_pattern(("pattern",), params.pattern)
         if problem(params.pattern) is None:
             groups, names = group_count(params.pattern), list(params.into) or group_names(params.pattern)
@@ -152,7 +204,6 @@ connections:
         yield from super().wrong(params, inputs)
 
     def extraction(self, params: ExtractRegexParams, column: str, type: str) -> Extraction:
-        from penstock.components.shape.ways import by_regex
 
         return by_regex(column, params.pattern, self.new_columns(params))
 
@@ -186,35 +237,8 @@ class ExtractJson(ExtractFields[ExtractJsonParams]):
 
     type = "extract_json"
     Params = ExtractJsonParams
-    example = """\
-components:
-  - name: events
-    type: fixed_rows
-    params:
-      columns: [body]
-      rows: [['{"user": {"id": 7, "tags": ["a", "b"]}}'], ['not json']]
-  - name: fields
-    type: extract_json
-    params:
-      column: body
-      fields:
-        user_id: { path: $.user.id, type: integer }
-        first_tag: '$.user.tags[0]'
-      keep: false
-  - name: show
-    type: log_rows
-  - name: bad
-    type: log_rows
-connections:
-  data:
-    - events.main -> fields.input
-    - fields.main -> show.input
-    - fields.reject -> bad.input
-"""
 
     def wrong(self, params: ExtractJsonParams, inputs: Known) -> Iterable[Mistake]:
-        from penstock.components.shape.patterns import wrong_path
-
         for name, field in params.fields.items():
             path = field if isinstance(field, str) else field.path
             place = ("fields", name) if isinstance(field, str) else ("fields", name, "path")
@@ -222,7 +246,6 @@ connections:
         yield from super().wrong(params, inputs)
 
     def extraction(self, params: ExtractJsonParams, column: str, type: str) -> Extraction:
-        from penstock.components.shape.ways import by_json
 
         return by_json(column, type, params.fields)
 
@@ -249,29 +272,6 @@ class ExtractDelimited(Extract[ExtractDelimitedParams]):
 
     type = "extract_delimited"
     Params = ExtractDelimitedParams
-    example = """\
-components:
-  - name: codes
-    type: fixed_rows
-    params:
-      columns: [code]
-      rows: [[DE-Ulm-7], [FR-Lyon-3], [broken]]
-  - name: parts
-    type: extract_delimited
-    params:
-      column: code
-      separator: '-'
-      into: { country: string, city: string, shop: integer }
-  - name: show
-    type: log_rows
-  - name: bad
-    type: log_rows
-connections:
-  data:
-    - codes.main -> parts.input
-    - parts.main -> show.input
-    - parts.reject -> bad.input
-"""
 
     def new_columns(self, params: ExtractDelimitedParams) -> dict[str, str | None]:
         return _typed(params.into)
@@ -283,7 +283,6 @@ connections:
         yield from super().wrong(params, inputs)
 
     def extraction(self, params: ExtractDelimitedParams, column: str, type: str) -> Extraction:
-        from penstock.components.shape.ways import by_separator
 
         return by_separator(column, params.separator, _typed(params.into), params.trim, params.ragged)
 
@@ -322,34 +321,75 @@ class ExtractPositional(ExtractFields[ExtractPositionalParams]):
 
     type = "extract_positional"
     Params = ExtractPositionalParams
-    example = """\
-components:
-  - name: lines
-    type: fixed_rows
-    params:
-      columns: [line]
-      rows: [['0001Ann   034'], ['0002Bob   051'], ['0003']]
-  - name: parts
-    type: extract_positional
-    params:
-      column: line
-      fields:
-        id: { start: 1, length: 4, type: integer }
-        name: 6
-        age: { start: 11, length: 3, type: integer }
-      keep: false
-  - name: show
-    type: log_rows
-  - name: bad
-    type: log_rows
-connections:
-  data:
-    - lines.main -> parts.input
-    - parts.main -> show.input
-    - parts.reject -> bad.input
-"""
 
     def extraction(self, params: ExtractPositionalParams, column: str, type: str) -> Extraction:
-        from penstock.components.shape.ways import by_position
 
         return by_position(column, params.fields, params.trim, params.ragged)
+
+
+Types = Mapping[str, str | None]
+
+
+def by_regex(column: str, pattern: str, types: Types) -> Extraction:
+    value, matcher = text(select.column(column)), select.literal(pattern)
+    places = [str(number) for number in range(1, len(types) + 1)]
+    if group_count(pattern) == 0:
+        taken: exp.Expr = function("regexp_extract", value, matcher)
+        read: list[exp.Expr] = [whole()]
+    else:
+        taken = function("regexp_extract", value, matcher, select.literal(places))
+        read = [function("struct_extract", whole(), select.literal(place)) for place in places]
+    pieces = {
+        name: Piece(_or_nothing(part), wanted_type(type))
+        for part, (name, type) in zip(read, types.items(), strict=True)
+    }
+    fails = is_not(function("regexp_matches", value, matcher))
+    return Extraction(column, taken, fails, f"does not match `{pattern}`", pieces)
+
+
+def by_separator(column: str, separator: str, types: Types, trim: bool, ragged: bool) -> Extraction:
+    taken = function("string_split", text(select.column(column)), select.literal(separator))
+    pieces = {
+        name: Piece(_or_nothing(function("list_extract", whole(), select.literal(number)), trim), wanted_type(type))
+        for number, (name, type) in enumerate(types.items(), 1)
+    }
+    other = exp.NEQ(this=function("len", whole()), expression=select.literal(len(types)))
+    fails: exp.Expr = exp.false() if ragged else other
+    return Extraction(column, taken, fails, f"does not have {len(types)} pieces between `{separator}`", pieces)
+
+
+def by_position(column: str, fields: Mapping[str, int | Stretch], trim: bool, ragged: bool) -> Extraction:
+    pieces: dict[str, Piece] = {}
+    after, last = 1, 0
+    for name, field in fields.items():
+        start, length = (after, field) if isinstance(field, int) else (field.start, field.length)
+        type = None if isinstance(field, int) else wanted_type(field.type)
+        part = function("substr", whole(), select.literal(start), select.literal(length))
+        pieces[name] = Piece(_or_nothing(part, trim), type)
+        after, last = start + length, max(last, start + length - 1)
+    short = exp.LT(this=function("length", whole()), expression=select.literal(last))
+    fails: exp.Expr = exp.false() if ragged else short
+    return Extraction(column, text(select.column(column)), fails, f"is shorter than {last} characters", pieces)
+
+
+def by_json(column: str, type: str, fields: Mapping[str, str | JsonField]) -> Extraction:
+    value = select.column(column)
+    valid = case([(function("json_valid", value), select.cast(value, "JSON"))])
+    taken = valid if is_text(type) else function("to_json", value)
+    pieces: dict[str, Piece] = {}
+    fails = [is_null(whole())]
+    for name, field in fields.items():
+        path = select.literal(field if isinstance(field, str) else field.path)
+        wanted = None if isinstance(field, str) else wanted_type(field.type)
+        if wanted is not None and is_nested(wanted):
+            pieces[name] = Piece(function("json_extract", whole(), path), wanted, "JSON")
+        else:
+            pieces[name] = Piece(function("json_extract_string", whole(), path), wanted)
+        if not isinstance(field, str) and field.required:
+            fails.append(is_null(function("json_extract_string", whole(), path)))
+    says = "is not JSON" if len(fails) == 1 else "is not JSON, or lacks a field that is required"
+    return Extraction(column, taken, some(fails), says, pieces)
+
+
+def _or_nothing(value: exp.Expr, trim: bool = False) -> exp.Expr:
+    return function("nullif", function("trim", value) if trim else value, select.literal(""))

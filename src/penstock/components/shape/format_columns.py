@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import Mistake, PlanCall
+from penstock.components.queries import case, changed, function, picked, text, tried
+from penstock.components.shape.patterns import wrong_time_format
 from penstock.components.transform.base import Known, Parameters, Transform, actual, missing, type_of
+from penstock.components.types import is_moment, is_nothing, is_number
+from penstock.data import select
 from penstock.ports.rows import Column, Schema
 
 if TYPE_CHECKING:
@@ -48,32 +53,8 @@ class FormatColumns(Transform[FormatColumnsParams]):
     type = "format_columns"
     Params = FormatColumnsParams
     keeps_count: ClassVar[bool] = True
-    example = """\
-components:
-  - name: sales
-    type: generate_rows
-    params:
-      count: 3
-      columns: { id: i, amount: i * 12345.678, day: "DATE '2026-01-01' + i::INTEGER" }
-  - name: report
-    type: format_columns
-    params:
-      columns:
-        id: { width: 6, fill: '0' }
-        amount: { decimals: 2, decimal: ',', thousands: '.', suffix: ' €' }
-        day: { format: '%d.%m.%Y' }
-  - name: show
-    type: log_rows
-connections:
-  data:
-    - sales.main -> report.input
-    - report.main -> show.input
-"""
 
     def wrong(self, params: FormatColumnsParams, inputs: Known) -> Iterable[Mistake]:
-        from penstock.components.shape.patterns import wrong_time_format
-        from penstock.components.shape.types import is_moment, is_nothing, is_number
-
         schema = inputs.get("input")
         for name, how in params.columns.items():
             yield from missing(("columns", name), name, schema)
@@ -90,10 +71,6 @@ connections:
     def queries(
         self, params: FormatColumnsParams, inputs: Mapping[str, Schema], call: PlanCall
     ) -> dict[str, exp.Query]:
-        from penstock.components.queries import picked
-        from penstock.components.shape.formatting import written
-        from penstock.components.shape.terms import changed
-
         schema = inputs["input"]
         values = {
             there: written(Column(there, type_of(there, schema)), how)
@@ -101,3 +78,49 @@ connections:
             if (there := actual(name, schema)) is not None
         }
         return {"main": picked(changed(schema, values), "input")}
+
+
+def written(column: Column, how: Layout) -> exp.Expr:
+    value: exp.Expr = select.column(column.name)
+    if is_number(column.type):
+        value = _number(value, how)
+    elif is_moment(column.type) and how.format is not None:
+        value = function("strftime", value, select.literal(how.format))
+    else:
+        value = text(value)
+    if how.prefix:
+        value = exp.DPipe(this=select.literal(how.prefix), expression=value)
+    if how.suffix:
+        value = exp.DPipe(this=value, expression=select.literal(how.suffix))
+    return _filled(value, column.type, how)
+
+
+def _number(value: exp.Expr, how: Layout) -> exp.Expr:
+    made = text(value)
+    if how.decimals is not None:
+        # Through DECIMAL and not through a format of floats, which has no more than 15 digits.
+        made = function("coalesce", text(tried(value, f"DECIMAL(38,{how.decimals})")), made)
+    if not how.thousands:
+        return (
+            made if how.decimal == "." else function("replace", made, select.literal("."), select.literal(how.decimal))
+        )
+    point = select.literal(".")
+    whole, rest = (function("split_part", made, point, select.literal(part)) for part in (1, 2))
+    ending = exp.DPipe(this=select.literal(how.decimal), expression=rest)
+    fraction = case([(exp.EQ(this=rest, expression=select.literal("")), select.literal(""))], ending)
+    return exp.DPipe(this=_grouped(whole, how.thousands), expression=fraction)
+
+
+def _grouped(digits: exp.Expr, mark: str) -> exp.Expr:
+    """A mark before every third digit from the end: RE2 cannot look ahead, so the digits are turned round and back."""
+    thirds = select.literal(r"(\d{3})"), select.literal(rf"\1{mark}" if mark != "\\" else r"\1\\"), select.literal("g")
+    turned = function("reverse", function("regexp_replace", function("reverse", digits), *thirds))
+    return function("regexp_replace", turned, select.literal(rf"^(-?)\Q{mark}\E"), select.literal(r"\1"))
+
+
+def _filled(value: exp.Expr, type: str, how: Layout) -> exp.Expr:
+    if how.width is None:
+        return value
+    longer = select.cast(function("greatest", function("length", value), select.literal(how.width)), "INTEGER")
+    side = "lpad" if is_number(type) else "rpad"
+    return function(side, value, longer, select.literal(how.fill))

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import Mistake, PlanCall
+from penstock.components.queries import case, changed, function, picked, text
 from penstock.components.transform.base import Known, Parameters, Transform, actual, missing
+from penstock.data import select
 from penstock.ports.rows import Schema
 
 if TYPE_CHECKING:
     from sqlglot import exp
+
 
 Method = Literal["sha256", "md5", "redact", "clear", "keep"]
 
@@ -60,39 +64,12 @@ class Mask(Transform[MaskParams]):
     type = "mask"
     Params = MaskParams
     keeps_count: ClassVar[bool] = True
-    example = """\
-components:
-  - name: customers
-    type: fixed_rows
-    params:
-      columns: [email, card, name, note]
-      rows: [[ann@example.com, '4111111111111111', Ann, vip], [bob@example.com, '5500005555555559', Bob, null]]
-  - name: hidden
-    type: mask
-    params:
-      salt: pepper
-      columns:
-        email: sha256
-        card: { method: keep, last: 4 }
-        name: redact
-        note: clear
-  - name: show
-    type: log_rows
-connections:
-  data:
-    - customers.main -> hidden.input
-    - hidden.main -> show.input
-"""
 
     def wrong(self, params: MaskParams, inputs: Known) -> Iterable[Mistake]:
         for name in params.columns:
             yield from missing(("columns", name), name, inputs.get("input"))
 
     def queries(self, params: MaskParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, exp.Query]:
-        from penstock.components.queries import picked
-        from penstock.components.shape.hiding import hidden
-        from penstock.components.shape.terms import changed
-
         schema = inputs["input"]
         values = {
             there: hidden(there, Masking(method=how) if isinstance(how, str) else how, params.salt)
@@ -100,3 +77,33 @@ connections:
             if (there := actual(name, schema)) is not None
         }
         return {"main": picked(changed(schema, values), "input")}
+
+
+def hidden(name: str, how: Masking, salt: str) -> exp.Expr:
+    value = text(select.column(name))
+    match how.method:
+        case "sha256" | "md5":
+            return function(how.method, exp.DPipe(this=select.literal(salt), expression=value) if salt else value)
+        case "redact":
+            return select.literal(how.text)
+        case "clear":
+            return select.cast(select.literal(None), "VARCHAR")
+        case "keep":
+            return _kept(value, how)
+
+
+def _kept(value: exp.Expr, how: Masking) -> exp.Expr:
+    mark = select.literal("*" if how.text == "***" else how.text)
+    length = function("length", value)
+    shown = select.literal(how.first + how.last)
+    covered = function("repeat", mark, exp.Sub(this=length, expression=shown))
+    pieces = [
+        function("left", value, select.literal(how.first)),
+        covered,
+        function("right", value, select.literal(how.last)),
+    ]
+    whole: exp.Expr = pieces[0]
+    for piece in pieces[1:]:
+        whole = exp.DPipe(this=whole, expression=piece)
+    too_short = exp.LTE(this=length, expression=shown)
+    return case([(too_short, function("repeat", mark, length))], whole)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from msgspec import Meta
 
 from penstock.components.base import Mistake, PlanCall, Port
+from penstock.components.shape.comparison import compared
 from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, repeated
 from penstock.ports.rows import Schema
 
@@ -46,32 +47,6 @@ class MergeChanges(Transform[MergeChangesParams]):
         Port("changed", reject=True, description="rows that differ, with `changed_columns`"),
         Port("same", reject=True, description="rows that do not"),
     )
-    example = """\
-components:
-  - name: yesterday
-    type: fixed_rows
-    params:
-      columns: [id, price]
-      rows: [[1, 10], [2, 20], [3, 30]]
-  - name: today
-    type: fixed_rows
-    params:
-      columns: [id, price]
-      rows: [[2, 20], [3, 35], [4, 40]]
-  - name: compared
-    type: merge_changes
-    params: { on: [id] }
-  - name: new
-    type: log_rows
-  - name: changed
-    type: log_rows
-connections:
-  data:
-    - yesterday.main -> compared.before
-    - today.main -> compared.after
-    - compared.inserted -> new.input
-    - compared.changed -> changed.input
-"""
 
     @classmethod
     def passes(cls, params: Mapping[str, object]) -> None:
@@ -85,8 +60,6 @@ connections:
             yield from absent(("compare",), params.compare or (), schema, port)
 
     def queries(self, params: MergeChangesParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, exp.Query]:
-        from penstock.components.shape.comparing import compared
-
         keys = {name.lower() for name in params.on}
         both = [column.name for column in inputs["after"] if actual(column.name, inputs["before"]) is not None]
         columns = params.compare or [name for name in both if name.lower() not in keys]

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
+from penstock.components import queries as build
 from penstock.components.base import Call, Mistake, PlanCall, Port, Ports, UserSql
+from penstock.components.queries import volatile
 from penstock.components.transform.base import Known, Parameters, Transform, unused
+from penstock.data import select
 from penstock.ports.rows import Schema
 
 if TYPE_CHECKING:
@@ -42,32 +45,6 @@ class Split(Transform[SplitParams]):
         Port("output_*", description="rows that meet the condition of that name"),
         Port(REST, reject=True, description="rows that meet none"),
     )
-    example = """\
-components:
-  - name: orders
-    type: fixed_rows
-    params:
-      columns: [id, amount, country]
-      rows: [[1, 900, DE], [2, 20, FR], [3, 15, DE], [4, null, IT]]
-  - name: sorted
-    type: split
-    params:
-      conditions:
-        output_large: amount >= 500
-        output_domestic: country = 'DE'
-  - name: large
-    type: log_rows
-  - name: domestic
-    type: log_rows
-  - name: others
-    type: log_rows
-connections:
-  data:
-    - orders.main -> sorted.input
-    - sorted.output_large -> large.input
-    - sorted.output_domestic -> domestic.input
-    - sorted.rest -> others.input
-"""
 
     @classmethod
     def ports(cls, params: Mapping[str, Any]) -> Ports:
@@ -92,22 +69,14 @@ connections:
                 yield Mistake(("conditions", port), f"`{port}` cannot be the name of an output port", hint=hint)
 
     def is_fusable(self, params: SplitParams, connected: frozenset[str]) -> bool:
-        from penstock.components.queries import volatile
-        from penstock.data import select
-
         # One query per port would throw the dice anew for each.
         return not any(volatile(select.expression(condition)) for condition in params.conditions.values())
 
     def queries(self, params: SplitParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, exp.Query]:
-        from penstock.data import select
-
         met = {port: select.expression(condition) for port, condition in params.conditions.items()}
         return _routed(met, params.mode, inputs["input"])
 
     def run(self, params: SplitParams, call: Call) -> None:
-        from penstock.components import queries as build
-        from penstock.data import select
-
         rows = call.input()
         met = {port: unused(f"__{port}", rows.schema) for port in params.conditions}
         flags = [build.called(select.expression(params.conditions[port]), name) for port, name in met.items()]
@@ -120,8 +89,6 @@ connections:
 
 
 def _routed(met: Mapping[str, exp.Expr], mode: str, schema: Schema) -> dict[str, exp.Query]:
-    from penstock.components import queries as build
-
     made: dict[str, exp.Query] = {}
     before: list[exp.Expr] = []
     for port, condition in met.items():

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
-from penstock.components.base import ComponentFailure, Mistake, P, PlanCall, Port, Relational
+from penstock.components.base import ColumnMistake, ComponentFailure, Mistake, P, PlanCall, Port, Relational, missing_of
+from penstock.data import select
+from penstock.data.types import MissingColumn
 from penstock.kernel.values import Json
 from penstock.ports.rows import Schema, SqlText
 from penstock.tools.parameters import similar
@@ -69,8 +71,6 @@ class Transform(Relational[P]):
         return dict(found)
 
     def _built(self, params: P, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, SqlText]:
-        from penstock.data import select
-
         refuse(self.wrong(params, inputs))
         queries = self.queries(params, inputs, call)
         return {port: select.sql(query) for port, query in queries.items() if port in call.connected}
@@ -82,9 +82,8 @@ def refuse(mistakes: Iterable[Mistake]) -> None:
     if found:
         details: list[Json] = [{"parameter": _spelled(one.path), "message": one.message} for one in found]
         said = [f"`{_spelled(one.path)}`: {one.message}" if one.path else one.message for one in found]
-        raise ComponentFailure(
-            "column" if found[0].kind == "column" else "parameters", "; ".join(said), problems=details
-        )
+        kind = "column" if found[0].kind == "column" else "parameters"
+        raise ComponentFailure(kind, "; ".join(said), missing=missing_of(found), problems=details)
 
 
 def _spelled(path: Place) -> str:
@@ -127,13 +126,14 @@ def missing(path: Place, name: str, schema: Schema | None, whose: str = "input")
     if schema is not None and actual(name, schema) is None:
         near = similar(name, [column.name for column in schema])
         known = ", ".join(f"`{column.name}`" for column in schema[:20]) or "none"
-        yield Mistake(
+        yield ColumnMistake(
             path,
             f"`{whose}` has no column `{name}`{near}",
             hint=f"its columns are {known}{' …' if len(schema) > 20 else ''}",
             offset=0,
             length=max(1, len(name)),
             kind="column",
+            missing=MissingColumn(name, whose),
         )
 
 

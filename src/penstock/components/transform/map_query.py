@@ -6,16 +6,173 @@ condition holds; so all outputs agree on every row, even where an expression thr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
-from penstock.components.transform.map_names import MAIN, VARIABLES, Names, flat, flat_column, qualified
-from penstock.components.transform.map_params import LookupSpec, MapParams, OutputSpec, effective_outputs
-from penstock.components.transform.matching import beside, chosen
+import msgspec
+from msgspec import Meta
+from sqlglot import exp
+
+from penstock.components import queries as build
+from penstock.components.transform.base import Parameters, actual
+from penstock.components.transform.join import MATCH_WORDS, Match, On, beside, chosen
+from penstock.data import select
+from penstock.data.sql_rules import SqlMistake, place
+from penstock.data.types import MissingColumn
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import similar
 
-if TYPE_CHECKING:
-    from sqlglot import exp
+
+class LookupSpec(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    on: Annotated[
+        On,
+        Meta(
+            description="The key: columns that the input has under the same name, or a mapping of a column of the lookup to an "
+            "SQL expression over the input and the lookups above."
+        ),
+    ]
+    how: Annotated[
+        Literal["inner", "left"],
+        Meta(
+            description="`left`: a row without a match goes on, with nothing in these columns. `inner`: it is rejected."
+        ),
+    ] = "left"
+    match: Annotated[Match, Meta(description=MATCH_WORDS)] = "unique"
+
+
+class OutputSpec(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    columns: Annotated[
+        dict[str, str | None] | list[str] | None,
+        Meta(
+            description="Column name to SQL expression, or a list of columns. Without it, all columns of the input and of the "
+            "lookups."
+        ),
+    ] = None
+    where: Annotated[str | None, Meta(description="SQL condition for the rows this output takes.")] = None
+    reject: Annotated[
+        bool | Literal["filter", "lookup"],
+        Meta(
+            description="Take the rows that no plain output took: `lookup` those without a match in an inner lookup, `filter` "
+            "those that meet no condition, `true` both."
+        ),
+    ] = False
+
+
+class MapParams(Parameters):
+    lookups: Annotated[dict[str, LookupSpec], Meta(description="Input port -> how its rows are found.")] = {}  # noqa: RUF012
+    variables: Annotated[
+        dict[str, str], Meta(description="Name to SQL expression, for use below as `name` or `var.name`.")
+    ] = {}  # noqa: RUF012
+    outputs: Annotated[
+        dict[str, OutputSpec], Meta(description="Output port -> what it gives; `main` with all columns by default.")
+    ] = {}  # noqa: RUF012
+    suffix: Annotated[
+        str, Meta(min_length=1, description="What is added to a column of a lookup whose name is taken.")
+    ] = "_lookup"
+    keep_order: Annotated[
+        bool,
+        Meta(description="Give the rows in the order of the input, at the cost of sorting them. Otherwise any order."),
+    ] = False
+
+
+def effective_outputs(params: MapParams) -> dict[str, OutputSpec]:
+    return params.outputs or {"main": OutputSpec()}
+
+
+MAIN = "input"
+VARIABLES = "var"
+
+Spelling = "Callable[[str, str], exp.Expr]"
+
+
+@dataclass(slots=True)
+class Names:
+    """What is visible at one place: the input, the lookups joined so far and the variables computed so far."""
+
+    ports: Mapping[str, Schema]
+    variables: list[str] = field(default_factory=list)
+
+    def rewritten(self, text: str, spell: Callable[[str, str], exp.Expr]) -> exp.Expr:
+        """The author's expression with every name replaced by `spell(owner, column)`. Raises SqlMistake."""
+        tree = select.expression(text)
+
+        def replace(node: exp.Expr) -> exp.Expr:
+            return self._replaced(node, spell) if isinstance(node, exp.Column) else node
+
+        return tree.transform(replace)
+
+    def _replaced(self, node: exp.Column, spell: Callable[[str, str], exp.Expr]) -> exp.Expr:
+        parts = node.parts
+        words = [part.name for part in parts]
+        found = self._owner(words)
+        if found is None:
+            if node.find_ancestor(exp.Query) is not None:
+                return node  # a name of an inner query's own
+            raise self._unknown(node, words)
+        owner, column, used = found
+        value = spell(owner, column)
+        for rest in parts[used:]:
+            value = exp.Dot(this=value, expression=rest.copy())
+        return value
+
+    def _owner(self, words: list[str]) -> tuple[str, str, int] | None:
+        """(owner, column, how many words that took); further words are fields of a structure."""
+        first = words[0].lower()
+        if len(words) > 1:
+            port = next((port for port in self.ports if port.lower() == first), None)
+            column = None if port is None else actual(words[1], self.ports[port])
+            if port is not None and column is not None:
+                return port, column, 2
+            if first == VARIABLES and (variable := self._variable(words[1])) is not None:
+                return VARIABLES, variable, 2
+        if (variable := self._variable(first)) is not None:
+            return VARIABLES, variable, 1
+        having = [port for port, schema in self.ports.items() if actual(first, schema) is not None]
+        # The ports come in the order of the links, so the input need not be the first of them.
+        owner = MAIN if MAIN in having else having[0] if len(having) == 1 else None
+        return None if owner is None else (owner, actual(first, self.ports[owner]) or first, 1)
+
+    def _variable(self, word: str) -> str | None:
+        return next((name for name in self.variables if name.lower() == word.lower()), None)
+
+    def _unknown(self, node: exp.Column, words: list[str]) -> Exception:
+        offset, length = place(node)
+        said = ".".join(words)
+        having = [
+            f"`{port}.{words[-1]}`" for port, schema in self.ports.items() if actual(words[-1], schema) is not None
+        ]
+        if len(words) == 1 and having:
+            message = f"`{said}` is in several lookups: say {' or '.join(having)}"
+            return SqlMistake(message, offset, length, kind="column")
+        known = [name for name in self.all_names() if ("." in name) == (len(words) > 1)]
+        missing = (
+            MissingColumn(words[1], words[0]) if len(words) > 1 and words[0] in self.ports else MissingColumn(said)
+        )
+        message = f"there is no column `{said}`{similar(said, known)}"
+        return SqlMistake(message, offset, length, kind="column", missing=missing)
+
+    def all_names(self) -> Iterator[str]:
+        for port, schema in self.ports.items():
+            for column in schema:
+                yield column.name
+                yield f"{port}.{column.name}"
+        for variable in self.variables:
+            yield variable
+            yield f"{VARIABLES}.{variable}"
+
+
+def flat(owner: str, column: str) -> str:
+    return f"{owner}.{column}"
+
+
+def flat_column(owner: str, column: str) -> exp.Expr:
+    return select.column(flat(owner, column))
+
+
+def qualified(owner: str, column: str) -> exp.Expr:
+    return select.column(column, owner)
+
 
 SHARED = "__joined"
 FOUND = "__found"
@@ -31,8 +188,6 @@ def names_of(params: MapParams, inputs: Mapping[str, Schema]) -> Names:
 
 def shared(params: MapParams, inputs: Mapping[str, Schema], connected: Iterable[str]) -> exp.Query:
     """The joined rows with all that the connected outputs need."""
-    from penstock.components import queries as build
-
     query: exp.Query = _joined(params, inputs)
     for layer in _variable_layers(params, inputs):
         query = build.picked([_star(), *(build.called(tree, flat(VARIABLES, name)) for name, tree in layer)], query)
@@ -49,9 +204,6 @@ def shared(params: MapParams, inputs: Mapping[str, Schema], connected: Iterable[
 
 def outputs(params: MapParams, inputs: Mapping[str, Schema], source: exp.Query | str) -> dict[str, exp.Query]:
     """A query per output over the shared rows, which are a table or a query of their own."""
-    from penstock.components import queries as build
-    from penstock.data import select
-
     made: dict[str, exp.Query] = {}
     for port, output in effective_outputs(params).items():
         expressions = [build.called(tree, name) for name, tree in _columns(params, inputs, output).items()]
@@ -64,11 +216,6 @@ def outputs(params: MapParams, inputs: Mapping[str, Schema], source: exp.Query |
 
 
 def _joined(params: MapParams, inputs: Mapping[str, Schema]) -> exp.Select:
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-    from penstock.data import select
-
     seen: dict[str, Schema] = {MAIN: inputs[MAIN]}
     joins: list[exp.Join] = []
     expressions = _flattened(MAIN, inputs[MAIN])
@@ -101,9 +248,6 @@ def _keys(lookup: LookupSpec, names: Names) -> dict[str, exp.Expr]:
 
 
 def _flattened(port: str, schema: Schema) -> list[exp.Expr]:
-    from penstock.components import queries as build
-    from penstock.data import select
-
     return [build.called(select.column(column.name, port), flat(port, column.name)) for column in schema]
 
 
@@ -136,8 +280,6 @@ def _columns(params: MapParams, inputs: Mapping[str, Schema], output: OutputSpec
 
 def as_expression(name: str) -> str:
     """A plain column name, which may have blanks in it, as an expression."""
-    from penstock.data import select
-
     words = name.split(".", 1)
     return select.sql(select.column(words[-1], words[0] if len(words) > 1 else None))
 
@@ -156,18 +298,12 @@ def _inner(params: MapParams) -> list[str]:
 
 
 def _found(params: MapParams) -> exp.Expr:
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-
     flags = [flat_column(FOUND, port) for port in _inner(params)]
     return build.all_of(flags) if flags else exp.true()
 
 
 def _route(params: MapParams, port: str, output: OutputSpec) -> exp.Expr:
     """Which of the joined rows an output takes."""
-    from sqlglot import exp
-
     own = [flat_column(TAKEN, port)] if output.where is not None else []
     if not output.reject:
         return exp.and_(_found(params), *own)
@@ -181,8 +317,6 @@ def _route(params: MapParams, port: str, output: OutputSpec) -> exp.Expr:
 
 
 def _taken_by_any(params: MapParams) -> exp.Expr:
-    from sqlglot import exp
-
     plain = {port: output for port, output in effective_outputs(params).items() if not output.reject}
     if any(output.where is None for output in plain.values()):
         return exp.true()
@@ -190,11 +324,6 @@ def _taken_by_any(params: MapParams) -> exp.Expr:
 
 
 def _reasons(params: MapParams, output: OutputSpec, own: set[str]) -> list[exp.Alias]:
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-    from penstock.data import select
-
     missed = exp.Not(this=exp.Paren(this=_found(params)))
     code = exp.Case(ifs=[exp.If(this=missed, true=select.literal("NO_MATCH"))], default=select.literal("FILTER"))
     said = [
@@ -218,12 +347,8 @@ def _needed(params: MapParams, inputs: Mapping[str, Schema], connected: Iterable
 
 
 def _reads(tree: exp.Expr) -> set[str]:
-    from sqlglot import exp
-
     return {column.name for column in tree.find_all(exp.Column)}
 
 
 def _star() -> exp.Expr:
-    from sqlglot import exp
-
     return exp.Star()

@@ -1,0 +1,126 @@
+"""A value in another type, and whether it was lost on the way.
+
+DuckDB reads `1.5` as the integer 2; here that is a value that does not convert. Text with nothing in it is no value, and NULL in
+every type but text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from penstock.components.queries import (
+    case,
+    differ,
+    every_one,
+    function,
+    is_not_null,
+    is_null,
+    one_of,
+    some,
+    text,
+    tried,
+)
+from penstock.components.types import is_moment, is_number, is_text, is_whole
+from penstock.data import select
+
+
+def plain_number(text: exp.Expr, decimal: str = ".", thousands: str | None = None) -> exp.Expr:
+    """The text as SQL writes numbers; NULL where its marks are not those of the notation."""
+    wrong: list[exp.Expr] = []
+    if decimal != "." and thousands != ".":
+        wrong.append(_function("contains", text, "."))
+    plain = text
+    if thousands is not None:
+        # The last group has three digits; those before it may have two, as in India.
+        mark, point = re.escape(thousands), re.escape(decimal)
+        grouped = rf"[-+]?[0-9]{{1,3}}({mark}[0-9]{{2,3}})*{mark}[0-9]{{3}}({point}[0-9]*)?([eE][-+]?[0-9]+)?"
+        is_grouped = _function("regexp_full_match", text, grouped)
+        wrong.append(exp.and_(_function("contains", text, thousands), is_grouped.not_()))
+        plain = _function("replace", plain, thousands, "")
+    if decimal != ".":
+        plain = _function("replace", plain, decimal, ".")
+    return exp.case().when(exp.or_(*wrong), exp.null()).else_(plain) if wrong else plain
+
+
+def is_written_whole(text: exp.Expr) -> exp.Expr:
+    """Is the number that is written there a whole one, as in `7`, `7.0` and `7e3`? NULL where it is no number."""
+    number = exp.TryCast(this=text.copy(), to=select.data_type("DOUBLE"))
+    written_out = _function("regexp_full_match", text, r"\s*[-+]?[0-9]+(\.0*)?\s*")
+    return exp.or_(written_out, number.eq(_function("trunc", number)))
+
+
+def checked_whole(text: exp.Expr) -> exp.Expr:
+    """The text, to be cast to a whole number; where it has a fraction, a text that cannot be."""
+    has_fraction = exp.and_(
+        _function("contains", text, "."), _function("coalesce", is_written_whole(text), exp.false()).not_()
+    )
+    return exp.case().when(has_fraction, _function("concat", text, " is not whole")).else_(text.copy())
+
+
+def _function(name: str, *arguments: exp.Expr | str) -> exp.Anonymous:
+    given = [select.literal(each) if isinstance(each, str) else each.copy() for each in arguments]
+    return exp.Anonymous(this=name, expressions=given)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What a column is to become, and how it is written where it is text."""
+
+    type: str
+    format: str | None = None
+    decimal: str = "."
+    thousands: str | None = None
+    true_values: tuple[str, ...] = ()
+    false_values: tuple[str, ...] = ()
+
+    def value(self, column: exp.Expr, source: str) -> exp.Expr:
+        """The column, which is of type `source`, in the new type; NULL where that cannot be."""
+        if is_text(self.type) and self.format is not None and is_moment(source):
+            return function("strftime", column, select.literal(self.format))
+        if not is_text(source) or is_text(self.type):
+            return tried(column, self.type)
+        return self._read(function("trim", column))
+
+    def loses(self, column: exp.Expr, source: str) -> exp.Expr:
+        """True where there is a value and the new type has no place for it."""
+        plain = function("trim", column) if is_text(source) else column
+        return is_lost(plain, self.value(column, source), self.type, self._plain(plain))
+
+    def _read(self, value: exp.Expr) -> exp.Expr:
+        if self.format is not None and is_moment(self.type):
+            return tried(function("try_strptime", value, select.literal(self.format)), self.type)
+        if self.true_values or self.false_values:
+            lowered = function("lower", value)
+            yes = one_of(lowered, [each.lower() for each in self.true_values])
+            no = one_of(lowered, [each.lower() for each in self.false_values])
+            known = [(yes, exp.true())] if self.true_values else []
+            known += [(no, exp.false())] if self.false_values else []
+            return case(known)
+        return tried(self._plain(value), self.type)
+
+    def _plain(self, value: exp.Expr) -> exp.Expr:
+        """A number as SQL writes it."""
+        if not is_number(self.type):
+            return value
+        return plain_number(value, self.decimal, self.thousands)
+
+
+def is_lost(value: exp.Expr, converted: exp.Expr, type: str, number: exp.Expr | None = None) -> exp.Expr:
+    """Is there a value, and none, or another, after the conversion? `number` is the value as a plain number where it is text."""
+    lost = is_null(converted)
+    if is_whole(type):
+        rounded = differ(tried(number if number is not None else value, "DOUBLE"), tried(converted, "DOUBLE"))
+        lost = some([lost, rounded])
+    there = [is_not_null(value)]
+    if not is_text(type):
+        there.append(exp.NEQ(this=text(value), expression=select.literal("")))
+    return every_one([*there, lost])
+
+
+def not_that(column: exp.Expr, name: str, type: str) -> exp.Expr:
+    """A sentence about a value that did not convert."""
+    shown = function("left", text(column), select.literal(60))
+    return function("concat", select.literal(f"`{name}`: `"), shown, select.literal(f"` is not {type}"))

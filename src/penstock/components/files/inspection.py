@@ -1,0 +1,235 @@
+"""What can be said of files without changing any: is it there, what is known of it, is it the same as that one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import zip_longest
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta
+
+from penstock.components.base import Action, Call, ComponentFailure, PlanCall
+from penstock.components.files.changes import not_there
+from penstock.components.files.listing import COLUMNS, Exclude, Order, Patterns, Recursive, Sort, What, facts, find
+from penstock.components.flow.tool_calls import file_failures, place_of, tool_call
+from penstock.kernel.values import JsonMap
+from penstock.ports.components import Port
+from penstock.ports.meanings import READS_FILE
+from penstock.ports.rows import Column, Schema
+from penstock.tools.base import open_regular
+from penstock.tools.file_changes import chunks_of
+from penstock.tools.files import FilesParams, perform
+
+PROPERTIES: Schema = (*COLUMNS, Column("mode", "VARCHAR"))
+
+
+class PathParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="The file or folder, relative to the document's folder.")]
+
+
+class FileExists(Action[PathParams]):
+    """Say whether a file or folder is there.
+
+    Either answer is OK; branch on it with `if` links: `EXISTS`, `not EXISTS`. A link that leads nowhere is not there. The
+    result is `{exists, path}`. After-variables: `EXISTS`, `FILENAME`.
+    """
+
+    type: ClassVar[str] = "file_exists"
+    family: ClassVar[str] = "file"
+    makes_files: ClassVar[bool] = False
+    Params = PathParams
+
+    def run(self, params: PathParams, call: Call) -> JsonMap:
+        path = place_of(params.path, call)
+        with file_failures(path):
+            exists = perform(FilesParams(action="exists", path=params.path), tool_call(call))["data"]
+        call.after.update({"EXISTS": exists, "FILENAME": str(path)})
+        return {"exists": exists, "path": str(path)}
+
+
+class FileProperties(Action[PathParams]):
+    """What is known of a file or folder, as one row.
+
+    Columns of `main`: `path` (absolute), `name`, `stem`, `extension`, `folder`, `type` (`file` or `folder`), `size` in bytes,
+    `modified` (UTC), `mode` (`0644`). The result is the same as a mapping. After-variables: `FILENAME`, `SIZE`, `MODIFIED`.
+    """
+
+    type: ClassVar[str] = "file_properties"
+    family: ClassVar[str] = "file"
+    makes_files: ClassVar[bool] = False
+    Params = PathParams
+    outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="one row"),)
+
+    def schemas(
+        self, params: PathParams, inputs: Mapping[str, Schema | None], call: PlanCall
+    ) -> dict[str, Schema | None]:
+        return {"main": PROPERTIES}
+
+    def run(self, params: PathParams, call: Call) -> JsonMap:
+        path = place_of(params.path, call)
+        with file_failures(path):
+            found = facts(path)
+            mode = f"{path.stat().st_mode & 0o7777:04o}"
+        row = (*found.as_row(), mode)
+        about: JsonMap = {**found.as_json(), "type": row[5], "mode": mode}
+        call.after.update({"FILENAME": str(path), "SIZE": found.size, "MODIFIED": about["modified"]})
+        if "main" in call.connected:
+            call.put("main", call.engine.load(PROPERTIES, [[row]]))
+        return about
+
+
+class ListParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="The folder, relative to the document's own.")]
+    pattern: Patterns = "*"
+    exclude: Exclude = None
+    recursive: Recursive = False
+    what: Annotated[What, Meta(description="What to look for.")] = "files"
+    sort: Annotated[Sort, Meta(description="By what they are ordered.")] = "name"
+    order: Annotated[Order, Meta(description="The direction of that order.")] = "ascending"
+    missing_ok: Annotated[bool, Meta(description="A folder that is not there has no files and is no error.")] = False
+
+
+class FileList(Action[ListParams]):
+    """The files of a folder as rows.
+
+    Columns of `main`: `path` (absolute), `name`, `stem`, `extension`, `folder`, `type`, `size`, `modified` (UTC). To run
+    something for each of them, use `iterate_files`. The result is `{count}`. After-variable: `COUNT`.
+    """
+
+    type: ClassVar[str] = "file_list"
+    family: ClassVar[str] = "file"
+    makes_files: ClassVar[bool] = False
+    Params = ListParams
+    outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per file"),)
+
+    def schemas(
+        self, params: ListParams, inputs: Mapping[str, Schema | None], call: PlanCall
+    ) -> dict[str, Schema | None]:
+        return {"main": COLUMNS}
+
+    def run(self, params: ListParams, call: Call) -> JsonMap:
+        folder = place_of(params.path, call)
+        rows: list[tuple[Any, ...]] = []
+        if not params.missing_ok or folder.exists():
+            with file_failures(folder):
+                found = find(
+                    folder,
+                    params.pattern,
+                    recursive=params.recursive,
+                    what=params.what,
+                    exclude=params.exclude,
+                    sort=params.sort,
+                    order=params.order,
+                )
+                rows = [each.as_row() for each in found]
+        call.after["COUNT"] = len(rows)
+        call.put("main", call.engine.load(COLUMNS, [rows]))
+        return {"count": len(rows)}
+
+
+class CompareParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="One file.", extra_json_schema=READS_FILE)]
+    other: Annotated[str, Meta(description="The file to compare it with.", extra_json_schema=READS_FILE)]
+    mode: Annotated[
+        Literal["bytes", "text"],
+        Meta(description="`text` compares line by line and takes all line ends for the same."),
+    ] = "bytes"
+    encoding: Annotated[str, Meta(description="The encoding of text.")] = "utf-8"
+    check: Annotated[bool, Meta(description="Files that differ are a failure, of kind `different`.")] = False
+
+
+class FileCompare(Action[CompareParams]):
+    """Compare two files.
+
+    The result is `{equal, difference, path, other}`; `difference` is the first byte that differs, counted from 0, or with
+    `mode: text` the first line, counted from 1; null when the files are equal. After-variables: `EQUAL`, `DIFFERENCE`.
+    """
+
+    type: ClassVar[str] = "file_compare"
+    family: ClassVar[str] = "file"
+    makes_files: ClassVar[bool] = False
+    Params = CompareParams
+
+    def run(self, params: CompareParams, call: Call) -> JsonMap:
+        path, other = place_of(params.path, call), place_of(params.other, call)
+        with file_failures(path):
+            if params.mode == "text":
+                pairs = zip_longest(_lines(path, params.encoding), _lines(other, params.encoding))
+                difference = next((number for number, (a, b) in enumerate(pairs, start=1) if a != b), None)
+            else:
+                difference = _first_byte(path, other)
+        equal = difference is None
+        call.after.update({"EQUAL": equal, "DIFFERENCE": difference})
+        if params.check and not equal:
+            what = "line" if params.mode == "text" else "byte"
+            raise ComponentFailure("different", f"`{path}` and `{other}` differ from {what} {difference} on")
+        return {"equal": equal, "difference": difference, "path": str(path), "other": str(other)}
+
+
+def _lines(path: Path, encoding: str) -> Iterator[str]:
+    open_regular(path).close()
+    try:
+        with path.open(encoding=encoding) as file:
+            for line in file:
+                yield line.removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise ComponentFailure(
+            "decode", f"`{path}` is not text in `{encoding}`: give its `encoding`, or compare with `mode: bytes`"
+        ) from error
+    except LookupError as error:
+        raise ComponentFailure("parameters", f"`{encoding}` is not an encoding; write `utf-8`, `latin-1` …") from error
+
+
+def _first_byte(path: Path, other: Path) -> int | None:
+    for each in (path, other):
+        open_regular(each).close()
+    at = 0
+    for one, two in zip_longest(_even(chunks_of(path)), _even(chunks_of(other)), fillvalue=b""):
+        if one != two:
+            short = min(len(one), len(two))
+            return at + next((index for index in range(short) if one[index] != two[index]), short)
+        at += len(one)
+    return None
+
+
+def _even(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """In pieces small enough to look through byte by byte, once a difference is found."""
+    for chunk in chunks:
+        for start in range(0, len(chunk), 4096):
+            yield chunk[start : start + 4096]
+
+
+class ChecksumParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="The file, relative to the document's folder.", extra_json_schema=READS_FILE)]
+    algorithm: Annotated[str, Meta(description="`sha256`, `sha1`, `md5`, `blake2b` …")] = "sha256"
+    expected: Annotated[
+        str | None, Meta(description="In hexadecimal; a file that has another one is a failure, of kind `checksum`.")
+    ] = None
+
+
+class FileChecksum(Action[ChecksumParams]):
+    """The checksum of a file; or make sure that it is the one expected.
+
+    The result is `{checksum, algorithm, size, path}`. After-variables: `CHECKSUM`, `FILENAME`.
+    """
+
+    type: ClassVar[str] = "file_checksum"
+    family: ClassVar[str] = "file"
+    makes_files: ClassVar[bool] = False
+    Params = ChecksumParams
+
+    def run(self, params: ChecksumParams, call: Call) -> JsonMap:
+        path = place_of(params.path, call)
+        with file_failures(path):
+            if not path.exists():
+                raise not_there(path)
+            asked = FilesParams(action="checksum", path=params.path, algorithm=params.algorithm)
+            found = perform(asked, tool_call(call))
+        checksum = str(found["data"])
+        call.after.update({"CHECKSUM": checksum, "FILENAME": str(path)})
+        if params.expected is not None and params.expected.strip().lower() != checksum:
+            message = f"`{path}` has the {found['algorithm']} checksum `{checksum}`, expected `{params.expected}`"
+            raise ComponentFailure("checksum", message, path=str(path))
+        return {"checksum": checksum, "algorithm": found["algorithm"], "size": found["size"], "path": str(path)}

@@ -1,0 +1,442 @@
+"""`read_csv`: delimited text. Fused with what follows it when it can be; with a reject port it runs by itself."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta
+from sqlglot import exp
+
+from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, Relational, Sink
+from penstock.components.incremental import IncrementalParam
+from penstock.components.io import csv_rejects, file_paths, parameters
+from penstock.components.io.csv_shape import Group, Layout, all_names, grouped, has_mixed_ends, inferred, recode
+from penstock.components.io.row_types import REJECTED, Notation, call
+from penstock.components.io.scans import all_of, column_types, scan
+from penstock.components.types import WHOLE
+from penstock.data import select
+from penstock.data.types import NOTHING, is_open
+from penstock.kernel.values import Json
+from penstock.ports.rows import Column, Copy, RowsFailed, Schema, SqlText
+
+
+class ReadCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    path: parameters.SourcePath
+    delimiter: parameters.Delimiter = ","
+    header: parameters.Header = True
+    columns: Annotated[
+        parameters.Columns,
+        Meta(
+            description="With a header: the columns to read, in this order. Without one: the names of all columns. "
+            "Each is a name, or `{name, type}`. All columns when left out."
+        ),
+    ] = []
+    types: parameters.Types = {}
+    quote: Annotated[str, Meta(max_length=1, description="The quote character around values; empty for none.")] = '"'
+    escape: Annotated[
+        parameters.Character | None,
+        Meta(description="The character that escapes a quote inside quotes; the quote itself if left out."),
+    ] = None
+    encoding: parameters.Encoding = "utf-8"
+    null: parameters.NullTexts = ""
+    quoted_null: Annotated[bool, Meta(description="A null text in quotes is a missing value, too.")] = True
+    decimal: parameters.Decimal = "."
+    thousands: parameters.Thousands = None
+    date_format: parameters.DateFormat = None
+    timestamp_format: parameters.TimestampFormat = None
+    skip: Annotated[int, Meta(ge=0, description="Lines to leave out at the beginning, before the header.")] = 0
+    comment: Annotated[parameters.Character | None, Meta(description="Lines that begin with this are left out.")] = None
+    fill_missing: Annotated[bool, Meta(description="A line with too few values is filled up with NULL.")] = False
+    by_name: Annotated[
+        bool, Meta(description="Files of a pattern may differ in their columns; NULL where one is missing.")
+    ] = False
+    file_column: parameters.FileColumn = None
+    sample: Annotated[
+        int,
+        Meta(ge=-1, description="Lines from which types are inferred; -1 for all of them, which reads the file twice."),
+    ] = 20_480
+    max_line_bytes: Annotated[int, Meta(ge=1, description="The longest line that is accepted.")] = 2_097_152
+    on_error: parameters.OnError = "fail"
+
+    def layout(self) -> Layout:
+        delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter, self.delimiter)
+        notation = Notation(self.decimal, self.thousands, self.date_format, self.timestamp_format)
+        return Layout(
+            delimiter=delimiter,
+            quote=self.quote,
+            escape=self.quote if self.escape is None else self.escape,
+            header=self.header,
+            skip=self.skip,
+            comment=self.comment,
+            encoding=file_paths.codec(self.encoding),
+            null=(self.null,) if isinstance(self.null, str) else tuple(self.null),
+            quoted_null=self.quoted_null,
+            fill_missing=self.fill_missing,
+            max_line_bytes=self.max_line_bytes,
+            sample=self.sample,
+            notation=notation,
+        )
+
+    incremental: IncrementalParam = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One read, settled: which files, which of their columns, with which types."""
+
+    groups: tuple[Group, ...]
+    types: Mapping[str, str]
+    chosen: tuple[str, ...]
+    layout: Layout
+    file_column: str | None = None
+    shown: Mapping[Path, Path] | None = None
+    """Of files that were written anew in UTF-8: the ones they are copies of."""
+    whole: tuple[str, ...] = ()
+    """The columns that the author wants as whole numbers. DuckDB would round `9.95` to 10, and say nothing."""
+
+    @property
+    def schema(self) -> Schema:
+        columns = tuple(Column(name, self.types[name]) for name in self.chosen)
+        return (*columns, Column(self.file_column, "VARCHAR")) if self.file_column is not None else columns
+
+    def parts(self) -> list[Group]:
+        """What one scan can read. A copy's own path is nobody's business, so each is read by itself and named."""
+        if self.shown is None or self.file_column is None:
+            return list(self.groups)
+        return [replace(group, paths=(path,)) for group in self.groups for path in group.paths]
+
+    def query(self, *, is_checked: bool = True, **more: Any) -> exp.Query:
+        """All rows; with `is_checked` a number with a fraction ends it where a whole one is wanted. `more` are further options of
+        each scan; a `{}` in one is replaced by the number of the scan."""
+        if not any(group.names for group in self.groups):
+            return self._nothing()
+        checked = self.whole if is_checked else ()
+        return all_of(*(self._scan(part, number, more, checked) for number, part in enumerate(self.parts())))
+
+    def fractions(self, **more: Any) -> exp.Query:
+        """All values of the whole columns, as a scan that refuses every one with a decimal point."""
+
+        def of_part(number: int, part: Group) -> exp.Query:
+            types = {name: "DECIMAL(38,0)" if name in self.whole else "VARCHAR" for name in part.names}
+            source = self._source(part, number, types, {"decimal_separator": ",", **more})
+            picked = [
+                select.column(name) if name in part.names else exp.alias_(exp.null(), select.name(name))
+                for name in self.whole
+            ]
+            return exp.select(*picked).from_(source)
+
+        return all_of(*(of_part(number, part) for number, part in enumerate(self.parts())))
+
+    def _scan(self, group: Group, number: int, more: Mapping[str, Any], checked: Sequence[str]) -> exp.Query:
+        # A column that nobody asked for is left as the text it is: it cannot be wrong.
+        types = {name: self.types[name] if name in self.chosen else "VARCHAR" for name in group.names}
+        types = {name: "VARCHAR" if type == NOTHING or name in checked else type for name, type in types.items()}
+        named = self.file_column is not None and self.shown is None
+        source = self._source(group, number, types, {**more, "filename": self.file_column if named else None})
+        picked: list[exp.Expr] = [self._pick(name, group.names, checked) for name in self.chosen]
+        if named and self.file_column is not None:
+            picked.append(select.column(self.file_column))
+        elif self.file_column is not None and self.shown is not None:
+            picked.append(exp.alias_(select.literal(str(self.shown[group.paths[0]])), select.name(self.file_column)))
+        return exp.select(*picked).from_(source)
+
+    def _source(self, group: Group, number: int, types: Mapping[str, str], more: Mapping[str, Any]) -> exp.Table:
+        extra = {name: value.format(number) if isinstance(value, str) else value for name, value in more.items()}
+        options = self.layout.options() | extra
+        options |= {"skip": self.layout.skip + group.blank, "columns": column_types(types)}
+        return scan("read_csv", group.paths, options)
+
+    def _pick(self, name: str, present: Sequence[str], checked: Sequence[str]) -> exp.Expr:
+        if name in present and name in checked:
+            from sqlglot import exp
+
+            from penstock.components.conversion import checked_whole
+
+            value = select.cast(checked_whole(select.column(name)), self.types[name])
+            return exp.alias_(value, select.name(name))
+        if name in present and self.types[name] != NOTHING:
+            return select.column(name)
+        return parameters.missing_value(name, self.types[name])
+
+    def _nothing(self) -> exp.Query:
+        return parameters.no_rows(self.schema)
+
+
+def settle(params: ReadCsvParams, call: PlanCall | Call) -> Reading:
+    """What is to be read. Looks at the files; raises ComponentFailure when they are not there or not what was asked
+    for."""
+    layout = params.layout()
+    found = file_paths.all_files(params.path, call)
+    wanted = parameters.named(params.columns, call.declared.get("main"))
+    groups = grouped(found, layout)
+    if not any(group.names for group in groups):
+        if not wanted:
+            raise ComponentFailure(
+                "format",
+                f"`{found[0]}` is empty, so its columns are not known; hint: name them in `columns`",
+                path=str(found[0]),
+            )
+        groups = [Group((), tuple(found[:1]))]
+    elif wanted and not params.header:
+        groups = [_renamed(group, tuple(wanted)) for group in groups]
+    present = all_names(groups, by_name=params.by_name)
+    given = {name: parameters.sql_type(type) for name, type in params.types.items()}
+    given = {name: type for name, type in wanted.items() if type is not None} | given
+    if present:
+        problem = parameters.missing([*wanted, *params.types], present, f"`{found[0]}`")
+        if problem is not None:
+            raise ComponentFailure("columns", problem, path=str(found[0]))
+    types = dict.fromkeys([*present, *wanted], NOTHING) | inferred(groups, layout, given)
+    chosen = tuple(wanted) or present
+    return Reading(tuple(groups), types, chosen, layout, params.file_column, whole=_whole(given, chosen, layout))
+
+
+def _whole(given: Mapping[str, str], chosen: Sequence[str], layout: Layout) -> tuple[str, ...]:
+    if layout.notation.thousands is not None or not given:
+        return ()
+    return tuple(name for name in chosen if given.get(name) in WHOLE)
+
+
+def _renamed(group: Group, names: tuple[str, ...]) -> Group:
+    if group.names and len(names) != len(group.names):
+        path = group.paths[0]
+        raise ComponentFailure(
+            "columns",
+            f"{len(names)} columns are named, and the first line of `{path}` has {len(group.names)} values",
+            path=str(path),
+        )
+    return replace(group, names=names)
+
+
+class ReadCsv(Relational[ReadCsvParams]):
+    """Read rows from delimited text: CSV, TSV and their relatives.
+
+    The first line names the columns unless `header: false`. Types are inferred from the first `sample` lines, or
+    declared: in `columns`, in `types`, or as the component's `schema`. Only what would be written the same way again
+    becomes a number, so that `007` stays the text it is; dates and timestamps are those of ISO 8601, or follow
+    `date_format` and `timestamp_format`. A file without rows says nothing about its types: such a column goes with any
+    other, so that a day on which nothing happened ends with no rows and not in an error.
+
+    `path` may be a pattern (`in/2024-*.csv`); all files then have the same columns, in any order, unless `by_name:
+    true`. Files that end in `.gz` or `.zst` are unpacked while they are read.
+
+    A line that cannot be read (too many or too few values, a value that is not of its column's type, a quote that is
+    never closed, bytes that are not of the `encoding`) goes to the port `reject` with `error_code`, `error_message`,
+    `file`, `line`, `column` and `raw_line`. When that port is not connected, such a line ends the component in ERROR,
+    unless `on_error: skip`. Codes: `bad_value`, `missing_columns`, `too_many_columns`, `bad_quotes`, `line_too_long`,
+    `bad_encoding`, `bad_line`.
+
+    After-variables: `NB_LINE_REJECTED`, the lines that were not read.
+    """
+
+    type = "read_csv"
+    refuses = True
+    family = "read"
+    Params = ReadCsvParams
+    outputs: ClassVar[tuple[Port, ...]] = (
+        Port("main", description="the rows"),
+        Port("reject", reject=True, description="lines that cannot be read, with what is wrong"),
+    )
+
+    def is_fusable(self, params: ReadCsvParams, connected: frozenset[str]) -> bool:
+        return "reject" not in connected and params.on_error == "fail" and file_paths.is_utf8(params.encoding)
+
+    def check(self, params: ReadCsvParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+        found = parameters.type_mistakes(params.columns, params.types)
+        try:
+            file_paths.codec(params.encoding)
+        except ComponentFailure as failure:
+            found.append(Mistake(("encoding",), failure.message))
+        if params.decimal == params.thousands:
+            found.append(Mistake(("thousands",), "`decimal` and `thousands` cannot be the same"))
+        if found:
+            return found
+        try:
+            settle(params, call)
+        except ComponentFailure as failure:
+            # A file that is not there yet may be written by the job itself; what is there is held to what is asked of it.
+            if failure.kind == "columns":
+                where = "columns" if params.columns else "types" if params.types else "path"
+                return [Mistake((where,), failure.message, kind="column")]
+        return found
+
+    def schemas(
+        self, params: ReadCsvParams, inputs: Mapping[str, Schema | None], call: PlanCall
+    ) -> dict[str, Schema | None]:
+        try:
+            main: Schema | None = settle(params, call).schema
+        except ComponentFailure:
+            main = call.declared.get("main")
+        return {"main": main, "reject": REJECTED}
+
+    def prepare(self, params: ReadCsvParams, call: PlanCall) -> None:
+        settle(params, call)
+
+    def selects(self, params: ReadCsvParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, SqlText]:
+        try:
+            # Everything is told and nothing left to find out; but a scan that looks at one row first is a fifth faster and
+            # takes half the memory of one that is told not to look. Where the look fails, `run` reads the file.
+            return {"main": select.sql(settle(params, call).query(auto_detect=None, sample_size=1))}
+        except ComponentFailure:
+            # Before the run the file may be missing; in the run `prepare` has said what is wrong.
+            return {}
+
+    def run(self, params: ReadCsvParams, call: Call) -> None:
+        reading = settle(params, call)
+        if file_paths.is_utf8(params.encoding):
+            try:
+                _deliver(reading, params, call)
+            except RowsFailed as failure:
+                if not has_mixed_ends(failure.message):
+                    raise
+            else:
+                return
+        with tempfile.TemporaryDirectory(prefix="utf8-", dir=call.work) as folder:
+            _deliver(_recoded(reading, Path(folder)), params, call)
+
+
+def _deliver(reading: Reading, params: ReadCsvParams, call: Call) -> None:
+    rows, rejects = csv_rejects.read(reading, call)
+    call.after["NB_LINE_REJECTED"] = rejects.count
+    if "reject" in call.connected:
+        call.put("reject", rejects.relation())
+    elif rejects.count and params.on_error == "fail":
+        raise rejects.failure()
+    elif rejects.count:
+        call.say(f"{rejects.count} lines were left out; the first: {rejects.first()}")
+    call.put("main", rows)
+
+
+def _recoded(reading: Reading, folder: Path) -> Reading:
+    """The same read from copies in UTF-8."""
+    copies: dict[Path, Path] = {}
+    for path in (path for group in reading.groups for path in group.paths):
+        copies[path] = folder / f"{len(copies)}.csv"
+        recode(path, copies[path], reading.layout.encoding)
+    groups = tuple(replace(group, paths=tuple(copies[path] for path in group.paths)) for group in reading.groups)
+    shown = {copy: path for path, copy in copies.items()}
+    return replace(reading, groups=groups, shown=shown)
+
+
+_DECIMAL_POINT = ("DECIMAL", "DOUBLE", "FLOAT", "REAL")
+PACKED = {".gz": "gzip", ".zst": "zstd"}
+
+
+class WriteCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    path: parameters.TargetPath
+    delimiter: parameters.Delimiter = ","
+    header: Annotated[bool, Meta(description="Name the columns in the first line.")] = True
+    quote: Annotated[
+        str, Meta(min_length=1, max_length=1, description="The quote character, around values that need it.")
+    ] = '"'
+    escape: Annotated[
+        parameters.Character | None,
+        Meta(description="The character that escapes a quote inside quotes; the quote itself if left out."),
+    ] = None
+    quote_all: Annotated[bool, Meta(description="Put quotes around every value.")] = False
+    encoding: parameters.Encoding = "utf-8"
+    null: Annotated[str, Meta(description="How a missing value is written.")] = ""
+    decimal: parameters.Decimal = "."
+    date_format: parameters.DateFormat = None
+    timestamp_format: parameters.TimestampFormat = None
+    append: parameters.Append = False
+
+
+class WriteCsv(Sink[WriteCsvParams]):
+    """Write rows as delimited text, with the names of the columns in the first line.
+
+    The file replaces an older one when it is complete; with `append: true` rows are added to it, without a second
+    header. Values that hold the delimiter, a quote or a line break are put in quotes. Lists and structures are
+    written as DuckDB spells them. A path that ends in `.gz` or `.zst` is packed. `encoding: utf-8-sig` is what Excel
+    wants to recognise UTF-8.
+
+    The rows go on through `main` when it is connected.
+    """
+
+    type = "write_csv"
+    Params = WriteCsvParams
+
+    @classmethod
+    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
+        return "input", "main"
+
+    def check(self, params: WriteCsvParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+        try:
+            file_paths.codec(params.encoding)
+        except ComponentFailure as failure:
+            return [Mistake(("encoding",), failure.message)]
+        if Path(params.path).suffix in PACKED and _needs_two_steps(params):
+            return [Mistake(("path",), "a packed file cannot be appended to, nor have another `encoding` or `decimal`")]
+        return []
+
+    def is_fusable(self, params: WriteCsvParams, connected: frozenset[str]) -> bool:
+        return not connected and not _needs_two_steps(params)
+
+    def copy(self, params: WriteCsvParams, schema: Schema, call: PlanCall) -> Copy:
+        assert not _needs_two_steps(params), "only `run` can write this: a COPY would replace the file"
+        path = file_paths.resolved(params.path, call)
+        file_paths.make_room(path)
+        options = _options(params, packed=PACKED.get(path.suffix))
+        # Where nothing came that says what the columns are, there is no header either.
+        return Copy(path, "csv", options | {"header": params.header and not is_open(schema)})
+
+    def run(self, params: WriteCsvParams, call: Call) -> None:
+        """What one COPY cannot do: write beside, then add or recode."""
+        rows = call.input()
+        if not _needs_two_steps(params):
+            plan = PlanCall(call.folder, call.connected, call.declared)
+            query = select.sql(_written(rows.schema, "."))
+            call.engine.copy(query, {"input": rows}, self.copy(params, rows.schema, plan))
+        else:
+            self._in_two_steps(params, call)
+        if "main" in call.connected:
+            call.put("main", rows)
+
+    def _in_two_steps(self, params: WriteCsvParams, call: Call) -> None:
+        rows, path = call.input(), file_paths.resolved(params.path, call)
+        file_paths.make_room(path)
+        header = params.header and not (params.append and file_paths.is_begun(path)) and not is_open(rows.schema)
+        with tempfile.TemporaryDirectory(prefix="csv-", dir=call.work) as folder:
+            part = Path(folder) / "part.csv"
+            copy = Copy(part, "csv", _options(params, packed=None) | {"header": header})
+            call.engine.copy(select.sql(_written(rows.schema, params.decimal)), {"input": rows}, copy)
+            with file_paths.target_file(path, append=params.append) as target:
+                file_paths.pour(part, target, file_paths.codec(params.encoding))
+
+
+def _needs_two_steps(params: WriteCsvParams) -> bool:
+    return params.append or params.decimal != "." or file_paths.codec(params.encoding) != "utf-8"
+
+
+def _options(params: WriteCsvParams, *, packed: str | None) -> dict[str, Json]:
+    options: dict[str, Json] = {
+        "header": params.header,
+        "delimiter": {"tab": "\t", "\\t": "\t"}.get(params.delimiter, params.delimiter),
+        "quote": params.quote,
+        "escape": params.quote if params.escape is None else params.escape,
+        "nullstr": params.null,
+    }
+    if params.quote_all:
+        options["force_quote"] = "*"
+    if params.date_format is not None:
+        options["dateformat"] = params.date_format
+    if params.timestamp_format is not None:
+        options["timestampformat"] = params.timestamp_format
+    if packed is not None:
+        options["compression"] = packed
+    return options
+
+
+def _written(schema: Schema, decimal: str) -> exp.Select:
+    def cell(name: str, type: str) -> exp.Expr:
+        if decimal == "." or not type.startswith(_DECIMAL_POINT) or type.endswith("]"):
+            return select.column(name)
+        text = select.cast(select.column(name), "VARCHAR")
+        return exp.alias_(call("replace", text, ".", decimal), select.name(name))
+
+    return exp.select(*(cell(column.name, column.type) for column in schema)).from_(select.table("input"))

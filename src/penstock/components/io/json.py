@@ -1,0 +1,340 @@
+"""`read_json`: objects of JSON files as rows. Fused with what follows it when it can be; with a reject port it runs
+by itself."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta
+from sqlglot import exp
+
+from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, Relational, Sink
+from penstock.components.conversion import is_written_whole
+from penstock.components.incremental import IncrementalParam
+from penstock.components.io import file_paths, json_shape, parameters
+from penstock.components.io.csv import PACKED
+from penstock.components.io.json_shape import Manner, Reading, named, rows_in
+from penstock.components.io.row_types import REJECTED, Notation, first_failure, try_cast
+from penstock.components.io.row_types import call as function
+from penstock.components.queries import everything
+from penstock.components.types import WHOLE
+from penstock.data import select
+from penstock.data.types import NOTHING, is_open
+from penstock.kernel.values import Json
+from penstock.ports.rows import Column, Copy, Relation, RowsFailed, Schema, SqlText
+
+_OF_THE_ROWS = ("format", "conversion", "data")
+
+
+class ReadJsonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    path: parameters.SourcePath
+    format: Annotated[
+        Literal["auto", "array", "lines"],
+        Meta(description="`array`: one list of objects; `lines`: one object a line; `auto`: by how the file begins."),
+    ] = "auto"
+    rows: Annotated[
+        str | None,
+        Meta(
+            description="Where in the document the list of rows is, such as `data.items`; the document itself if left out."
+        ),
+    ] = None
+    columns: Annotated[
+        parameters.Columns,
+        Meta(description="The keys to read, in this order: names, or `{name, type}`. All of them when left out."),
+    ] = []
+    types: parameters.Types = {}
+    date_format: parameters.DateFormat = None
+    timestamp_format: parameters.TimestampFormat = None
+    file_column: parameters.FileColumn = None
+    sample: Annotated[int, Meta(ge=-1, description="Objects from which keys and types are inferred; -1 for all.")] = (
+        20_480
+    )
+    max_object_bytes: Annotated[int, Meta(ge=1, description="The largest object that is accepted.")] = 16_777_216
+    on_error: parameters.OnError = "fail"
+    incremental: IncrementalParam = None
+
+
+def settle(params: ReadJsonParams, call: PlanCall | Call) -> Reading:
+    found = file_paths.all_files(params.path, call)
+    largest = max(path.stat().st_size for path in found)
+    manner = Manner(
+        json_shape.form_of(found[0], params.format, params.rows),
+        params.rows,
+        params.sample,
+        # With `rows` the whole document is one object, and how large that is, is no surprise.
+        max(params.max_object_bytes, largest + 1) if params.rows is not None else params.max_object_bytes,
+        params.date_format,
+        params.timestamp_format,
+    )
+    wanted = parameters.named(params.columns, call.declared.get("main"))
+    types = {name: parameters.sql_type(type) for name, type in params.types.items()}
+    return json_shape.settle(found, manner, wanted, types, params.file_column)
+
+
+class ReadJson(Relational[ReadJsonParams]):
+    """Read rows from JSON: one list of objects, one object a line, or a list somewhere inside a document.
+
+    The keys are the columns; a key that an object does not have is NULL. Types are inferred from the first `sample`
+    objects, or declared in `columns`, in `types` or as the component's `schema`. Objects within objects become
+    structures, lists lists. `rows: data.items` reads the objects of a list inside the document; a number in it is a
+    place in a list, from 0.
+
+    With the port `reject` connected, lines that are not JSON, rows that are no objects and values that are not of
+    their column's type go there, with `error_code`, `error_message`, `file`, `line` (in a list: the number of the
+    element), `column` and `raw_line`. Without it they end the component in ERROR, unless `on_error: skip`. Codes:
+    `not_json`, `not_an_object`, `bad_value`. After-variables: `NB_LINE_REJECTED`.
+    """
+
+    type = "read_json"
+    refuses = True
+    family = "read"
+    Params = ReadJsonParams
+    outputs: ClassVar[tuple[Port, ...]] = (
+        Port("main", description="the rows"),
+        Port("reject", reject=True, description="what is not a row, with what is wrong"),
+    )
+
+    def is_fusable(self, params: ReadJsonParams, connected: frozenset[str]) -> bool:
+        return "reject" not in connected and params.on_error == "fail"
+
+    def check(self, params: ReadJsonParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+        found = parameters.type_mistakes(params.columns, params.types)
+        if found:
+            return found
+        try:
+            settle(params, call)
+        except ComponentFailure as failure:
+            if failure.kind == "columns":
+                where = "rows" if "`rows:" in failure.message else "columns" if params.columns else "types"
+                return [Mistake((where,), failure.message, kind="column")]
+        return []
+
+    def schemas(
+        self, params: ReadJsonParams, inputs: Mapping[str, Schema | None], call: PlanCall
+    ) -> dict[str, Schema | None]:
+        try:
+            found = settle(params, call).schema
+            main = None if is_open(found) else found
+        except ComponentFailure:
+            main = call.declared.get("main")
+        return {"main": main, "reject": REJECTED}
+
+    def prepare(self, params: ReadJsonParams, call: PlanCall) -> None:
+        settle(params, call)
+
+    def selects(self, params: ReadJsonParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, SqlText]:
+        try:
+            return {"main": select.sql(settle(params, call).query())}
+        except ComponentFailure:
+            return {}  # `prepare` has said so in the run, and before it the file may be missing
+
+    def run(self, params: ReadJsonParams, call: Call) -> None:
+        reading = settle(params, call)
+        if not self.is_fusable(params, call.connected):
+            _one_by_one(reading, params, call)
+            return
+        try:
+            call.put("main", call.engine.select(select.sql(reading.query()), {}))
+        except RowsFailed as failure:
+            if failure.kind not in _OF_THE_ROWS:
+                raise
+            # Row by row it can be said which one it is.
+            _one_by_one(reading, params, call)
+
+
+def _one_by_one(reading: Reading, params: ReadJsonParams, call: Call) -> None:
+    found = {"objects": objects(reading, call)}
+    good, bad = parted(reading)
+    rejected = call.engine.select(select.sql(bad), found)
+    call.after["NB_LINE_REJECTED"] = rejected.rows
+    if "reject" in call.connected:
+        call.put("reject", rejected)
+    elif rejected.rows:
+        first = first_failure(call, rejected)
+        if params.on_error == "fail":
+            raise first
+        call.say(f"{rejected.rows} rows were left out; the first: {first.message}")
+    call.put("main", call.engine.select(select.sql(good), found))
+
+
+def objects(reading: Reading, call: Call) -> Relation:
+    """(file, line, raw) of every row, as text that may or may not be JSON."""
+    return call.engine.select(select.sql(rows_in(reading.paths, reading.manner)), {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A column, and where in the row's JSON its value is."""
+
+    column: Column
+    way: str
+    notation: Notation
+
+    @staticmethod
+    def of(column: Column, reading: Reading) -> _Cell:
+        key = column.name.replace("\\", "\\\\").replace('"', '\\"')
+        manner = reading.manner
+        notation = Notation(date_format=manner.date_format, timestamp_format=manner.timestamp_format)
+        return _Cell(column, f'$."{key}"' if reading.has_objects else "$", notation)
+
+    @property
+    def text(self) -> exp.Expr:
+        return function("json_extract_string", select.column("raw"), self.way)
+
+    @property
+    def value(self) -> exp.Expr:
+        """As the column's type; NULL when it cannot be."""
+        if self.column.type == "VARCHAR":
+            return self.text
+        if self.column.type == NOTHING:
+            return exp.null()
+        value: exp.Expr = try_cast(function("json_extract", select.column("raw"), self.way), self.column.type)
+        format = self.notation.format_of(self.column.type)
+        if format is not None:
+            # What is written as in ISO 8601 is read as well, as DuckDB does it.
+            written = select.cast(function("try_strptime", self.text, format), self.column.type)
+            return function("coalesce", written, value)
+        return (
+            exp.case().when(is_written_whole(self.text), value).else_(exp.null())
+            if self.column.type in WHOLE
+            else value
+        )
+
+    @property
+    def is_wrong(self) -> exp.Expr:
+        kind = function("coalesce", function("json_type", select.column("raw"), self.way), "NULL")
+        return exp.and_(kind.neq(select.literal("NULL")), self.value.is_(exp.null()))
+
+
+def parted(reading: Reading) -> tuple[exp.Query, exp.Query]:
+    """Over `objects`: the rows, and the rejects."""
+    cells = [_Cell.of(column, reading) for column in reading.columns]
+    wrong = [cell for cell in cells if cell.column.type not in ("VARCHAR", "JSON")]
+    code = exp.case().when(function("json_valid", select.column("raw")).not_(), select.literal("not_json"))
+    # DuckDB stops at text that is not JSON, so every question about it comes after that one.
+    if reading.has_objects:
+        is_other = function("json_type", select.column("raw")).neq(select.literal("OBJECT"))
+        code = code.when(is_other, select.literal("not_an_object"))
+    culprit = exp.case().when(function("json_valid", select.column("raw")).not_(), exp.null())
+    for cell in wrong:
+        code = code.when(cell.is_wrong, select.literal("bad_value"))
+        culprit = culprit.when(cell.is_wrong, select.literal(cell.column.name))
+    judged = exp.select(exp.Star(), named(code, "code"), named(culprit, "culprit")).from_(select.table("objects"))
+    extra = [named(select.column("file"), reading.file_column)] if reading.file_column is not None else []
+    good = exp.select(*(named(cell.value, cell.column.name) for cell in cells), *extra)
+    good = good.from_(judged.copy().subquery("judged")).where(select.column("code").is_(exp.null()))
+    bad = exp.select(
+        named(select.column("code"), "error_code"),
+        named(_message(wrong), "error_message"),
+        select.column("file"),
+        select.column("line"),
+        named(select.cast(_culprit_if_any(), "VARCHAR"), "column"),
+        named(select.column("raw"), "raw_line"),
+    )
+    return good, bad.from_(judged.subquery("judged")).where(select.column("code").is_(exp.null()).not_())
+
+
+def _culprit_if_any() -> exp.Expr:
+    is_value = select.column("code").eq(select.literal("bad_value"))
+    return exp.case().when(is_value, select.column("culprit")).else_(exp.null())
+
+
+def _message(wrong: list[_Cell]) -> exp.Expr:
+    message = exp.case()
+    message = message.when(select.column("code").eq(select.literal("not_json")), select.literal("this is not JSON"))
+    is_other = select.column("code").eq(select.literal("not_an_object"))
+    message = message.when(is_other, select.literal("this is JSON, but no object"))
+    for cell in wrong:
+        column = cell.column
+        ending = f"` is not a {column.type}{cell.notation.written_as(column.type)}"
+        said = function("concat", "`", function("left", cell.text, select.literal(200)), ending)
+        message = message.when(select.column("culprit").eq(select.literal(column.name)), said)
+    return message
+
+
+LINES = (".jsonl", ".ndjson", ".jsonlines")
+
+
+class WriteJsonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    path: parameters.TargetPath
+    format: Annotated[
+        Literal["auto", "array", "lines"],
+        Meta(
+            description="`array`: one list; `lines`: one object a line; `auto`: lines for `.jsonl` and `.ndjson`, else a list."
+        ),
+    ] = "auto"
+    date_format: parameters.DateFormat = None
+    timestamp_format: parameters.TimestampFormat = None
+    append: parameters.Append = False
+
+
+def is_lines(path: str, format: str) -> bool:
+    bare = Path(path).with_suffix("") if Path(path).suffix in PACKED else Path(path)
+    return format == "lines" or (format == "auto" and bare.suffix.lower() in LINES)
+
+
+class WriteJson(Sink[WriteJsonParams]):
+    """Write rows as JSON: one list of objects, or one object a line.
+
+    The file replaces an older one when it is complete; lines can be added to it with `append: true`. Dates and
+    timestamps are text, structures are objects, decimals are numbers with all their digits. A path that ends in `.gz`
+    or `.zst` is packed.
+
+    The rows go on through `main` when it is connected.
+    """
+
+    type = "write_json"
+    Params = WriteJsonParams
+
+    @classmethod
+    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
+        return "input", "main"
+
+    def check(self, params: WriteJsonParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+        if params.append and not is_lines(params.path, params.format):
+            return [Mistake(("append",), "only lines can be added to a file; hint: `format: lines`")]
+        if params.append and Path(params.path).suffix in PACKED:
+            return [Mistake(("append",), "a packed file cannot be added to")]
+        return []
+
+    def is_fusable(self, params: WriteJsonParams, connected: frozenset[str]) -> bool:
+        return not connected and not params.append
+
+    def copy(self, params: WriteJsonParams, schema: Schema, call: PlanCall) -> Copy:
+        assert not params.append, "only `run` can write this: a COPY would replace the file"
+        path = file_paths.resolved(params.path, call)
+        file_paths.make_room(path)
+        return Copy(path, "json", _options(params, packed=PACKED.get(path.suffix)))
+
+    def run(self, params: WriteJsonParams, call: Call) -> None:
+        rows = call.input()
+        query = select.sql(everything("input"))
+        if not params.append:
+            plan = PlanCall(call.folder, call.connected, call.declared)
+            call.engine.copy(query, {"input": rows}, self.copy(params, rows.schema, plan))
+        else:
+            path = file_paths.resolved(params.path, call)
+            file_paths.make_room(path)
+            with tempfile.TemporaryDirectory(prefix="json-", dir=call.work) as folder:
+                part = Path(folder) / "part.jsonl"
+                call.engine.copy(query, {"input": rows}, Copy(part, "json", _options(params, packed=None)))
+                with file_paths.appended_file(path) as target:
+                    file_paths.pour(part, target)
+        if "main" in call.connected:
+            call.put("main", rows)
+
+
+def _options(params: WriteJsonParams, *, packed: str | None) -> dict[str, Json]:
+    options: dict[str, Json] = {"array": not is_lines(params.path, params.format)}
+    if params.date_format is not None:
+        options["dateformat"] = params.date_format
+    if params.timestamp_format is not None:
+        options["timestampformat"] = params.timestamp_format
+    if packed is not None:
+        options["compression"] = packed
+    return options

@@ -1,0 +1,354 @@
+"""`read_sql`: rows of a table or query of a database."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta
+from sqlglot import exp
+
+from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
+from penstock.components.flow.tool_calls import tool_failures
+from penstock.components.incremental import IncrementalParam, bound_of
+from penstock.components.io import parameters
+from penstock.components.io.row_types import call as function
+from penstock.components.io.row_types import try_cast
+from penstock.components.io.sql import database
+from penstock.components.io.sql.database import Auth, Bindings, Connection, Files, Where
+from penstock.components.io.sql.types import EXACT, from_mysql, from_postgres, from_sqlite
+from penstock.data import select
+from penstock.ports.rows import Column, Relation, Schema
+from penstock.tools.base import ToolFailure
+from penstock.tools.sql.connection import Stop
+from penstock.tools.sql.reading import Opened, open_mysql, open_postgres, open_sqlite
+from penstock.tools.sql.results import as_json_text, distinct
+from penstock.tools.sql.text import Bound, Dialect, quote_all, quote_table
+from penstock.tools.transfer.params import DatabaseFileSource
+
+Batches = Iterator[list[tuple[Any, ...]]]
+
+
+def read(place: Where, files: Files, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
+    """All rows of the statement. Raises ToolFailure for what the database says, RowsFailed for what the engine does."""
+    match place.driver:
+        case "postgres":
+            return _read_postgres(place, statement, size, stop, call)
+        case "mysql":
+            return _read_mysql(place, statement, size, stop, call)
+        case "sqlite":
+            assert files.sqlite is not None
+            return _read_sqlite(files.sqlite, statement, size, stop, call)
+        case "duckdb":
+            assert files.duckdb is not None
+            return _read_duckdb(files.duckdb, statement, stop, call)
+
+
+def _fetched(opened: Opened, size: int, call: Call) -> Iterator[Sequence[Any]]:
+    total = 0
+    for batch in opened.batches(size, lambda before: f"after {before} rows"):
+        total += len(batch)
+        call.progress("main", total)
+        yield batch
+
+
+def _loaded(call: Call, columns: Sequence[tuple[str, str]], batches: Iterator[Sequence[Any]]) -> Relation:
+    """A number without a known width is text on its way, and gets its type when all are there."""
+    schema = tuple(Column(name, "VARCHAR" if type == EXACT else type) for name, type in columns)
+    rows = call.engine.load(schema, (_texts(batch, schema) for batch in batches))
+    exact = [name for name, type in columns if type == EXACT]
+    return _with_exact_numbers(rows, exact, call) if exact else rows
+
+
+def _texts(batch: Sequence[Any], schema: Schema) -> Sequence[Sequence[Any]]:
+    """What has no type of its own in DuckDB goes as the text that the driver makes of it."""
+    as_text = [index for index, column in enumerate(schema) if column.type == "VARCHAR"]
+    if all(isinstance(row[index], (str, type(None))) for row in batch[:1] for index in as_text):
+        odd = any(not isinstance(row[index], (str, type(None))) for row in batch for index in as_text)
+        if not odd:
+            return batch
+    texts = set(as_text)
+    return [[_text(value) if index in texts else value for index, value in enumerate(row)] for row in batch]
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return as_json_text(value) if isinstance(value, (dict, list)) else str(value)
+
+
+def _with_exact_numbers(rows: Relation, names: Sequence[str], call: Call) -> Relation:
+    """The scale that all values of a column need; DOUBLE for a column that no DECIMAL is wide enough for."""
+
+    def scale(name: str) -> exp.Expr:
+        digits = function("length", function("regexp_extract", select.column(name), r"\.(\d*)$", select.literal(1)))
+        return function("max", digits)
+
+    def width(name: str) -> exp.Expr:
+        return function(
+            "max", function("length", function("regexp_extract", select.column(name), r"^-?(\d*)", select.literal(1)))
+        )
+
+    def odd(name: str) -> exp.Expr:
+        plain = function("regexp_full_match", select.column(name), r"-?\d+(\.\d+)?")
+        return function("bool_or", plain.not_())
+
+    asked = exp.select(*(part for name in names for part in (scale(name), width(name), odd(name))))
+    query = asked.from_(select.table("found"))
+    ((told,),) = list(call.engine.rows(select.sql(query), {"found": rows}))
+    types: dict[str, str] = {}
+    for index, name in enumerate(names):
+        after, before, is_odd = told[index * 3 : index * 3 + 3]
+        fits = not is_odd and (before or 1) + (after or 0) <= 38
+        types[name] = f"DECIMAL(38,{after or 0})" if fits else "DOUBLE"
+    return _cast(rows, types, call)
+
+
+def _cast(rows: Relation, types: dict[str, str], call: Call) -> Relation:
+    wanted: list[exp.Expr] = [
+        exp.alias_(select.cast(select.column(column.name), types[column.name]), select.name(column.name))
+        if column.name in types
+        else select.column(column.name)
+        for column in rows.schema
+    ]
+    return call.engine.select(select.sql(exp.select(*wanted).from_(select.table("found"))), {"found": rows})
+
+
+def _read_postgres(place: Where, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
+    with open_postgres(place.conninfo(), place.address(), statement, stop) as opened:
+        described = opened.cursor.description or []
+        names = distinct([column.name for column in described])
+        columns = [(name, from_postgres(column)) for name, column in zip(names, described, strict=True)]
+        return _loaded(call, columns, _fetched(opened, size, call))
+
+
+def _read_mysql(place: Where, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
+    with open_mysql(place.login(), statement, stop) as opened:
+        fields = opened.cursor._result.fields if opened.cursor.description else []
+        columns = list(zip(distinct([field.name for field in fields]), map(from_mysql, fields), strict=True))
+        dates = [index for index, (_, type) in enumerate(columns) if type in ("DATE", "TIMESTAMP")]
+        return _loaded(call, columns, (_real_dates(batch, dates) for batch in _fetched(opened, size, call)))
+
+
+def _real_dates(batch: Sequence[Any], dates: Sequence[int]) -> Sequence[Any]:
+    """MySQL's `0000-00-00` comes as text: a day that never was is no day."""
+    if not any(isinstance(row[index], str) for row in batch for index in dates):
+        return batch
+    at = set(dates)
+    return [
+        [None if index in at and not isinstance(value, datetime.date) else value for index, value in enumerate(row)]
+        for row in batch
+    ]
+
+
+def _read_sqlite(shared: Any, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
+    declared: dict[str, str] = {}
+
+    def look(connection: Any) -> None:
+        declared.update(_declared_in_sqlite(connection, statement))
+
+    with open_sqlite(shared, statement, stop, look) as opened:
+        names = distinct([column[0] for column in opened.cursor.description or []])
+        if not names:
+            raise ToolFailure("no_rows", "the query gives no rows, not even columns; hint: it must be a SELECT")
+        batches = _fetched(opened, size, call)
+        first = next(batches, None)
+        if first is None:
+            return call.engine.empty(tuple(Column(name, declared.get(name) or "VARCHAR") for name in names))
+        every = chain([first], batches)
+        rows = call.engine.load_mappings([dict(zip(names, row, strict=True)) for row in batch] for batch in every)
+    return _as_declared(rows, declared, call)
+
+
+def _declared_in_sqlite(connection: Any, statement: Bound) -> dict[str, str]:
+    """What the columns of a query were declared as in their tables: SQLite says so of a view, which cannot have
+    parameters."""
+    import sqlite3  # Only SQLite needs it.
+
+    if statement.args:
+        return {}
+    try:
+        connection.execute(f"CREATE TEMP VIEW penstock_columns AS {statement.text}")
+        try:
+            found = connection.execute("PRAGMA temp.table_info(penstock_columns)").fetchall()
+        finally:
+            connection.execute("DROP VIEW temp.penstock_columns")
+    except sqlite3.Error:
+        return {}
+    told = {str(name): from_sqlite(str(type)) for _, name, type, *_ in found}
+    return {name: type for name, type in told.items() if type is not None}
+
+
+def _as_declared(rows: Relation, declared: dict[str, str], call: Call) -> Relation:
+    """Columns in the types they were declared as, where every value agrees with that."""
+    unlike = {
+        column.name: declared[column.name]
+        for column in rows.schema
+        if declared.get(column.name) not in (None, column.type)
+    }
+    if not unlike:
+        return rows
+    asked = [
+        function(
+            "bool_or",
+            exp.and_(select.column(name).is_(exp.null()).not_(), try_cast(select.column(name), type).is_(exp.null())),
+        )
+        for name, type in unlike.items()
+    ]
+    query = select.sql(exp.select(*asked).from_(select.table("found")))
+    ((told,),) = list(call.engine.rows(query, {"found": rows}))
+    fitting = {name: type for (name, type), wrong in zip(unlike.items(), told, strict=True) if not wrong}
+    return _cast(rows, fitting, call) if fitting else rows
+
+
+def _read_duckdb(open_cursor: Callable[[Stop], Any], statement: Bound, stop: Stop, call: Call) -> Relation:
+    import duckdb
+
+    from penstock.tools.sql.duckdb import failure_of
+
+    connection = open_cursor(stop)
+    forget = stop.on_stop(connection.interrupt)
+    try:
+        args = statement.args if isinstance(statement.args, dict) else None
+        # Else UUID, JSON and HUGEINT would arrive as what other programs know.
+        connection.execute("SET arrow_lossless_conversion = true")
+        found = connection.sql(statement.text, params=args)
+        if found is None:
+            raise ToolFailure("no_rows", "the query gives no rows, not even columns; hint: it must be a SELECT")
+        names = distinct([str(name) for name in found.columns])
+        if names != list(found.columns):
+            raise ComponentFailure("columns", "two columns of the query have the same name; hint: `AS` gives another")
+        return call.engine.load_arrow(found)
+    except duckdb.Error as error:
+        raise failure_of(error, None) from None
+    finally:
+        forget()
+        connection.close()
+
+
+def as_asked(rows: Relation, declared: Schema | None, call: Call) -> Relation:
+    """The columns that the document declares, in its order and types."""
+    if not declared:
+        return rows
+    problem = parameters.missing(
+        [column.name for column in declared], [column.name for column in rows.schema], "the result"
+    )
+    if problem is not None:
+        raise ComponentFailure("columns", problem)
+    if [(column.name, column.type) for column in declared] == [(column.name, column.type) for column in rows.schema]:
+        return rows
+    wanted = [
+        exp.alias_(select.cast(select.column(column.name), column.type), select.name(column.name))
+        for column in declared
+    ]
+    return call.engine.select(select.sql(exp.select(*wanted).from_(select.table("found"))), {"found": rows})
+
+
+class ReadSqlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    connection: Connection = None
+    auth: Auth = None
+    query: Annotated[str | None, Meta(description="The SELECT that gives the rows, in the database's own SQL.")] = None
+    table: Annotated[
+        str | None,
+        Meta(
+            description="The table to read, instead of `query`; spelled as the database keeps it, `schema.table` is understood."
+        ),
+    ] = None
+    columns: Annotated[
+        list[str], Meta(description="With `table`: the columns to read; all of them when left out.")
+    ] = []
+    params: Bindings = None
+    batch_size: Annotated[int, Meta(ge=1, description="Rows fetched at a time.")] = 10_000
+    connect_timeout: Annotated[float, Meta(gt=0, description="Seconds to wait for the server to answer.")] = 10.0
+    incremental: IncrementalParam = None
+
+
+class ReadSql(Action[ReadSqlParams]):
+    """Read the rows of a table or a query: PostgreSQL, MySQL and MariaDB, SQLite, DuckDB.
+
+    `connection` is a URL (`postgresql://user@host/db`, `mysql://…`, `sqlite:///orders.db`,
+    `duckdb:///orders.duckdb`); passwords belong in the keychain, whose entry is named in `auth`. Rows are fetched
+    through a cursor of the server, `batch_size` at a time, so a result may be larger than memory. Values in `params`
+    are bound, never pasted: `:name` with a mapping.
+
+    Types are those of the database; a `numeric` without a width gets the scale that its values need. SQLite, where
+    any value may stand in any column, gives the declared type when all values agree with it. Columns are known before
+    the run only when the component's `schema` declares them, and are then cast to it.
+
+    With `incremental` the database itself leaves out the rows that were read before; SQLite, whose times are texts of
+    any form, is read whole.
+    """
+
+    type = "read_sql"
+    family = "read"
+    makes_files: ClassVar[bool] = False
+    Params = ReadSqlParams
+    outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
+
+    def check(self, params: ReadSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+        if (params.table is None) == (params.query is None):
+            path = ("query",) if params.query is not None else ()
+            return [Mistake(path, "give exactly one of `query` and `table`")]
+        if params.columns and params.table is None:
+            return [Mistake(("columns",), "`columns` goes with `table`; a `query` names its columns itself")]
+        if params.connection is None and params.auth is None:
+            return [
+                Mistake((), "no database is named; hint: `connection: postgresql://…`, or `auth: <keychain entry>`")
+            ]
+        return []
+
+    def schemas(
+        self, params: ReadSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall
+    ) -> dict[str, Schema | None]:
+        return {"main": call.declared.get("main")}
+
+    async def run(self, params: ReadSqlParams, call: Call) -> None:
+        from penstock.tools.sql.connection import interruptible
+        from penstock.tools.transfer.sources import statement_of
+
+        for mistake in self.check(params, {}, PlanCall(call.folder, call.connected)):
+            raise ComponentFailure("parameters", mistake.message)
+        place = database.where(params.connection, params.auth, call, params.connect_timeout)
+        with tool_failures():
+            source = DatabaseFileSource(table=params.table, query=params.query, params=params.params)
+            if params.incremental is not None:
+                source = _narrowed(source, params, place.dialect, call)
+            statement = statement_of(source, place.dialect, params.columns or None, place.call)
+            files = await database.opened_files(place, create=False)
+
+            def work(stop: Stop) -> Relation:
+                with database.interrupting(stop, call.engine.interrupt):
+                    rows = read(place, files, statement, params.batch_size, stop, call)
+                    return as_asked(rows, call.declared.get("main"), call)
+
+            if files.sqlite is not None and files.sqlite.turn is not None:
+                async with files.sqlite.turn:
+                    rows = await interruptible(place.call, work)
+            else:
+                rows = await interruptible(place.call, work)
+        call.put("main", rows)
+
+
+# Numbers, dates and times as a watermark is kept: nothing in them has a meaning of its own in any SQL.
+_PLAIN = re.compile(r"[0-9][0-9T:.+-]*\Z")
+
+
+def _narrowed(source: DatabaseFileSource, params: ReadSqlParams, dialect: Dialect, call: Call) -> DatabaseFileSource:
+    """Let the database leave out what was read before, where it compares as the engine does: it is compared again there.
+    SQLite keeps times as texts of any form, so it is read whole."""
+    assert params.incremental is not None
+    bound = bound_of(params.incremental, call)
+    if bound is None or dialect is Dialect.SQLITE or not _PLAIN.match(str(bound)):
+        return source
+    literal = str(bound) if isinstance(bound, int | float) else f"'{bound}'"
+    inner = (source.query or "").rstrip().rstrip(";")
+    if source.table is not None:
+        columns = quote_all(params.columns, dialect) if params.columns else "*"
+        inner = f"SELECT {columns} FROM {quote_table(source.table, dialect)}"
+    column = quote_all([params.incremental.column], dialect)
+    text = f"SELECT * FROM (\n{inner}\n) AS rows_so_far WHERE {column} > {literal}"
+    return msgspec.structs.replace(source, table=None, query=text)

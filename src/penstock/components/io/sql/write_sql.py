@@ -1,0 +1,342 @@
+"""`write_sql`: rows into a table of a database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta
+from sqlglot import exp
+
+from penstock.components.base import Action, Call, ColumnMistake, ComponentFailure, Mistake, PlanCall, Port, missing_of
+from penstock.components.flow.tool_calls import tool_failures
+from penstock.components.io import parameters
+from penstock.components.io.parameters import AtLeastOne, WriteMode
+from penstock.components.io.sql import database, transaction
+from penstock.components.io.sql.database import Auth, Connection
+from penstock.components.io.sql.load import ERRORS, NUMBER, Loading, rejected
+from penstock.components.io.sql.targets import Change, DuckdbTable, open_target
+from penstock.components.queries import numbered, row_number
+from penstock.data import select
+from penstock.data.types import MissingColumn, is_open
+from penstock.kernel.values import JsonMap
+from penstock.ports.rows import Column, Relation, Schema
+
+if TYPE_CHECKING:
+    from penstock.components.io.sql.database import Files, Where
+    from penstock.components.io.sql.targets import Change, DuckdbTable
+    from penstock.tools.sql.connection import Stop
+    from penstock.tools.sql.text import Bound
+
+_NEEDS_KEYS = ("update", "upsert", "delete")
+_EMPTYING = ("truncate_insert", "replace")
+_COUNTED = {"update": "NB_LINE_UPDATED", "delete": "NB_LINE_DELETED", "upsert": "NB_LINE_UPSERTED"}
+
+
+class WriteSqlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    connection: Connection = None
+    auth: Auth = None
+    table: Annotated[
+        str,
+        Meta(min_length=1, description="The table, spelled as the database keeps it; `schema.table` is understood."),
+    ]
+    mode: Annotated[
+        WriteMode,
+        Meta(
+            description="`insert` adds rows; `update` changes the rows with the same `keys`; `upsert` does either; `delete` "
+            "removes the rows with the same `keys`; `truncate_insert` empties the table first; `create` makes the table, "
+            "`replace` makes it anew."
+        ),
+    ] = "insert"
+    keys: Annotated[list[str], Meta(description="The table's columns that identify a row.")] = []
+    columns: Annotated[
+        list[str] | dict[str, str],
+        Meta(description="Columns to write: a list, or the table's name to the input's. All of them when left out."),
+    ] = []
+    create: Annotated[bool, Meta(description="Make the table when it is missing, with `keys` as its primary key.")] = (
+        False
+    )
+    types: Annotated[
+        dict[str, str], Meta(description="Types of columns of a table that is made, in the database's own words.")
+    ] = {}
+    before: Annotated[
+        str | list[str] | None,
+        Meta(
+            description="SQL that runs before the first row, in the same transaction, such as `DELETE … WHERE day = :day`."
+        ),
+    ] = None
+    after: Annotated[
+        str | list[str] | None,
+        Meta(description="SQL that runs after the last row, in the same transaction."),
+    ] = None
+    params: Annotated[
+        dict[str, Any] | None, Meta(description="Values for `:name` in `before` and `after`; bound, never pasted.")
+    ] = None
+    transaction: Annotated[
+        Literal["own", "shared"] | None,
+        Meta(
+            description="`shared`: one transaction with all others of the sub-job that share that of this connection, committed "
+            "when the sub-job has ended well. `own`: its own. Left out, it is its own, unless a `run_sql` of the same sub-job "
+            "and connection says `shared`."
+        ),
+    ] = None
+    batch_size: Annotated[int, Meta(ge=1, description="Rows sent at a time.")] = 5_000
+    commit_every: Annotated[
+        AtLeastOne | None,
+        Meta(description="Commit after so many rows; once at the end, all or nothing, when left out."),
+    ] = None
+    connect_timeout: Annotated[float, Meta(gt=0, description="Seconds to wait for the server to answer.")] = 10.0
+
+
+def _pairs(params: WriteSqlParams, present: Sequence[str]) -> dict[str, str]:
+    """The table's columns, each with the input's column it is filled from."""
+    if isinstance(params.columns, dict):
+        return dict(params.columns)
+    return {name: name for name in params.columns or present}
+
+
+def mistakes_of(params: WriteSqlParams, schema: Schema | None) -> list[Mistake]:
+    """What is wrong with the parameters, given the columns that come in."""
+    if params.mode in _NEEDS_KEYS and not params.keys:
+        return [Mistake(("mode",), f"`mode: {params.mode}` needs `keys`, the columns that identify a row")]
+    if params.connection is None and params.auth is None:
+        return [Mistake((), "no database is named; hint: `connection: postgresql://…`, or `auth: <keychain entry>`")]
+    if schema is None:
+        return []
+    present = [column.name for column in schema]
+    pairs = _pairs(params, present)
+    for name, source in pairs.items():
+        problem = parameters.missing([source], present, "the input")
+        if problem is not None:
+            place: str | int = name if isinstance(params.columns, dict) else list(pairs).index(name)
+            missing = MissingColumn(source)
+            return [ColumnMistake(("columns", place), problem, kind="column", missing=missing)]
+    for param, names in (("keys", params.keys), ("types", list(params.types))):
+        problem = parameters.missing(names, list(pairs), "what is written")
+        if problem is not None:
+            missing = MissingColumn(next(name for name in names if name not in pairs))
+            return [ColumnMistake((param,), problem, kind="column", missing=missing)]
+    if params.mode == "update" and not set(pairs) - set(params.keys):
+        return [Mistake(("keys",), "there is nothing to update: every column is a key")]
+    return []
+
+
+class WriteSql(Action[WriteSqlParams]):
+    """Write rows into a table: PostgreSQL, MySQL and MariaDB, SQLite, DuckDB.
+
+    `connection` is a URL as for `read_sql`; passwords belong in the keychain, whose entry is named in `auth`. `mode`
+    says what is done; `update`, `upsert` and `delete` go by `keys`. `create: true` makes a missing table with types
+    taken from the rows. PostgreSQL is filled with COPY where rows are only added.
+
+    All rows are written in one transaction, or none; `commit_every` gives that up for shorter transactions. (MySQL
+    commits the making and dropping of tables at once, whatever becomes of the rows.)
+
+    `before` and `after` are statements of the same transaction: they count together with the rows, or not at all. Statements
+    that stand by themselves are run by `run_sql`. With `transaction: shared` several writers and `run_sql` of one sub-job are
+    one transaction.
+
+    A row that the database refuses (a key that is there already, NULL where none may be, a value that does not fit)
+    goes to the port `reject` with `error_code`, the database's own, and `error_message`; the others are written. When
+    that port is not connected, such a row ends the component in ERROR and nothing is written. With DuckDB, a
+    connected `reject` port makes each batch a transaction of its own. A conflict with another transaction, such as a
+    deadlock of iterations that change the same rows, is no error: the transaction is begun anew. MySQL is asked to be strict:
+    a value that does not fit is refused there too, never cut.
+
+    The rows that were written go on through `main`. After-variables: `NB_LINE_INSERTED`, `NB_LINE_UPDATED`,
+    `NB_LINE_UPSERTED` or `NB_LINE_DELETED`, and `NB_LINE_REJECTED`. `upsert`, `truncate_insert` and `replace` can be
+    run again without harm.
+    """
+
+    type = "write_sql"
+    family = "write"
+    Params = WriteSqlParams
+    inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)
+    outputs: ClassVar[tuple[Port, ...]] = (
+        Port("main", reject=True, description="the rows that were written"),
+        Port("reject", reject=True, description="rows that the database refused, with its reasons"),
+    )
+
+    @classmethod
+    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
+        return "input", "main"
+
+    def check(self, params: WriteSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+        return [*mistakes_of(params, inputs.get("input")), *_unshareable(params, call.connected)]
+
+    def schemas(
+        self, params: WriteSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall
+    ) -> dict[str, Schema | None]:
+        schema = inputs.get("input")
+        return {"main": schema, "reject": None if schema is None else (*schema, *ERRORS)}
+
+    async def run(self, params: WriteSqlParams, call: Call) -> Any:
+        from penstock.tools.sql.connection import interruptible
+
+        rows = call.input()
+        for mistake in [*mistakes_of(params, rows.schema), *_unshareable(params, call.connected)]:
+            kind = "columns" if mistake.kind == "column" else "parameters"
+            raise ComponentFailure(kind, mistake.message, missing=missing_of([mistake]))
+        if is_open(rows.schema) and params.mode not in _EMPTYING:
+            return _nothing_written(params, rows, call)
+        place = database.where(params.connection, params.auth, call, params.connect_timeout)
+        with tool_failures():
+            files = await database.opened_files(place, create=True)
+
+            if params.transaction == "shared":
+                written = await _write_shared(params, rows, place, files, call)
+            else:
+
+                def work(stop: Stop) -> Written:
+                    with database.interrupting(stop, call.engine.interrupt):
+                        written = _load(params, rows, place, files, stop, call)
+                        _put(written, rows, call)
+                        return written
+
+                async with (files.sqlite.turn if files.sqlite is not None else None) or nullcontext():
+                    written = await interruptible(place.call, work)
+        return _counted(params, written.rows, len(written.refused), call)
+
+
+class Written(msgspec.Struct):
+    """What became of the rows: how many were written, and (number, code, message) of those that were refused."""
+
+    rows: int
+    refused: list[tuple[int, str, str]] = []
+
+
+async def _write_shared(params: WriteSqlParams, rows: Relation, place: Where, files: Files, call: Call) -> Written:
+    from penstock.tools.sql.connection import interruptible
+
+    async with transaction.joined(call, place, files) as shared:
+
+        def work(stop: Stop) -> Written:
+            with database.interrupting(stop, call.engine.interrupt):
+                opened = shared.open(stop, call)
+                if opened is None:
+                    written = msgspec.convert(shared.earlier(call), Written)
+                else:
+                    written = _load(params, rows, place, files, stop, call, opened.connection)
+                    shared.results[call.component] = msgspec.to_builtins(written)
+                _put(written, rows, call)
+                return written
+
+        return await interruptible(place.call, work)
+
+
+def _unshareable(params: WriteSqlParams, connected: frozenset[str]) -> list[Mistake]:
+    """What cannot be in a transaction that others share."""
+    if params.transaction != "shared":
+        return []
+    if params.commit_every is not None:
+        message = "a shared transaction is committed once, when the sub-job has ended; hint: leave `commit_every` out"
+        return [Mistake(("commit_every",), message)]
+    if "reject" in connected and (params.connection or "").startswith("duckdb:"):
+        message = (
+            "DuckDB ends a transaction with the first row it refuses, so a `reject` port cannot be read in a shared one"
+        )
+        return [Mistake(("transaction",), message)]
+    return []
+
+
+def _nothing_written(params: WriteSqlParams, rows: Relation, call: Call) -> JsonMap:
+    call.say(f"no rows came, and nothing says what their columns are: `{params.table}` stays as it is")
+    call.put("main", rows)
+    return _counted(params, 0, 0, call)
+
+
+def _counted(params: WriteSqlParams, written: int, refused: int, call: Call) -> JsonMap:
+    call.after[_COUNTED.get(params.mode, "NB_LINE_INSERTED")] = written
+    call.after["NB_LINE_REJECTED"] = refused
+    return {"table": params.table, "rows": written, "rejected": refused}
+
+
+def _load(
+    params: WriteSqlParams, rows: Relation, place: Where, files: Files, stop: Stop, call: Call, lent: Any = None
+) -> Written:
+    wants_rejects = "reject" in call.connected
+    change = _change(params, rows.schema)
+    numbered = _numbered(rows, call) if wants_rejects else rows
+    target = open_target(place, files, change, stop, lent)
+    try:
+        loading = Loading(target, change, stop, call.say, params.commit_every, [] if wants_rejects else None)
+        loading.is_alone = lent is None
+        loading.before, loading.after = (_bound(text, params, place) for text in (params.before, params.after))
+        if isinstance(target, DuckdbTable):
+            if not is_open(rows.schema):
+                _stage(params, numbered, target, call)
+            loading.run(lambda: _ranges(params, numbered, call))
+        else:
+            loading.run(lambda: _values(params, numbered, call))
+    finally:
+        target.close()
+    return Written(loading.written, loading.refused or [])
+
+
+def _put(written: Written, rows: Relation, call: Call) -> None:
+    good, bad = rows, None
+    if written.refused:
+        good, bad = rejected(call, _numbered(rows, call), written.refused)
+    if "reject" in call.connected:
+        call.put("reject", bad if bad is not None else call.engine.empty(_with_errors(rows.schema)))
+    call.put("main", good)
+
+
+def _bound(text: str | list[str] | None, params: WriteSqlParams, place: Where) -> list[Bound]:
+    from penstock.tools.sql.plan import Planner
+
+    planner = Planner(place.dialect, place.call)
+    texts = [text] if isinstance(text, str) else text or []
+    return [statement for one in texts for statement in planner.shared(one, params.params)]
+
+
+def _with_errors(schema: Schema) -> Schema:
+    return (*schema, *ERRORS)
+
+
+def _change(params: WriteSqlParams, schema: Schema) -> Change:
+    if is_open(schema):
+        # Without columns no table can be made, but the one that is there can be emptied.
+        return Change(params.table, "truncate_insert", (), (), False, {})
+    types = {column.name: column.type for column in schema}
+    pairs = _pairs(params, list(types))
+    made = tuple(Column(name, types[source]) for name, source in pairs.items())
+    return Change(params.table, params.mode, made, tuple(params.keys), params.create, params.types)
+
+
+def _numbered(rows: Relation, call: Call) -> Relation:
+    return call.engine.select(select.sql(numbered("input", NUMBER)), {"input": rows})
+
+
+def _written(params: WriteSqlParams, rows: Relation) -> exp.Select:
+    """The columns of the table out of the rows, under the table's names."""
+    present = [column.name for column in rows.schema if column.name != NUMBER]
+    wanted = [exp.alias_(select.column(source), select.name(name)) for name, source in _pairs(params, present).items()]
+    return exp.select(*wanted).from_(select.table("input"))
+
+
+def _stage(params: WriteSqlParams, rows: Relation, target: DuckdbTable, call: Call) -> None:
+    """DuckDB is given all rows at once, with their numbers."""
+    is_numbered = any(column.name == NUMBER for column in rows.schema)
+    number = exp.alias_(select.column(NUMBER) if is_numbered else row_number(), select.name(NUMBER))
+    target.stage(call.engine.arrow(select.sql(_written(params, rows).select(number)), {"input": rows}))
+
+
+def _ranges(params: WriteSqlParams, rows: Relation, call: Call) -> Iterator[tuple[int, Sequence[Any]]]:
+    # One statement for all is fastest, where no batch needs to stand by itself.
+    in_parts = "reject" in call.connected or params.commit_every is not None
+    size = params.batch_size if in_parts else max(rows.rows, 1)
+    for first in range(1, rows.rows + 1, size):
+        yield first, range(first, min(first + size, rows.rows + 1))
+
+
+def _values(params: WriteSqlParams, rows: Relation, call: Call) -> Iterator[tuple[int, Sequence[Any]]]:
+    query = _written(params, rows)
+    if any(column.name == NUMBER for column in rows.schema):
+        query = query.order_by(select.column(NUMBER))
+    first = 1
+    for batch in call.engine.rows(select.sql(query), {"input": rows}, params.batch_size):
+        call.progress("main", first - 1)
+        yield first, batch
+        first += len(batch)

@@ -1,0 +1,272 @@
+"""A group of stages becomes as few statements as can be.
+
+A port that one query reads once is not kept: its query stands inside the reader's. Rows are kept in a table only where
+somebody outside wants them, or where the group branches, so that nothing is read or worked out twice. Each statement ends
+in a table, in a file, or in a bare count for a port that nobody reads.
+
+Rows are counted once per set of ports that must agree: a stage that keeps the count ties its outputs to its input, a sink
+ties its file to what it was given, and rows that were there already, tables and files know their number. Only a set in
+which nobody knows is given a mark.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.data.hashing import plan_key
+from penstock.data.statements import over, quoted, stored, uses
+from penstock.ports.rows import Relation, Stage
+
+# Marks count down from the largest UBIGINT, where no connection's number will ever be.
+_TOP = 18_446_744_073_709_550_000
+_MARK = re.compile(r"current_connection_id\(\) (?:!=|<>) (\d{20})")
+
+
+def marked(source: str, number: int) -> str:
+    held = f"SELECT * FROM {source} TABLESAMPLE SYSTEM(100 PERCENT)"
+    passed = f"SELECT * FROM ({held}) WHERE current_connection_id() <> {_TOP + number}"
+    return f"(SELECT * FROM ({passed}) TABLESAMPLE SYSTEM(100 PERCENT))"
+
+
+@dataclass(frozen=True, slots=True)
+class _Operator:
+    type: str
+    rows: int
+    mark: int | None
+    children: tuple[_Operator, ...]
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> _Operator:
+        kind = str(told.get("type", ""))
+        mark = _MARK.search(str(told.get("extra_info", {}).get("Expression", ""))) if kind == "FILTER" else None
+        return cls(
+            kind,
+            int(told.get("intermediate_rows", 0)),
+            int(mark.group(1)) - _TOP if mark else None,
+            tuple(cls.of(child) for child in told.get("children", ())),
+        )
+
+    def is_held(self) -> bool:
+        """The filter stands where it was put."""
+        return len(self.children) == 1 and self.children[0].type == "STREAMING_SAMPLE"
+
+
+def counts(profile: str) -> dict[int, int]:
+    """Boundary -> rows, of those boundaries that the profile of a finished statement is sure about."""
+    found: dict[int, int] = {}
+    doubtful: set[int] = set()
+    for root in json.loads(profile).get("operator", ()):
+        for operator, may_be_cut in _walk(_Operator.of(root), False):
+            if operator.mark is None:
+                continue
+            if may_be_cut or operator.mark in found or not operator.is_held():
+                doubtful.add(operator.mark)
+            found[operator.mark] = operator.rows
+    return {number: rows for number, rows in found.items() if number not in doubtful}
+
+
+def _walk(operator: _Operator, may_be_cut: bool) -> Iterator[tuple[_Operator, bool]]:
+    yield operator, may_be_cut
+    stops_early = may_be_cut or "LIMIT" in operator.type or operator.type == "RECURSIVE_CTE"
+    for child in operator.children:
+        others_empty = any(other.rows == 0 for other in operator.children if other is not child)
+        yield from _walk(child, stops_early or others_empty)
+
+
+Place = tuple[str, str]
+"""A stage and a port of it; the port `""` is what a sink has written."""
+
+_DEEPEST = 32
+"""Stages in one statement. DuckDB's planning grows faster than the depth of a query does; about here a table is cheaper."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One statement. `inner` are the places whose queries stand inside it, readers after what they read."""
+
+    end: Place
+    makes: str
+    """`table`, `file` or `count`."""
+    inner: tuple[Place, ...]
+
+
+@dataclass(slots=True)
+class Fusion:
+    """How one group runs."""
+
+    stages: Mapping[str, Stage]
+    kept: frozenset[Place]
+    steps: tuple[Step, ...]
+    agreed: Mapping[Place, Place]
+    """Every place -> the one that speaks for all that must have as many rows."""
+    marks: Mapping[Place, int]
+    _keys: dict[Place, str] = field(default_factory=dict)
+
+    def body(self, place: Place, tables: Mapping[Place, str], inner: Iterable[Place], *, counted: bool) -> str:
+        """The query of a place, with everything it is made of inside. `tables` names what is kept already."""
+        names = {one: f"#{number}" for number, one in enumerate(inner)}
+        parts = [
+            f"{quoted(name)} AS NOT MATERIALIZED (\n{self._query(one, tables, names, counted)}\n)"
+            for one, name in names.items()
+        ]
+        last = self._query(place, tables, names, counted)
+        return f"WITH {', '.join(parts)} SELECT * FROM (\n{last}\n)" if parts else last
+
+    def _query(self, place: Place, tables: Mapping[Place, str], names: Mapping[Place, str], counted: bool) -> str:
+        stage = self.stages[place[0]]
+        sources = {
+            name: self._source(source, tables, names, counted)
+            for name, source in stage.inputs.items()
+            if not place[1] or uses(stage.selects[place[1]], name)
+        }
+        if place[1]:
+            return over(stage.selects[place[1]], sources)
+        return f"SELECT * FROM {next(iter(sources.values()))}"
+
+    def _source(
+        self, source: Place | Relation, tables: Mapping[Place, str], names: Mapping[Place, str], counted: bool
+    ) -> str:
+        if isinstance(source, Relation):
+            return stored(source.name)
+        if source in tables:
+            return stored(tables[source])
+        number = self.marks.get(source) if counted else None
+        return quoted(names[source]) if number is None else marked(quoted(names[source]), number)
+
+    def key(self, place: Place) -> str:
+        """What a hash of the plan is taken of: the same for the same queries over the same rows, however they were fused."""
+        if place not in self._keys:
+            stage = self.stages[place[0]]
+            inputs = {
+                name: source.hash if isinstance(source, Relation) else self.key(source)
+                for name, source in stage.inputs.items()
+            }
+            self._keys[place] = plan_key(stage.selects.get(place[1], ""), inputs)
+        return self._keys[place]
+
+    def queries(self, places: Iterable[Place]) -> Iterator[str]:
+        for stage, port in places:
+            if port:
+                yield self.stages[stage].selects[port]
+
+    def inner_of(self, place: Place) -> tuple[Place, ...]:
+        return _inner(self.stages, self.kept, place)
+
+    def known(self) -> dict[Place, int]:
+        """Counts that need no run: of places that agree with rows that are there already."""
+        found = {}
+        for stage in self.stages.values():
+            first = next(iter(stage.inputs.values()), None)
+            if isinstance(first, Relation) and (stage.keeps_count or stage.copy):
+                for port in stage.selects or ("",):
+                    found[self.agreed[stage.name, port]] = first.rows
+        return found
+
+
+def fusion(stages: Sequence[Stage], *, keep_all: bool = False) -> Fusion:
+    by_name = {stage.name: stage for stage in stages}
+    readers = _readers(stages)
+    kept = _kept(stages, readers, keep_all)
+    steps = tuple(_steps(by_name, readers, kept))
+    agreed = _agreed(stages)
+    planned = Fusion(by_name, kept, steps, agreed, {})
+    planned.marks = _marks(planned)
+    return planned
+
+
+def _readers(stages: Sequence[Stage]) -> dict[Place, int]:
+    """How many times each port is read by the queries of the group."""
+    readers = {(stage.name, port): 0 for stage in stages for port in stage.selects}
+    for stage in stages:
+        for name, source in stage.inputs.items():
+            if isinstance(source, Relation):
+                continue
+            readers[source] += 1 if stage.copy else sum(uses(query, name) for query in stage.selects.values())
+    return readers
+
+
+def _kept(stages: Sequence[Stage], readers: Mapping[Place, int], keep_all: bool) -> frozenset[Place]:
+    kept: set[Place] = set()
+    depth: dict[Place, int] = {}
+    for stage in stages:
+        below = 1 + sum(depth[source] for source in stage.inputs.values() if not isinstance(source, Relation))
+        for port in stage.selects:
+            place = (stage.name, port)
+            is_kept = keep_all or port in stage.wanted or readers[place] > 1 or below >= _DEEPEST
+            depth[place] = 0 if is_kept else below
+            if is_kept:
+                kept.add(place)
+    return frozenset(kept)
+
+
+def _steps(stages: Mapping[str, Stage], readers: Mapping[Place, int], kept: frozenset[Place]) -> Iterator[Step]:
+    for stage in stages.values():
+        for port in stage.selects:
+            place = (stage.name, port)
+            if place in kept:
+                yield Step(place, "table", _inner(stages, kept, place))
+            elif not readers[place]:
+                yield Step(place, "count", _inner(stages, kept, place))
+        if stage.copy:
+            yield Step((stage.name, ""), "file", _inner(stages, kept, (stage.name, "")))
+
+
+def _inner(stages: Mapping[str, Stage], kept: frozenset[Place], place: Place) -> tuple[Place, ...]:
+    stage = stages[place[0]]
+    found: list[Place] = []
+    for name, source in stage.inputs.items():
+        if isinstance(source, Relation) or source in kept:
+            continue
+        if place[1] and not uses(stage.selects[place[1]], name):
+            continue
+        found += (*_inner(stages, kept, source), source)
+    return tuple(found)
+
+
+@dataclass(slots=True)
+class _Sets:
+    """Union-find over places."""
+
+    parent: dict[Place, Place] = field(default_factory=dict)
+
+    def find(self, place: Place) -> Place:
+        self.parent.setdefault(place, place)
+        while self.parent[place] != place:
+            place = self.parent[place]
+        return place
+
+    def join(self, one: Place, other: Place) -> None:
+        self.parent[self.find(one)] = self.find(other)
+
+
+def _agreed(stages: Sequence[Stage]) -> dict[Place, Place]:
+    sets = _Sets()
+    for stage in stages:
+        first = next(iter(stage.inputs.values()), None)
+        for port in stage.selects or ("",):
+            sets.find((stage.name, port))
+            if not (stage.keeps_count or stage.copy) or first is None:
+                continue
+            if isinstance(first, Relation):
+                # Outputs of one stage that keep the count of rows that are there already agree with each other, too.
+                sets.join((stage.name, port), (stage.name, next(iter(stage.selects or ("",)))))
+            else:
+                sets.join((stage.name, port), first)
+    return {place: sets.find(place) for place in sets.parent}
+
+
+def _marks(planned: Fusion) -> dict[Place, int]:
+    """One mark for each set of places in which nobody will know the count."""
+    told = {planned.agreed[step.end] for step in planned.steps} | set(planned.known())
+    marks: dict[Place, int] = {}
+    for step in planned.steps:
+        for place in step.inner:
+            speaker = planned.agreed[place]
+            if speaker not in told:
+                told.add(speaker)
+                marks[place] = len(marks) + 1
+    return marks
