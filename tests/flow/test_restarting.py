@@ -116,3 +116,16 @@ def test_what_handles_a_body_that_was_kept_is_skipped_when_the_job_is_cancelled(
         states = play.states()
         assert (states["it[#1].x"], states["it[#1].more"]) == ("OK", "SKIPPED")
         assert "RUNNING" not in states.values()
+
+
+def test_an_iterator_that_fails_before_it_says_what_it_runs_over_ends_although_iterations_of_it_were_kept() -> None:
+    net = job("it (iterate) x", "it (error) told")
+    whole = Play(net).run()
+    at = whole.types().index("iteration.ok it[#1]") + 1
+    play = Play(net, log=whole.facts[:at])
+    play.flow.resume()
+    [iterator] = play.flow.ready
+    play.flow.ready.clear()
+    play.flow.end(iterator, error())
+    play.go_on()
+    assert (play.states()["it"], play.states()["told"], play.status) == ("ERROR", "OK", "completed")
