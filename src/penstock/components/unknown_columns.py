@@ -36,10 +36,12 @@ def widened(call: Call, error: BaseException) -> Call | None:
 def _missing(error: BaseException | None) -> MissingColumn | None:
     """The column that the error misses, or one of those that it was raised from: a ComponentFailure, a SqlMistake or a
     NoSuchColumn of the engine."""
-    while error is not None:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:  # A failure that is raised from itself is its own cause.
         found = getattr(error, "missing", None)
         if isinstance(found, MissingColumn):
             return found
+        seen.add(id(error))
         error = error.__cause__
     return None
 

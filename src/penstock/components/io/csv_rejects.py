@@ -26,7 +26,7 @@ from penstock.data import select
 from penstock.ports.rows import Relation
 
 if TYPE_CHECKING:
-    from penstock.components.io.csv import Reading
+    from penstock.components.io.csv_shape import Reading
 
 _ERRORS, _SCANS = "penstock_rejects_{}", "penstock_reject_scans_{}"
 _FRACTIONS, _FRACTION_SCANS = "penstock_fractions_{}", "penstock_fraction_scans_{}"

@@ -11,7 +11,7 @@ import io
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -20,11 +20,14 @@ from typing import Any
 from sqlglot import exp
 
 from penstock.components.base import ComponentFailure
-from penstock.components.io import file_paths, scans
+from penstock.components.conversion import checked_whole
+from penstock.components.io import file_paths, parameters, scans
 from penstock.components.io.file_paths import open_text
 from penstock.components.io.row_types import Notation, found_types
-from penstock.components.io.scans import column_types, scan, text_lines
+from penstock.components.io.scans import all_of, column_types, scan, text_lines
+from penstock.data import select
 from penstock.data.types import NOTHING
+from penstock.ports.rows import Column, Schema
 
 _HEADER_LINES = 100
 _SAMPLE_BYTES = 4 * 1024 * 1024
@@ -287,3 +290,81 @@ def _has_packed_rows(path: Path, layout: Layout) -> bool:
         line for (line,) in found[layout.skip :] if line and not (layout.comment and line.startswith(layout.comment))
     ]
     return len(lines) > int(layout.header) or len(found) == layout.skip + _HEADER_LINES
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One read, settled: which files, which of their columns, with which types."""
+
+    groups: tuple[Group, ...]
+    types: Mapping[str, str]
+    chosen: tuple[str, ...]
+    layout: Layout
+    file_column: str | None = None
+    shown: Mapping[Path, Path] | None = None
+    """Of files that were written anew in UTF-8: the ones they are copies of."""
+    whole: tuple[str, ...] = ()
+    """The columns that the author wants as whole numbers. DuckDB would round `9.95` to 10, and say nothing."""
+
+    @property
+    def schema(self) -> Schema:
+        columns = tuple(Column(name, self.types[name]) for name in self.chosen)
+        return (*columns, Column(self.file_column, "VARCHAR")) if self.file_column is not None else columns
+
+    def parts(self) -> list[Group]:
+        """What one scan can read. A copy's own path is nobody's business, so each is read by itself and named."""
+        if self.shown is None or self.file_column is None:
+            return list(self.groups)
+        return [replace(group, paths=(path,)) for group in self.groups for path in group.paths]
+
+    def query(self, *, is_checked: bool = True, **more: Any) -> exp.Query:
+        """All rows; with `is_checked` a number with a fraction ends it where a whole one is wanted. `more` are further options of
+        each scan; a `{}` in one is replaced by the number of the scan."""
+        if not any(group.names for group in self.groups):
+            return self._nothing()
+        checked = self.whole if is_checked else ()
+        return all_of(*(self._scan(part, number, more, checked) for number, part in enumerate(self.parts())))
+
+    def fractions(self, **more: Any) -> exp.Query:
+        """All values of the whole columns, as a scan that refuses every one with a decimal point."""
+
+        def of_part(number: int, part: Group) -> exp.Query:
+            types = {name: "DECIMAL(38,0)" if name in self.whole else "VARCHAR" for name in part.names}
+            source = self._source(part, number, types, {"decimal_separator": ",", **more})
+            picked = [
+                select.column(name) if name in part.names else exp.alias_(exp.null(), select.name(name))
+                for name in self.whole
+            ]
+            return exp.select(*picked).from_(source)
+
+        return all_of(*(of_part(number, part) for number, part in enumerate(self.parts())))
+
+    def _scan(self, group: Group, number: int, more: Mapping[str, Any], checked: Sequence[str]) -> exp.Query:
+        # A column that nobody asked for is left as the text it is: it cannot be wrong.
+        types = {name: self.types[name] if name in self.chosen else "VARCHAR" for name in group.names}
+        types = {name: "VARCHAR" if type == NOTHING or name in checked else type for name, type in types.items()}
+        named = self.file_column is not None and self.shown is None
+        source = self._source(group, number, types, {**more, "filename": self.file_column if named else None})
+        picked: list[exp.Expr] = [self._pick(name, group.names, checked) for name in self.chosen]
+        if named and self.file_column is not None:
+            picked.append(select.column(self.file_column))
+        elif self.file_column is not None and self.shown is not None:
+            picked.append(exp.alias_(select.literal(str(self.shown[group.paths[0]])), select.name(self.file_column)))
+        return exp.select(*picked).from_(source)
+
+    def _source(self, group: Group, number: int, types: Mapping[str, str], more: Mapping[str, Any]) -> exp.Table:
+        extra = {name: value.format(number) if isinstance(value, str) else value for name, value in more.items()}
+        options = self.layout.options() | extra
+        options |= {"skip": self.layout.skip + group.blank, "columns": column_types(types)}
+        return scan("read_csv", group.paths, options)
+
+    def _pick(self, name: str, present: Sequence[str], checked: Sequence[str]) -> exp.Expr:
+        if name in present and name in checked:
+            value = select.cast(checked_whole(select.column(name)), self.types[name])
+            return exp.alias_(value, select.name(name))
+        if name in present and self.types[name] != NOTHING:
+            return select.column(name)
+        return parameters.missing_value(name, self.types[name])
+
+    def _nothing(self) -> exp.Query:
+        return parameters.no_rows(self.schema)

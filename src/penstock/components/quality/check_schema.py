@@ -10,8 +10,7 @@ from msgspec import Meta
 
 from penstock.components.base import ColumnMistake, Mistake, Port
 from penstock.components.conversion import Conversion, not_that
-from penstock.components.quality.rejection import Refusing, RefusingParams
-from penstock.components.quality.rules import Flagged, Rule, no_match, seen_before
+from penstock.components.quality.rules import Flagged, Refusing, RefusingParams, Rule, no_match, seen_before
 from penstock.components.queries import called, every_one, is_not, is_null
 from penstock.components.shape.patterns import wrong_pattern
 from penstock.components.transform.base import Known, actual, repeated, type_of

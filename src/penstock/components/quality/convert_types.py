@@ -11,8 +11,7 @@ from msgspec import Meta
 
 from penstock.components.base import Call, Mistake, PlanCall, Port
 from penstock.components.conversion import Conversion, not_that
-from penstock.components.quality.rejection import Refusing, RefusingParams
-from penstock.components.quality.rules import Flagged, Rule
+from penstock.components.quality.rules import Flagged, Refusing, RefusingParams, Rule
 from penstock.components.queries import case, changed, picked
 from penstock.components.shape.patterns import wrong_time_format
 from penstock.components.transform.base import Known, actual, missing, type_of

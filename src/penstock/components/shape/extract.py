@@ -12,8 +12,7 @@ from sqlglot import exp
 
 from penstock.components.base import Mistake, Port
 from penstock.components.conversion import Conversion, not_that
-from penstock.components.quality.rejection import Refusing, RefusingParams
-from penstock.components.quality.rules import Flagged, Rule
+from penstock.components.quality.rules import Flagged, Refusing, RefusingParams, Rule
 from penstock.components.queries import (
     called,
     case,
