@@ -21,6 +21,12 @@ def _waiting(*more: str) -> subprocess.Popen[str]:
     return running
 
 
+def _until_stopping(running: subprocess.Popen[str]) -> None:
+    assert running.stderr is not None
+    while "stopping" not in running.stderr.readline():
+        assert running.poll() is None
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_leaves_a_run_that_can_be_resumed(number: signal.Signals) -> None:
     running = _waiting("--grace", "0")
@@ -46,6 +52,7 @@ def test_an_interrupted_run_in_json_is_still_one_object() -> None:
 def test_within_its_grace_a_task_may_end_by_itself() -> None:
     running = _waiting("--grace", "30")
     running.send_signal(signal.SIGTERM)
+    _until_stopping(running)
     Path("gate").touch()
     assert ended(running).code == 3
     tasks = process("show", "@last", "--json").json["steps"][1]["tasks"]
@@ -56,9 +63,7 @@ def test_within_its_grace_a_task_may_end_by_itself() -> None:
 def test_a_second_signal_ends_it_at_once() -> None:
     running = _waiting("--grace", "60")
     running.send_signal(signal.SIGINT)
-    assert running.stderr is not None
-    while "stopping" not in running.stderr.readline():
-        pass
+    _until_stopping(running)
     running.send_signal(signal.SIGINT)
     assert ended(running).code == 3
     Path("gate").touch()
