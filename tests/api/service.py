@@ -149,7 +149,8 @@ class Running:
         ready = asyncio.ensure_future(self.service.is_ready.wait())
         await asyncio.wait({serving, ready}, return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
-        self._is_ready.set()
+        if not serving.done():  # else it has failed, and `_run` notes the error before anybody is told
+            self._is_ready.set()
         await serving
 
 
