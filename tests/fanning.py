@@ -13,9 +13,9 @@ from penstock.adapters.files.blobs import FileBlobs
 from penstock.adapters.sqlite.log import SqliteLog
 from penstock.app.embedded import Embedded
 from penstock.kernel.net import Node
+from penstock.ports.leases import Workforce
 from penstock.ports.ranges import RangeLease, RangeReport, RangeReports
 from penstock.server.documents import Pinned
-from penstock.server.runs import LocalForce
 from penstock.tools.registry import Registry
 from penstock.worker.range_runner import RangeRunner
 from penstock.worker.workforce import LocalWorkforce
@@ -30,7 +30,7 @@ class Staffed(Embedded):
 
     hire: Hire = lambda force: force
 
-    def _employ(self, execution_id: str, hide: Any) -> LocalForce:
+    def _employ(self, execution_id: str, hide: Any) -> Workforce:
         usual = Embedded._employ(self, execution_id, hide)
         assert isinstance(usual, LocalWorkforce)
         force = self.hire(usual)

@@ -15,8 +15,8 @@ LOADED = """
 import sys
 from penstock.cli.main import main
 code = main(["run", "hello.yaml", "--quiet"])
-only = ("penstock.components", "penstock.dialects.job", "penstock.data", "penstock.kernel.flow.", "penstock.server.jobs")
-print(sorted(name for name in sys.modules if name.startswith(only) and name != "penstock.kernel.flow.index"))
+only = ("penstock.components", "penstock.dialects.job", "penstock.data")
+print(sorted(name for name in sys.modules if name.startswith(only)))
 sys.exit(code)
 """
 

@@ -14,7 +14,7 @@ from penstock.ports.log import Entry, NotOwner
 from penstock.ports.results import decode
 from penstock.server.hosted_runs import HostedRun
 from penstock.server.hosting import Submission
-from penstock.worker.fleet_reports import RunTeller
+from penstock.worker.workforce import StepWork
 from tests.engine import document
 from tests.fleet.scene import Fleet, on_fleet
 
@@ -417,12 +417,14 @@ def test_a_step_whose_holder_was_lost_before_its_last_word_and_was_cancelled_the
 ) -> None:
     """All its tasks have ended, and that was said; only the end of the step was not."""
 
-    async def silent(self: RunTeller, lease: Any, body: Any, counter: int) -> None:
-        self.flush()
-        await self.teller.drained()
+    usual = StepWork._body
+
+    async def silent(self: StepWork) -> Any:
+        await usual(self)
+        await self.reports.durable()
         await asyncio.sleep(3600)
 
-    monkeypatch.setattr(RunTeller, "end", silent)
+    monkeypatch.setattr(StepWork, "_body", silent)
 
     async def scenario(scene: Fleet) -> None:
         server = await scene.serve()

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from penstock.kernel.decide import opening
-from penstock.kernel.evolve import Execution, evolve
-from penstock.kernel.facts import Fact, event_type
-from penstock.kernel.flow.decide import Ended, Flow, Verdict
-from penstock.kernel.flow.state import ERROR, ComponentState
+from penstock.kernel.decide import Begin, Decider, Resume, RunOver, opening
+from penstock.kernel.evolve import evolve
+from penstock.kernel.facts import ComponentStarted, Fact, event_type
+from penstock.kernel.fans import Elements
+from penstock.kernel.judge import Ended, Unasked, Verdict
 from penstock.kernel.net import (
     Container,
     Iteration,
@@ -27,6 +27,7 @@ from penstock.kernel.net import (
     Task,
 )
 from penstock.kernel.places import ROOT
+from penstock.kernel.state import ERROR, ComponentRun, State
 
 CONTROL = re.compile(r"^(.+?) \((\w+)(?: (\d+): \"(.*)\")?\) (.+)$")
 MERGING = (On.DATA, On.OK, On.ERROR, On.IF, On.ITERATOR_COMPLETE)
@@ -42,14 +43,14 @@ def job(*links: str, alone: str = "", **more: Any) -> Net:
         if "->" in text:
             source, _, target = text.partition(" -> ")
             (a, _, port), (b, _, to) = source.partition("."), target.partition(".")
-            made.append(Link(len(made), a, b, On.DATA, port=port or "main", to_port=to or "input"))
+            made.append(Link(len(made), b, a, On.DATA, port=port or "main", to_port=to or "input"))
             continue
         match = CONTROL.match(text)
         assert match is not None, text
         sources, on, order, when, targets = match.groups()
         for a in sources.split(", "):
             for b in targets.split(", "):
-                made.append(Link(len(made), a, b, On(on), int(order or 0), when))
+                made.append(Link(len(made), b, a, On(on), int(order or 0), when))
     names = list(dict.fromkeys([name for link in made for name in (link.source, link.target)] + alone.split()))
     return _net(names, made, **more)
 
@@ -145,13 +146,13 @@ def _topological(group: list[str], links: list[Link]) -> list[str]:
 
 
 @dataclass
-class Told:
+class Told(Unasked):
     """The judge of a test: conditions are what the test says they are."""
 
     truths: Mapping[str, bool | dict[str, Any]] = field(default_factory=dict)
     rounds: int = 3
 
-    def conditions(self, node: Node, links: list[Link], component: ComponentState, end: Ended) -> Verdict:
+    def conditions(self, node: Node, links: list[Link], component: ComponentRun, end: Ended) -> Verdict:
         fired = []
         for link in links:
             truth = self.truths.get(str(link.when), False)
@@ -161,11 +162,8 @@ class Told:
                 fired.append(link.index)
         return Verdict(tuple(fired))
 
-    def again(self, node: Node, component: ComponentState, index: int) -> bool:
+    def again(self, node: Node, component: ComponentRun, index: int) -> bool:
         return index < self.rounds
-
-    def elapsed_ms(self, component: ComponentState) -> float:
-        return 0.0
 
 
 Outcome = Callable[[str], Ended]
@@ -186,7 +184,7 @@ class Play:
         self.net = net
         self.outcomes = outcomes or {}
         self.facts: list[Fact] = []
-        self.tree = Execution()
+        self.tree = State()
         self.random = random.Random(seed) if seed is not None else None
         self.judge = judge or Told()
         self.ran: list[str] = []
@@ -196,45 +194,50 @@ class Play:
             evolve(self.tree, fact, 0.0)
             self.facts.append(fact)
         if not self.facts:
-            self.record(opening(net, ROOT, {}))
-        self.flow = Flow(self.tree, self.tree.root, net, self.judge, self.record)
+            first = opening(net, ROOT, {})
+            evolve(self.tree, first, 0.0)
+            self.facts.append(first)
+        self.decider = Decider(self.tree, self.tree.root, net, self.judge)
+        self.ready: list[ComponentRun] = []
 
-    def record(self, fact: Fact) -> None:
-        evolve(self.tree, fact, 0.0)
-        self.facts.append(fact)
+    def when(self, stimulus: object) -> list[Fact]:
+        facts = self.decider.decide(stimulus, 0.0)
+        self.facts += facts
+        started = [one.scope for one in facts if isinstance(one.body, ComponentStarted) and one.body.opens is None]
+        self.ready += [self.tree.runs[scope] for scope in started]
+        return facts
 
     def run(self, stop_after: int | None = None) -> Play:
-        self.flow.begin()
+        self.when(Begin())
         return self.go_on(stop_after)
 
     def resume(self, *, failed_only: bool = False) -> Play:
-        self.flow.resume(failed_only=failed_only)
+        self.when(Resume([], failed_only))
         return self.go_on()
 
     def go_on(self, stop_after: int | None = None) -> Play:
-        while self.flow.ready:
+        while self.ready:
             self.boundaries.append(len(self.facts))
             if stop_after is not None and len(self.facts) >= stop_after:
                 break
-            at = self.random.randrange(len(self.flow.ready)) if self.random is not None else 0
-            component = self.flow.ready[at]
-            del self.flow.ready[at]
+            at = self.random.randrange(len(self.ready)) if self.random is not None else 0
+            component = self.ready.pop(at)
             self._perform(component)
         return self
 
-    def _perform(self, component: ComponentState) -> None:
+    def _perform(self, component: ComponentRun) -> None:
         self.ran.append(component.name)
-        node = self.flow.node_of(component)
+        node = self.decider.node_of(component)
         if node.iterates is not None:
             items = self.outcomes.get(f"items of {node.name}", ["x", "y", "z"])
             parallel, mode = self.outcomes.get(f"how of {node.name}", (1, "accumulate"))
             total = None if node.iterates.while_ else len(items)
-            self.flow.iterate(component, total, None if total is None else list(items), parallel, mode)
+            self.when(Elements(component, total, None if total is None else list(items), parallel, mode))
             return
         end = self.outcomes.get(component.name, self.outcomes.get(node.name, Ended()))
         end = end(component) if callable(end) else end
         outputs = {link.port: {"rows": 1} for link in self.net.links if link.source == node.name and link.on is On.DATA}
-        self.flow.end(component, replace(end, outputs=outputs if end.status == "OK" else {}, after={}))
+        self.when(RunOver(component, replace(end, outputs=outputs if end.status == "OK" else {}, after={})))
 
     # ---- what is looked at
 

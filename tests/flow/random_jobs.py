@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from penstock.kernel.flow.decide import Ended
+from penstock.kernel.judge import Ended
 from penstock.kernel.net import Net
 from tests.flow.nets import error, job, sets
 

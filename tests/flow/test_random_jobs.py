@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from penstock.kernel.evolve import Execution, evolve
+from penstock.kernel.evolve import evolve
 from penstock.kernel.facts import ExecutionStarted, event_type
-from penstock.kernel.flow.state import ContainerState
 from penstock.kernel.net import Net, On
+from penstock.kernel.state import Scope, State, final_globals
 from penstock.ports.wire import to_entry, to_fact
 from penstock.projections.canonical import canonical
-from penstock.server.jobs import final_globals
 from tests.depth import times
 from tests.flow.kept import ended_with_their_iterations
 from tests.flow.nets import Play, Told
@@ -117,7 +116,7 @@ def test_ok_and_error_exclude_each_other_and_a_skipped_component_fires_nothing(s
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_fold_of_the_log_equals_the_live_state_through_the_wire_too(seed: int) -> None:
     _, _, play = unbroken(seed)
-    tree, wired = Execution(), Execution()
+    tree, wired = State(), State()
     for at, fact in enumerate(play.facts):
         evolve(tree, fact, 0.0)
         evolve(wired, to_fact(to_entry(fact, at + 1, 0.0, "w"), None), 0.0)
@@ -177,14 +176,14 @@ def without_old(events: list[Any]) -> list[Any]:
     ]
 
 
-def failed_in(container: ContainerState) -> Iterator[str]:
+def failed_in(container: Scope) -> Iterator[str]:
     """The iterations of a job that failed, outermost or not: what the names in them begin with."""
-    for one in container.components.values():
+    for one in container.runs.values():
         if one.inside is not None:
             yield from failed_in(one.inside)
-        if one.iterator is not None:
-            yield from (f"{one.name}[#{index}]." for index in one.iterator.failures)
-            for iteration in one.iterator.partial.values():
+        if one.fan is not None:
+            yield from (f"{one.name}[#{index}]." for index in one.fan.failures)
+            for iteration in one.fan.partial.values():
                 yield from failed_in(iteration)
 
 
@@ -201,7 +200,7 @@ def test_failed_iterations_that_run_again_and_fail_again_change_nothing(seed: in
     play = Play(net, outcomes, judge=JUDGE).run()
     if play.status != "completed" or not play.tree.root.failed_iterations:
         return
-    failed = list(failed_in(play.flow.root))
+    failed = list(failed_in(play.tree.root))
     again = Play(net, outcomes, judge=JUDGE, log=play.facts).resume(failed_only=True)
     assert again.status == "completed"
     assert again.tree.root.failed_iterations == play.tree.root.failed_iterations

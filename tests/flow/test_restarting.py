@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from penstock.kernel.decide import Begin, Cancel, Interrupt, Resume, RunOver
 from penstock.kernel.facts import ElementEnded, GlobalSet
-from penstock.kernel.flow import abandoning
-from penstock.kernel.flow.decide import Ended
-from penstock.kernel.flow.state import KEPT_FAILURES
+from penstock.kernel.fans import Elements
+from penstock.kernel.judge import Ended
+from penstock.kernel.state import TOLD_FAILURES as KEPT_FAILURES
 from penstock.ports.wire import to_entry
 from penstock.projections.canonical import canonical
 from tests.flow.nets import Play, error, job, sets
@@ -23,7 +24,7 @@ def test_an_iteration_that_ended_ok_is_kept_although_the_job_stops_again_before_
     first.run()
     done = first.types().index("iteration.ok it[#1]") + 1
     second = Play(NET, log=first.facts[:done])
-    second.flow.resume()  # The iterator has started anew, and that is the last thing in the log.
+    second.when(Resume([]))  # The iterator has started anew, and that is the last thing in the log.
     assert second.types()[-1] == "component.started it"
     third = Play(NET, log=second.facts).resume()
     assert third.ran == ["it", "it[#2].x", "after"]
@@ -73,11 +74,11 @@ def test_a_body_that_has_ended_is_kept_even_if_nothing_of_what_follows_it_is_in_
 @pytest.mark.clause("J12.6")
 def test_a_body_that_ended_after_a_signal_is_kept_and_its_handlers_run_when_the_job_goes_on() -> None:
     stopped = Play(HANDLED)
-    stopped.flow.begin()
-    stopped.flow.iterate(stopped.flow.ready.popleft(), 1, ["x"], 1, "accumulate")
-    stopped.flow.hold()
-    stopped.flow.end(stopped.flow.ready.popleft(), Ended())
-    stopped.flow.interrupt("a signal")
+    stopped.when(Begin())
+    stopped.when(Elements(stopped.ready.pop(0), 1, ["x"], 1, "accumulate"))
+    stopped.decider.mandate.is_held = True
+    stopped.when(RunOver(stopped.ready.pop(0), Ended()))
+    stopped.when(Interrupt("a signal"))
     assert stopped.types()[-2:] == ["edge.fired it[#0]", "job.interrupted "]
     again = Play(HANDLED, log=stopped.facts).resume()
     assert again.ran == ["it", "it[#0].good", "it[#0].also", "it[#0].more", "after"]
@@ -109,9 +110,9 @@ def test_what_handles_a_body_that_was_kept_is_skipped_when_the_job_is_cancelled(
     for is_resumed in (False, True):
         play = Play(HANDLED, log=whole.facts[:at])
         if is_resumed:
-            play.flow.resume()
+            play.when(Resume([]))
             play = Play(HANDLED, log=play.facts)
-        abandoning.cancel(play.flow, "enough", lambda component: None)
+        play.when(Cancel("enough", lambda child: []))
         assert play.status == "cancelled"
         states = play.states()
         assert (states["it[#1].x"], states["it[#1].more"]) == ("OK", "SKIPPED")
@@ -123,9 +124,9 @@ def test_an_iterator_that_fails_before_it_says_what_it_runs_over_ends_although_i
     whole = Play(net).run()
     at = whole.types().index("iteration.ok it[#1]") + 1
     play = Play(net, log=whole.facts[:at])
-    play.flow.resume()
-    [iterator] = play.flow.ready
-    play.flow.ready.clear()
-    play.flow.end(iterator, error())
+    play.when(Resume([]))
+    [iterator] = play.ready
+    play.ready.clear()
+    play.when(RunOver(iterator, error()))
     play.go_on()
     assert (play.states()["it"], play.states()["told"], play.status) == ("ERROR", "OK", "completed")

@@ -11,12 +11,13 @@ import hashlib
 import random
 from dataclasses import dataclass, field
 
-from penstock.kernel.decide import Admission, Decider, FiredArc, Selection, opening
-from penstock.kernel.evolve import Execution, evolve
+from penstock.kernel.decide import Begin, Cancel, Decider, Resume, RunOver, opening
+from penstock.kernel.evolve import evolve
 from penstock.kernel.facts import ExecutionEnded, Fact, RunEnded, RunScheduled
-from penstock.kernel.net import Edge, FailureMode, Gate, Limits, Net, Node
+from penstock.kernel.judge import Admission, FiredArc, Selection, Unasked
+from penstock.kernel.net import Arc, FailureMode, Gate, Limits, Net, Node
 from penstock.kernel.places import ROOT
-from penstock.kernel.state import ExecutionState, RunState, Token
+from penstock.kernel.state import Execution, State, StepRun, Token
 
 
 def draw(seed: int, *about: object) -> float:
@@ -25,7 +26,7 @@ def draw(seed: int, *about: object) -> float:
 
 
 @dataclass
-class DrawnJudge:
+class DrawnJudge(Unasked):
     """`odds` of an arc firing shrink with the length of the way, so that every simulation ends."""
 
     seed: int
@@ -35,7 +36,7 @@ class DrawnJudge:
     def admit(self, node: Node, token: Token) -> Admission:
         return Admission(draw(self.seed, "admit", token.path, node.name) >= self.refusals, 0)
 
-    def select(self, node: Node, run: RunState, end: RunEnded) -> Selection:
+    def select(self, node: Node, run: StepRun, end: RunEnded) -> Selection:
         hops = sum(run.path) + len(run.path) - 1
         fired = []
         for edge in node.edges:
@@ -52,29 +53,37 @@ class Simulation:
     net: Net
     judge: DrawnJudge
     facts: list[Fact] = field(default_factory=list)
-    tree: Execution = field(default_factory=Execution)
-
-    def __post_init__(self) -> None:
-        self.decider = Decider(self.tree, self.tree.root, self.net, self.judge, self.record)
+    tree: State = field(default_factory=State)
 
     @property
-    def state(self) -> ExecutionState:
+    def state(self) -> Execution:
         return self.tree.root
 
-    def record(self, fact: Fact) -> None:
-        self.facts.append(copy.deepcopy(fact))
-        evolve(self.tree, fact, float(len(self.facts)))
+    def when(self, stimulus: object) -> list[Fact]:
+        """All facts of one decision happen at one time."""
+        decider = Decider(self.tree, self.tree.root, self.net, self.judge)
+        facts = decider.decide(stimulus, float(len(self.facts)))
+        self.facts += copy.deepcopy(facts)
+        return facts
 
-    def end(self, run: RunState, status: str | None = None) -> None:
+    def end(self, run: StepRun, status: str | None = None) -> None:
         failed = status == "failed" or (status is None and draw(self.judge.seed, "end", run.place.id) < 0.2)
         body = RunEnded(
             run.step, "failed" if failed else "done", result=run.place.id, error={"message": "no"} if failed else None
         )
-        self.decider.end_run(run.place.id, body, run.counter)
+        self.when(RunOver(run, body))
+
+    def cancel(self) -> None:
+        self.when(Cancel("enough"))
+
+    def resume(self) -> None:
+        self.when(Resume([]))
 
     def start(self) -> None:
-        self.record(opening(self.net, ROOT, {}))
-        self.decider.begin()
+        first = opening(self.net, ROOT, {})
+        evolve(self.tree, first, 0.0)
+        self.facts.append(first)
+        self.when(Begin())
 
     def run(self, order: random.Random) -> None:
         self.start()
@@ -83,11 +92,24 @@ class Simulation:
             self.end(self.state.runs[order.choice(runs)])
 
 
-def folded(facts: list[Fact]) -> Execution:
-    tree = Execution()
-    for number, fact in enumerate(copy.deepcopy(facts), 1):
-        evolve(tree, fact, float(number))
-    return tree
+def folded(facts: list[Fact]) -> State:
+    state = State()
+    for fact in copy.deepcopy(facts):
+        evolve(state, fact, 0.0)
+    return state
+
+
+def timeless(state: State) -> State:
+    """Without the times of its facts, which a list of facts does not have."""
+    for execution in state.executions.values():
+        execution.started_at = execution.resumed_at = 0.0
+        execution.ended_at = 0.0 if execution.ended_at is not None else None
+        for one in [
+            *execution.runs.values(),
+            *(failed.run for failed in execution.unhandled if failed.run is not None),
+        ]:
+            one.scheduled_at = one.started_at = 0.0
+    return state
 
 
 def canonical(facts: list[Fact]) -> list[tuple[object, ...]]:
@@ -109,7 +131,7 @@ def chain(*names: str, first_only: bool = True) -> Net:
     """A straight net."""
     nodes = {}
     for at, name in enumerate(names):
-        edges = (Edge(0, names[at + 1]),) if at + 1 < len(names) else ()
+        edges = (Arc(0, names[at + 1]),) if at + 1 < len(names) else ()
         nodes[name] = Node(name, edges=edges, first_only=first_only)
     return Net("chain", names[0], nodes)
 
@@ -128,7 +150,7 @@ def random_net(seed: int, size: int, joins: bool) -> Net:
         admit = () if draw(seed, "gate", name) < 0.3 else None
         nodes[name] = Node(
             name,
-            edges=tuple(Edge(k, target) for k, target in enumerate(targets)),
+            edges=tuple(Arc(k, target) for k, target in enumerate(targets)),
             first_only=draw(seed, "mode", name) < 0.4,
             admit=admit,
         )

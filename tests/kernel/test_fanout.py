@@ -10,12 +10,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from penstock.kernel import facts, fanin, fanout
+from penstock.kernel import facts, fanin
+from penstock.kernel import shards as fanout
 from penstock.kernel.errors import Refused
-from penstock.kernel.fanout import FanoutState, ShardRange
+from penstock.kernel.evolve import evolve
 from penstock.kernel.net import Fanout
-from penstock.kernel.places import Place
-from penstock.kernel.state import RunState
+from penstock.kernel.places import ROOT, Place
+from penstock.kernel.shards import ElementRange, Shards
+from penstock.kernel.state import Execution, State, StepRun, Subjob
 from penstock.kernel.values import Json
 from tests.depth import times
 
@@ -23,11 +25,19 @@ LOOP = "start@0"
 ERROR: Json = {"kind": "x", "message": "no"}
 
 
-def opened(total: int | None, policy: Fanout, *, is_paged: bool = False) -> RunState:
-    run = RunState("start", (0,), 1, Place(LOOP, ((0,),)), {}, {}, 0.0, counter=3)
-    body = facts.FanoutStarted("start", LOOP, total, {"kind": "range"}, policy.as_json(), is_paged)
-    fanout.started(run, body, 3)
+def opened(total: int | None, policy: Fanout, *, is_paged: bool = False) -> StepRun:
+    run = step_run(0)
+    start(run, facts.FanoutStarted("start", LOOP, total, {"kind": "range"}, policy.as_json(), is_paged))
     return run
+
+
+def step_run(path: int) -> StepRun:
+    place = Place(f"start@{path}", ((path,),))
+    return StepRun(place, Subjob("", 0, ROOT, Execution()), counter=3, step="start", path=(path,))
+
+
+def start(run: StepRun, body: facts.FanoutStarted) -> None:
+    evolve(State(runs={run.place.id: run}), facts.Fact(run.place.id, (*run.place.clock, 3), body), 0.0)
 
 
 class Loop(RuleBasedStateMachine):
@@ -54,14 +64,14 @@ class Loop(RuleBasedStateMachine):
         self.book = ["new"] * self.total
 
     @property
-    def state(self) -> FanoutState:
+    def state(self) -> Shards:
         return fanout.state_of(self.run_)
 
     def record(self, body: facts.Body) -> None:
         self.said.append(body)
         fanout.evolve(self.run_, body)
 
-    def pick(self, number: int) -> ShardRange | None:
+    def pick(self, number: int) -> ElementRange | None:
         held = sorted(self.state.out)
         return self.state.out[held[number % len(held)]] if held else None
 
@@ -156,13 +166,13 @@ class Loop(RuleBasedStateMachine):
         if not hasattr(self, "book"):
             return
         state = self.state
-        assert state.done == self.book.count("done") == (state.shared.get("n") or 0)
+        assert state.ok == self.book.count("done") == (state.shared.get("n") or 0)
         assert state.failed == self.book.count("failed")
         out = [index for held in state.out.values() for index in range(held.lo, held.hi or held.lo)]
         waiting = [index for piece in state.pieces for index in range(piece.lo, piece.hi or piece.lo)]
         assert sorted(out) == [index for index, is_at in enumerate(self.book) if is_at == "out"]
         assert sorted(waiting) == [index for index, is_at in enumerate(self.book) if is_at == "waiting"]
-        assert all(is_at != "new" for is_at in self.book[: state.next])
+        assert all(is_at != "new" for is_at in self.book[: state.next_index])
 
     @invariant()
     def it_is_over_exactly_when_all_are_settled_or_it_was_stopped_and_nothing_is_out(self) -> None:
@@ -178,7 +188,7 @@ class Loop(RuleBasedStateMachine):
             folded = deepcopy(self.first)
             for body in self.said:
                 fanout.evolve(folded, body)
-            assert folded.fanout == self.state
+            assert folded.fan == self.state
 
     @invariant()
     def what_is_known_takes_room_for_what_is_out_and_waits(self) -> None:
@@ -226,7 +236,7 @@ Loop.TestCase.settings = settings(
 test_a_loop_that_is_handed_out_in_any_way_comes_to_its_end = Loop.TestCase
 
 
-def _size(state: FanoutState) -> int:
+def _size(state: Shards) -> int:
     return sum(map(sys.getsizeof, (state.out, state.pieces, state.failures, state.writes, state.shared)))
 
 
@@ -246,7 +256,7 @@ def test_a_billion_elements_take_the_room_of_the_ranges_that_are_out():
         done = facts.ShardsDone(LOOP, number, held.lo, held.hi, held.hi - held.lo, 0, {"same": None})
         fanout.evolve(run, done)
         sizes.append(_size(state))
-    assert state.done == 1_000_000_000
+    assert state.ok == 1_000_000_000
     assert max(sizes) < 100_000
 
 
@@ -310,13 +320,14 @@ def test_a_loop_that_failed_is_handed_out_again_where_it_stopped():
             fanout.evolve(run, facts.ShardFailed(LOOP, f"{LOOP}[1]", 1, "1", 0, ERROR, False, number))
         fanout.evolve(run, facts.ShardsDone(LOOP, number, piece.lo, piece.lo + 2, 2 - failed, failed, {"same": None}))
     assert state.is_stopping
-    again = RunState("start", (1,), 2, Place("start@1", ((1,),)), {}, {}, 0.0, counter=3)
-    fanout.reopen(state, again)
-    fanout.started(again, facts.FanoutStarted("start", LOOP, 6, {"kind": "range"}), 3)
+    again = step_run(1)
+    fanout.reopen(state)
+    again.fan = state
+    start(again, facts.FanoutStarted("start", LOOP, 6, {"kind": "range"}))
     todo = []
     while (piece := fanout.cut(state, 10)) is not None:
         fanout.evolve(again, fanout.enqueued(again, piece, 10))
         assert piece.hi is not None
         todo += range(piece.lo, piece.hi)
     assert todo == [1, 2, 3, 4, 5]
-    assert (state.done, state.failed) == (1, 0)
+    assert (state.ok, state.failed) == (1, 0)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.kernel.evolve.pipelines import task_ended, task_started
 from penstock.kernel.facts import TaskEnded, TaskStarted
 from penstock.kernel.net import Backoff, Do
 from penstock.kernel.pipeline import END, Directive, Verdict, advance
 from penstock.kernel.places import Place
-from penstock.kernel.progress import task_ended, task_started
-from penstock.kernel.state import PipelineState
+from penstock.kernel.state import Pipeline
 
 ERROR = {"kind": "timeout", "message": "too slow", "retryable": True}
 
@@ -85,7 +85,7 @@ def started(task: str, attempt: int = 1) -> TaskStarted:
 
 
 def test_after_an_error_that_was_continued_there_is_no_previous_result() -> None:
-    pipeline = PipelineState(Place("s@0", ((0,),)), {})
+    pipeline = Pipeline(Place("s@0", ((0,),)), {})
     task_started(pipeline, started("a"), "s@0/a#1")
     task_ended(pipeline, TaskEnded("a", 1, {"status": "ok", "result": 7}, "continue", 1), 0.0)
     assert (pipeline.prev, pipeline.results, pipeline.cursor) == (7, {"a": 7}, 1)
@@ -96,7 +96,7 @@ def test_after_an_error_that_was_continued_there_is_no_previous_result() -> None
 
 @pytest.mark.clause("P6.4")
 def test_writes_are_in_force_before_the_directive_acts() -> None:
-    pipeline = PipelineState(Place("s@0", ((0,),)), {"kept": 1})
+    pipeline = Pipeline(Place("s@0", ((0,),)), {"kept": 1})
     task_started(pipeline, started("a"), "s@0/a#1")
     writes = {"iter": {"page": 2}, "ctx": {"seen": True}, "append": {"all": ["x"]}}
     task_ended(pipeline, TaskEnded("a", 1, {"status": "ok", "result": None}, "jump", 0, writes=writes), 0.0)
@@ -106,7 +106,7 @@ def test_writes_are_in_force_before_the_directive_acts() -> None:
 
 
 def test_a_waiting_retry_knows_when_it_is_due() -> None:
-    pipeline = PipelineState(Place("s@0", ((0,),)), {})
+    pipeline = Pipeline(Place("s@0", ((0,),)), {})
     task_started(pipeline, started("a"), "s@0/a#1")
     task_ended(pipeline, TaskEnded("a", 1, {"status": "error", "error": ERROR}, "retry", 0, delay=4.0), 100.0)
     assert (pipeline.due, pipeline.attempt, pipeline.under_way) == (104.0, 2, None)

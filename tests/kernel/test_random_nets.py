@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.kernel.decide import RunOver
 from penstock.kernel.errors import Refused
 from penstock.kernel.facts import ArcsSelected, RunEnded, RunScheduled, TokenCreated, TokenRefused, TokenStranded
+from penstock.kernel.places import ROOT, Place
+from penstock.kernel.state import StepRun, Subjob
 from tests.depth import times
-from tests.kernel.simulation import DrawnJudge, Simulation, canonical, ends, folded, random_net
+from tests.kernel.simulation import DrawnJudge, Simulation, canonical, ends, folded, random_net, timeless
 
 seeds = st.integers(0, 2**32)
 sizes = st.integers(1, 9)
@@ -28,7 +31,7 @@ def simulate(net_seed: int, size: int, seed: int, order: int, joins: bool = Fals
 @pytest.mark.clause("P2.2", "P9.3")
 def test_the_fold_of_the_log_equals_the_live_state(net: int, size: int, seed: int, order: int) -> None:
     simulation = simulate(net, size, seed, order)
-    assert folded(simulation.facts) == simulation.tree
+    assert folded(simulation.facts) == timeless(simulation.tree)
 
 
 @given(seeds, sizes, seeds, seeds, seeds)
@@ -92,7 +95,7 @@ def test_a_late_or_double_report_is_refused_and_nothing_happens(net: int, size: 
     for fact in ended:
         assert isinstance(fact.body, RunEnded)
         with pytest.raises(Refused):
-            simulation.decider.end_run(fact.scope, fact.body, 99)
+            simulation.when(RunOver(StepRun(Place(fact.scope, ()), Subjob("", 0, ROOT, simulation.state)), fact.body))
     assert len(simulation.facts) == before
 
 
@@ -108,7 +111,6 @@ def test_a_run_cut_anywhere_and_folded_goes_on_to_the_same_end(
     again = Simulation(whole.net, whole.judge)
     again.tree = folded(kept)
     again.facts = list(kept)
-    again.decider.tree, again.decider.state = again.tree, again.tree.root
     rest = random.Random(order + 1)
     while again.state.status == "running":
         again.end(again.state.runs[rest.choice(sorted(again.state.runs))])
@@ -123,13 +125,13 @@ def test_a_failed_execution_that_is_resumed_keeps_what_was_done(net: int, size: 
         return
     done = {fact.scope for fact in simulation.facts if isinstance(fact.body, RunEnded) and fact.body.status == "done"}
     at = len(simulation.facts)
-    simulation.decider.resume([])
+    simulation.resume()
     while simulation.state.status == "running":
         simulation.end(simulation.state.runs[min(simulation.state.runs)], "done")
     assert simulation.state.status == "completed"
     again = {fact.scope for fact in simulation.facts[at:] if isinstance(fact.body, RunScheduled)}
     assert not (again & done)
-    assert folded(simulation.facts) == simulation.tree
+    assert folded(simulation.facts) == timeless(simulation.tree)
 
 
 @given(seeds, sizes, seeds, seeds)
@@ -145,7 +147,7 @@ def test_a_cancelled_execution_starts_nothing_more_and_ends_cancelled(
             simulation.end(simulation.state.runs[shuffle.choice(sorted(simulation.state.runs))])
     if simulation.state.status != "running":
         return
-    simulation.decider.cancel("enough")
+    simulation.cancel()
     at = len(simulation.facts)
     while simulation.state.status == "running":
         simulation.end(simulation.state.runs[shuffle.choice(sorted(simulation.state.runs))])

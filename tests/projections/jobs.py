@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.kernel.evolve import Execution, evolve
-from penstock.kernel.facts import ExecutionStarted, Fact
-from penstock.kernel.flow.decide import Ended, Flow, Verdict
-from penstock.kernel.flow.state import ComponentState
+from penstock.kernel.decide import Begin, Decider, Resume, RunOver
+from penstock.kernel.evolve import evolve
+from penstock.kernel.facts import ComponentStarted, ExecutionStarted, Fact
+from penstock.kernel.fans import Elements
+from penstock.kernel.judge import Ended, Unasked, Verdict
 from penstock.kernel.net import (
     Container,
     Iteration,
@@ -23,6 +24,8 @@ from penstock.kernel.net import (
     Region,
     Task,
 )
+from penstock.kernel.plan import plan_of
+from penstock.kernel.state import ComponentRun, State
 from penstock.kernel.values import JsonMap
 from penstock.ports.log import Entry
 from penstock.ports.wire import to_entry
@@ -38,12 +41,12 @@ def links(lines: Iterable[str]) -> tuple[Link, ...]:
         data, control = _DATA.fullmatch(line), _CONTROL.fullmatch(line)
         if data is not None:
             source, port, target, to_port = data.groups()
-            found.append(Link(len(found), source, target, On.DATA, port=port, to_port=to_port))
+            found.append(Link(len(found), target, source, On.DATA, port=port, to_port=to_port))
             continue
         assert control is not None, line
         sources, on, order, when, targets = control.groups()
         found += [
-            Link(len(found) + number, source, target, On(on), int(order or 0), when)
+            Link(len(found) + number, target, source, On(on), int(order or 0), when)
             for number, (source, target) in enumerate(
                 (source, target) for source in sources.split(", ") for target in targets.split(", ")
             )
@@ -156,72 +159,80 @@ Outcome = Ended | Exception | dict[str, int] | list[Any] | None
 
 
 @dataclass
-class Played:
+class Played(Unasked):
     net: Net
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     true: frozenset[str] = frozenset()
     """The conditions that hold."""
     context: JsonMap = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
-    tree: Execution = field(default_factory=Execution)
+    tree: State = field(default_factory=State)
     ms: float = 2.0
     step_s: float = 0.001
 
     def __post_init__(self) -> None:
-        self.flow = Flow(self.tree, self.tree.root, self.net, self, self.record)
+        self.ready: list[ComponentRun] = []
 
-    def record(self, fact: Fact) -> None:
-        ts = 1000.0 + len(self.entries) * self.step_s
-        self.entries.append(to_entry(fact, len(self.entries) + 1, ts, "w"))
-        evolve(self.tree, fact, ts)
+    def now(self) -> float:
+        return 1000.0 + len(self.entries) * self.step_s
+
+    def when(self, stimulus: object, now: float | None = None) -> None:
+        """What is decided happens at one time, and is told one by one."""
+        decider = Decider(self.tree, self.tree.root, self.net, self)
+        for fact in decider.decide(stimulus, now if now is not None else self.now()):
+            self.append(fact)
+            if isinstance(fact.body, ComponentStarted) and fact.body.opens is None:
+                self.ready.append(self.tree.runs[fact.scope])
+
+    def append(self, fact: Fact) -> None:
+        self.entries.append(to_entry(fact, len(self.entries) + 1, self.now(), "w"))
 
     def run(self, until: Callable[[Played], bool] | None = None) -> Played:
         started = ExecutionStarted(self.net.name, "", self.context, "", kind="job")
-        self.record(Fact("", ((), 0), started))
-        self.flow.begin()
+        first = Fact("", ((), 0), started)
+        evolve(self.tree, first, self.now())
+        self.append(first)
+        self.when(Begin())
         return self.go_on(until)
 
     def go_on(self, until: Callable[[Played], bool] | None = None) -> Played:
-        while self.flow.ready and not (until is not None and until(self)):
-            self.work(self.flow.ready.popleft())
+        while self.ready and not (until is not None and until(self)):
+            self.work(self.ready.pop(0))
         return self
 
     def resume(self, **outcomes: Outcome) -> Played:
         """In a new process: a decider that knows nothing but what was folded."""
         self.outcomes.update(outcomes)
-        self.flow = Flow(self.tree, self.tree.root, self.net, self, self.record)
-        self.flow.resume()
+        self.ready.clear()
+        self.when(Resume([]))
         return self.go_on()
 
-    def work(self, component: ComponentState) -> None:
+    def work(self, component: ComponentRun) -> None:
         name = component.name
         bare = re.sub(r"\[#\d+\]", "[#]", name)
         outcome = self.outcomes.get(name, self.outcomes.get(bare))
         if isinstance(outcome, list):
-            self.flow.iterate(component, len(outcome), list(outcome), 1, "accumulate")
+            self.when(Elements(component, len(outcome), list(outcome), 1, "accumulate"))
             return
-        self.flow.end(component, self._end(component, outcome))
+        self.when(RunOver(component, self._end(component, outcome)), component.started_at + self.ms / 1000)
 
-    def _end(self, component: ComponentState, outcome: Any) -> Ended:
+    def _end(self, component: ComponentRun, outcome: Any) -> Ended:
         if isinstance(outcome, Ended):
             return outcome
         if isinstance(outcome, Exception):
             return Ended("ERROR", error={"kind": "exception", "message": str(outcome)})
-        node = self.flow.name_of(component)
+        node = plan_of(self.net).node_of(component.place.id)
         ports = {link.port for link in self.net.links if link.source == node and link.on is On.DATA}
         rows = outcome if outcome is not None else dict.fromkeys(sorted(ports), 1)
         return Ended(rows_out=dict(rows), outputs={port: {"hash": "h", "rows": count} for port, count in rows.items()})
 
     # ---- the judge
 
-    def conditions(self, node: Node, links: list[Link], component: ComponentState, end: Ended) -> Verdict:
+    def conditions(self, node: Node, links: list[Link], component: ComponentRun, end: Ended) -> Verdict:
         return Verdict(tuple(link.index for link in links if link.when in self.true))
 
-    def again(self, node: Node, component: ComponentState, index: int) -> bool | JsonMap:
+    def again(self, node: Node, component: ComponentRun, index: int) -> bool | JsonMap:
         return index < 3
-
-    def elapsed_ms(self, component: ComponentState) -> float:
-        return self.ms
 
 
 def play(net: Net, outcomes: dict[str, Outcome] | None = None, **more: Any) -> Played:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.kernel.flow.decide import Ended
+from penstock.kernel.judge import Ended
 from penstock.kernel.net import Net
 from penstock.ports.log import Header
 from penstock.projections.jobs import JobStanding, job_json, job_standing
@@ -90,9 +90,9 @@ def test_without_the_net_only_what_the_log_knows_is_listed() -> None:
 def test_components_stand_in_the_order_of_the_document_whatever_ended_first() -> None:
     net = job("a (parallelise) b, c", "b, c (synchronise) d")
     played = Played(net)
-    played.run(until=lambda one: len(one.flow.ready) == 2)
-    for component in sorted(played.flow.ready, key=lambda one: one.name, reverse=True):
-        played.flow.ready.remove(component)
+    played.run(until=lambda one: len(one.ready) == 2)
+    for component in sorted(played.ready, key=lambda one: one.name, reverse=True):
+        played.ready.remove(component)
         played.work(component)
     played.go_on()
     assert list(job_standing(played.entries, net).components) == ["a", "b", "c", "d"]

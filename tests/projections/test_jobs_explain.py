@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from penstock.kernel.decide import Cancel
 from penstock.kernel.errors import Refused
-from penstock.kernel.flow.decide import Ended
+from penstock.kernel.judge import Ended
 from penstock.projections.explain import Log
 from penstock.projections.jobs_explain import explain_job
 from penstock.projections.jobs_fold import JobFold
@@ -111,7 +112,7 @@ def test_an_error_says_who_took_it_and_what_it_meant_for_the_sub_job() -> None:
 
 def test_a_component_that_waits_says_for_what_and_what_it_has() -> None:
     net = job("a.main -> c.input", "b (ok) c")
-    played = Played(net).run(until=lambda one: not any(state.name == "a" for state in one.flow.ready))
+    played = Played(net).run(until=lambda one: not any(state.name == "a" for state in one.ready))
     text = explained(played, "c", is_live=True)
     assert lines(text) == [
         "`c` waits  (job.yaml:1)",
@@ -211,7 +212,7 @@ def test_what_was_kept_by_a_resume_is_said_to_be() -> None:
 
 def test_a_cancelled_run_is_why_a_component_was_skipped() -> None:
     played = Played(job("a (ok) b")).run(until=lambda one: True)
-    played.flow.cancel("enough")
+    played.when(Cancel("enough"))
     played.go_on()
     text = explained(played, "b")
     assert "`b` was skipped: the run was cancelled" in text

@@ -13,8 +13,8 @@ import pytest
 
 from penstock.adapters.memory.log import MemoryLog
 from penstock.app.embedded import Embedded
+from penstock.ports.leases import Workforce
 from penstock.ports.results import decode
-from penstock.server.runs import LocalForce
 from penstock.worker.workforce import LocalWorkforce
 from tests.chaos.engines import MemoryHome, Told, resumed, started, virtually
 from tests.chaos.random_playbooks import workshop
@@ -35,7 +35,7 @@ class Bad(Staffed):
 
     seed: int = 0
 
-    def _employ(self, execution_id: str, hide: Any) -> LocalForce:
+    def _employ(self, execution_id: str, hide: Any) -> Workforce:
         def hire(usual: LocalWorkforce) -> LocalWorkforce:
             return Shaky(usual, self.seed, share=0.3)
 

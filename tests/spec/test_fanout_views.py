@@ -11,6 +11,7 @@ import pytest
 from penstock.cli.show.playbook_live import StepLines
 from penstock.cli.show.playbook_progress import Progress
 from penstock.kernel.errors import Refused
+from penstock.kernel.shards import Shards
 from penstock.ports.log import Entry
 from penstock.ports.results import decode
 from penstock.projections.history import history
@@ -81,12 +82,12 @@ def test_at_every_moment_the_tracker_is_what_the_kernel_knows(tmp_path: Path) ->
     for upto in range(1, len(known) + 1):
         standing = standing_of(known[:upto], lambda ref: None)
         run = standing.state.runs.get("start@0")
-        if run is None or run.fanout is None:
+        if run is None or not isinstance(run.fan, Shards):
             continue
-        state, shown = run.fanout, fanins(standing.history, is_live=True)["start@0"]
+        state, shown = run.fan, fanins(standing.history, is_live=True)["start@0"]
         assert isinstance(shown, dict)
-        assert (shown["next"], shown["ranges"]) == (state.next, state.ranges)
-        assert (shown["succeeded"], shown["failed"], shown["retried"]) == (state.done, state.failed, state.retried)
+        assert (shown["next"], shown["ranges"]) == (state.next_index, state.ranges)
+        assert (shown["succeeded"], shown["failed"], shown["retried"]) == (state.ok, state.failed, state.retried)
         assert [(one["range"], one["lo"], one["hi"], one["attempt"]) for one in shown["out"]] == [  # type: ignore[union-attr, index, call-overload]
             (held.number, held.lo, held.hi, held.attempt) for _, held in sorted(state.out.items())
         ]

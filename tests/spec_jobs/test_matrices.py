@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from penstock.data.queues import PortQueue
-from penstock.kernel.flow.views import View, Written, joined
+from penstock.kernel.decide import Begin
+from penstock.kernel.views import View, Written, joined
 from penstock.server.documents import Documents
 from penstock.tools.registry import Registry
 from tests.cli.support import PATIENCE_S
@@ -162,8 +163,8 @@ def test_matrix_15_resume_after_iteration_3_fail_of_10(tmp_path: Path) -> None:
 def test_matrix_15_startable_with_no_inbound_control() -> None:
     """In the ready queue before anything has happened."""
     play = Play(net("a (ok) b", "c.main -> d.input", alone="e"))
-    play.flow.begin()
-    assert [component.name for component in play.flow.ready] == ["a", "c", "e"]
+    play.when(Begin())
+    assert [component.name for component in play.ready] == ["a", "c", "e"]
 
 
 @pytest.mark.clause("J10.3")
@@ -286,4 +287,4 @@ def test_matrix_9_global_conflict_resolution_in_the_kernel_under_every_order() -
     links = ("f (parallelise) a, b, c", "a, b, c (synchronise) j")
     for seed in range(20):
         play = Play(net(*links), {"a": sets(x="a"), "b": sets(x="b"), "c": sets(x="c")}, seed=seed).run()
-        assert play.tree.flow.components["j"].view.values() == {"x": "c"}
+        assert play.tree.runs["j"].view.values() == {"x": "c"}

@@ -22,10 +22,10 @@ from penstock.keychain import KeychainProblem, Redaction, missing, resolve
 from penstock.keychain.resolution import rendered_entries
 from penstock.ports.ambient import Clock, SystemClock
 from penstock.ports.blobs import BlobStore
-from penstock.ports.leases import Keys
+from penstock.ports.leases import Keys, Workforce
 from penstock.ports.log import EventLog
 from penstock.server.documents import Documents, Pinned
-from penstock.server.runs import LocalForce, RunUnderWay, World
+from penstock.server.runs import RunUnderWay, World
 from penstock.server.stream import Observer
 from penstock.tools.base import Settings
 from penstock.tools.registry import Registry
@@ -142,7 +142,7 @@ class Embedded:
             clock=self.clock,
         )
 
-    def _employ(self, execution_id: str, hide: Any) -> LocalForce:
+    def _employ(self, execution_id: str, hide: Any) -> Workforce:
         place = self.scratch or self.home
         lines = LineLog(place / "logs" / f"{execution_id}.ndjson", self.clock, hide, self.line_observers)
         desk = Desk(
@@ -170,7 +170,7 @@ class Embedded:
         if folder.exists():
             shutil.rmtree(folder, ignore_errors=True)
 
-    async def _dismiss(self, force: LocalForce) -> None:
+    async def _dismiss(self, force: Workforce) -> None:
         assert isinstance(force, LocalWorkforce)
         await force.close()
         self._lines.pop(id(force)).close()

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from penstock.adapters.memory.log import MemoryLog
 from penstock.components.registry import ComponentRegistry
 from penstock.kernel.errors import Refused
-from penstock.kernel.net import Net
 from penstock.kernel.places import LogicalClock
 from penstock.kernel.values import JsonMap
 from penstock.keychain import resolve
 from penstock.ports.blobs import BlobStore
-from penstock.ports.leases import Keys
-from penstock.ports.log import Entry, EventLog, Header
+from penstock.ports.leases import Lease
+from penstock.ports.log import Entry, EventLog
 from penstock.ports.projects import ProjectFolders
 from penstock.ports.results import decode, loader
-from penstock.ports.wire import to_clock, to_fact
+from penstock.ports.wire import to_clock, to_entry, to_fact
 from penstock.projections.canonical import canonical
 from penstock.server.documents import Documents, Pinned
-from penstock.server.record import Record
-from penstock.server.replay import Difference, ReplayHost, decide_again, first_difference
-from penstock.server.stream import Stream
+from penstock.server.replay import Difference, Replay, first_difference
 from penstock.tools.base import Settings
 from penstock.tools.registry import Registry
 from penstock.worker.desk import Desk
 from penstock.worker.resources import SharedResources
 from penstock.worker.threads import DaemonThreads
-from penstock.worker.workforce import LocalWorkforce
+from penstock.worker.workforce import StepWork
 
 _WORDS = frozenset({"cause", "upstream", "link"})
 
@@ -49,27 +43,31 @@ async def replay(
         raise Refused(f"there is no run `{execution_id}`")
 
     load = loader(blobs)
-    entries, record = list(source.read(execution_id)), Record()
-    for entry in entries:
-        record.add(to_fact(entry, load), entry.ts)
-    record.close()
-    if not record.opened(""):
+    entries = list(source.read(execution_id))
+    told = [(to_fact(entry, load), entry.ts) for entry in entries]
+    if not told:
         raise Refused(f"run `{execution_id}` was registered and never started")
     document = Pinned.from_bytes(source.document(execution_id))
+    clock = StillClock()
     desk = Desk(
         tools=tools,
-        clock=StillClock(),
+        clock=clock,
         blobs=blobs,
         resources=SharedResources(),
         threads=DaemonThreads(),
         settings=settings,
         say=lambda *_: None,
-        memory=record,
-        components=components,
-        work=Path(tempfile.gettempdir()) / f"penstock-replay-{execution_id}",  # Nothing is written: no component runs.
     )
+    # A replay calls no tool, so it needs no secret.
+    keys = await resolve([], folder=document.folder, home=document.folder, environ={}, clock=clock)
     documents = Documents(tools, components, projects=projects)
-    again = await _decide_again(desk, documents, execution_id, document)
+    await documents.prepared(document)
+
+    def work(lease: Lease) -> StepWork:
+        return StepWork(lease, desk, cast(Any, None))  # It tells nobody what it makes of the outcomes.
+
+    decided = Replay(execution_id, told, documents, blobs, keys, work).run(document)
+    again = [to_entry(fact, seq, 0.0, "replay") for seq, fact in enumerate(decided, 1)]
     if not _has_ended(entries):
         again = _as_far_as(entries, again)
     is_resumed = any(entry.type == "job.started" and b'"resumed":true' in entry.payload for entry in entries)
@@ -114,19 +112,6 @@ def _clock(entry: Entry) -> LogicalClock:
     return to_clock(decode(entry.clock.encode()))
 
 
-async def _decide_again(desk: Desk, documents: Documents, execution_id: str, document: Pinned) -> list[Entry]:
-    log = MemoryLog()
-    header = Header(execution_id, "playbook", "replay", document.file, "", "running", 0.0)
-    await log.create(header, document.to_bytes())
-    stream = Stream(log, desk.clock, execution_id, await log.claim(execution_id, "replay"), "replay")
-    record = desk.memory
-    assert isinstance(record, Record)
-    host = ReplayHost(record, execution_id, stream, LocalWorkforce(desk), documents, desk.blobs, _no_keys)
-    await decide_again(host, document, record)
-    await stream.durable()
-    return list(log.read(execution_id))
-
-
 class StillClock:
     """Nothing waits and nothing times out."""
 
@@ -135,8 +120,3 @@ class StillClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(0)
-
-
-async def _no_keys(net: Net, workload: Any, document: Pinned) -> Keys:
-    """A replay calls no tool, so it needs no secret."""
-    return await resolve([], folder=document.folder, home=document.folder, environ={}, clock=StillClock())

@@ -33,7 +33,7 @@ from penstock.ports.ambient import Clock, SystemClock
 from penstock.ports.blobs import BlobStore
 from penstock.ports.control import ControlStore
 from penstock.ports.dispatch import Dispatch
-from penstock.ports.leases import Keys
+from penstock.ports.leases import Keys, Workforce
 from penstock.ports.lines import Line as KeptLine
 from penstock.ports.lines import LineStore
 from penstock.ports.log import EventLog
@@ -42,7 +42,7 @@ from penstock.server.documents import Documents, Pinned
 from penstock.server.fleet import FleetForce
 from penstock.server.hosting import Hosting
 from penstock.server.office import Office
-from penstock.server.runs import LocalForce, World
+from penstock.server.runs import World
 from penstock.tools.registry import Registry
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class Server:
     async def _unlock(self, net: Net, workload: Any, document: Pinned) -> Keys:
         return NoKeys()
 
-    def _employ(self, execution_id: str, hide: Callable[[str], str]) -> LocalForce:
+    def _employ(self, execution_id: str, hide: Callable[[str], str]) -> Workforce:
         def say(said: list[Json]) -> None:
             told = (cast("tuple[float, str, str | None, str]", one) for one in said)
             self.lines.append(execution_id, [KeptLine(*one) for one in told])
@@ -164,7 +164,7 @@ class Server:
             execution_id, self.office, say, lambda after: self.log.read(execution_id, after), self.lease_s
         )
 
-    async def _dismiss(self, force: LocalForce) -> None:
+    async def _dismiss(self, force: Workforce) -> None:
         assert isinstance(force, FleetForce)
         await force.close()
 

@@ -15,7 +15,7 @@ from penstock.adapters.files.projects import UnpackedProjects
 from penstock.app.library import lazy_components
 from penstock.app.stores import LEASE_S, FleetClock, Places, host_name, open_intake, open_results, release
 from penstock.dialects.secrets import restored
-from penstock.kernel.flow.ending import FlowJudge
+from penstock.kernel.judge import Judge
 from penstock.kernel.net import Net
 from penstock.kernel.values import Json
 from penstock.keychain import Redaction, resolve
@@ -26,7 +26,7 @@ from penstock.ports.dispatch import Intake, WorkerCard
 from penstock.ports.leases import Keys, Setting
 from penstock.ports.results import encodable
 from penstock.server.documents import Documents, Pinned
-from penstock.server.job_judge import JobJudge
+from penstock.server.judge import TemplateJudge
 from penstock.tools.addresses import PUBLIC_ONLY, Addresses
 from penstock.tools.base import Settings
 from penstock.tools.registry import Registry
@@ -82,8 +82,8 @@ class WorkBench:
         bases = self._documents.bases(pinned, compiled)
         return Compiled(net, pinned.file, self._documents.folder(pinned), compiled.places.lines, files, bases)
 
-    def judge(self, setting: Setting, now: Callable[[], float]) -> FlowJudge:
-        return JobJudge(setting, now)
+    def judge(self, setting: Setting) -> Judge:
+        return TemplateJudge(setting, lambda scope, line: None)
 
     async def unlock(self, document: Json, net: Net, workload: Any) -> Keys:
         pinned = Pinned.from_mapping(document)

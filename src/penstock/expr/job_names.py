@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from penstock.expr.values import MISSING
-from penstock.kernel.flow.views import View, Written
 from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.views import View, Written
 
 _NAME = re.compile(r"(?!__)[^\W\d][\w-]*\Z")
 

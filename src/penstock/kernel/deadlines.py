@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from penstock.kernel.net import Node
-from penstock.kernel.state import RunState
+from penstock.kernel.state import StepRun
 from penstock.kernel.values import JsonMap
 
 
@@ -21,7 +21,7 @@ class TimeLeft(NamedTuple):
     limit: float
 
 
-def time_left(node: Node, run: RunState, resumed_at: float, now: float) -> TimeLeft | None:
+def time_left(node: Node, run: StepRun, resumed_at: float, now: float) -> TimeLeft | None:
     limits: list[TimeLeft] = []
     if node.timeout_s is not None:
         since = max(run.scheduled_at, resumed_at)

@@ -1,55 +1,320 @@
-"""The decider of one execution scope: tokens, admission, joins, routing, the end.
+"""decide: one stimulus in, the facts that follow from it out. The only way in which an execution moves.
 
-It reacts in rounds until quiet: first every run that has ended settles its arcs, then every token that can move does, each in
-the order of its place. Deciding in rounds is what makes joins and ends one local rule, whatever the order of reports was.
-
-The decider asks a judge for every verdict that needs an expression, and records facts; recording evolves the state at once.
+All of it is worked out from net and state: after a fold of the log, a look at every open scope finds what there is to decide, and
+after a fact a look at what leads on from there finds the same. The state is evolved as it goes; whoever asked appends the facts
+to the log, and acts on them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
 
-from penstock.kernel import facts
-from penstock.kernel.errors import Bug, Refused
-from penstock.kernel.evolve import Execution
-from penstock.kernel.facts import RULES, Body, Fact, RunEnded
-from penstock.kernel.kept import STATE, closed
-from penstock.kernel.net import FailureMode, Gate, Net, Node
-from penstock.kernel.places import ENTRY_PATH, Path, Place, after_all, event_name, next_paths, run_place
-from penstock.kernel.state import ExecutionState, RunState, Token, Unhandled
+from penstock.kernel import abandon, closing, components, facts, fans, resume, sharing, steps
+from penstock.kernel.abandon import EndChild
+from penstock.kernel.decision import Decision
+from penstock.kernel.errors import Refused
+from penstock.kernel.evolve import evolve
+from penstock.kernel.facts import RULES, Fact, RunEnded
+from penstock.kernel.fans import Elements
+from penstock.kernel.judge import Ended, Judge
+from penstock.kernel.net import Net
+from penstock.kernel.places import Place
+from penstock.kernel.scopes import ScopeView
+from penstock.kernel.shards import ElementRange
+from penstock.kernel.state import RUNNING, ComponentRun, Execution, Run, State, StepRun, Subjob
+from penstock.kernel.survey import survey
 from penstock.kernel.values import Json, JsonMap
 
-
-@dataclass(frozen=True, slots=True)
-class Admission:
-    allow: bool
-    rule: int | None = None
-    error: Json = None
+# ---- stimuli
 
 
-@dataclass(frozen=True, slots=True)
-class FiredArc:
+@dataclass(slots=True)
+class Begin:
+    """The execution has just been opened."""
+
+
+@dataclass(slots=True)
+class GoOn:
+    """Decide what follows from the state, whatever led to it: a fold, a take-over, what others have decided."""
+
+
+@dataclass(slots=True)
+class RunOver:
+    """A runner says what a run came to. Late and foreign reports are refused, and nothing happens."""
+
+    run: Run
+    end: Ended | RunEnded
+
+
+@dataclass(slots=True)
+class PartOver:
+    """The pipeline of an iteration of a loop has come to its end."""
+
+    run: StepRun
     index: int
-    target: str
-    args: JsonMap
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    fired: list[FiredArc] = field(default_factory=list)
-    writes: JsonMap = field(default_factory=dict)
-    error: Json = None
+@dataclass(slots=True)
+class Cancel:
+    """`end_child`: nobody works on it, so all that is at work is ended as well."""
+
+    reason: str
+    end_child: EndChild | None = None
 
 
-class Judge(Protocol):
-    """Evaluates what the kernel carries as text."""
+@dataclass(slots=True)
+class Interrupt:
+    reason: str
 
-    def admit(self, node: Node, token: Token) -> Admission: ...
 
-    def select(self, node: Node, run: RunState, end: RunEnded) -> Selection: ...
+@dataclass(slots=True)
+class Resume:
+    """Go on after a stop. `restarted`: task runs that were under way. `failed_only`: also a job that completed, for the sake of
+    its failed iterations."""
+
+    restarted: list[str]
+    failed_only: bool = False
+
+
+@dataclass(slots=True)
+class Told:
+    """Components of sub-jobs that are held elsewhere have ended or were skipped there, and that has been recorded."""
+
+    components: Iterable[ComponentRun]
+
+
+@dataclass(slots=True)
+class News:
+    """A holder hears what has happened around it. What it decided itself comes back among that, and is known."""
+
+    facts: Iterable[tuple[Fact, float]]
+
+
+@dataclass(slots=True)
+class Hold:
+    """Take one sub-job, to decide what happens inside of it."""
+
+    subjob: str
+
+
+@dataclass(slots=True)
+class HoldElements:
+    """Take some elements of an iterator."""
+
+    iterator: str
+    elements: ElementRange
+
+
+@dataclass(slots=True)
+class Lost:
+    """Whoever held a sub-job is gone: it starts over, and all others stay as they are."""
+
+    subjob: Subjob
+
+
+@dataclass(slots=True)
+class SpreadOver:
+    """No element of a spread iterator is out, and none is to come."""
+
+    iterator: ComponentRun
+
+
+@dataclass(slots=True)
+class GiveUp:
+    """Nobody works any more on an execution that is being stopped; or on one sub-job of it, or one step run."""
+
+    end_child: EndChild
+    subjob: Subjob | None = None
+    run: StepRun | None = None
+    error: JsonMap | None = None
+
+
+class Decider(Decision):
+    def __init__(self, state: State, execution: Execution, net: Net, judge: Judge) -> None:
+        super().__init__(state, execution, net, judge, steps if net.kind == "playbook" else components)
+
+    def decide(self, stimulus: object, now: float) -> list[Fact]:
+        self.now, self.facts = now, []
+        try:
+            _HANDLERS[type(stimulus)](self, stimulus)
+            self._move()
+            if self.plan.moves_tokens and not self.execution.runs:  # Nothing runs, and no token could move.
+                closing.close(self, self.root, None)
+        except Refused:
+            self._forget()
+            raise
+        if self.stops or self.nodes or self.fans:
+            self._forget()
+        return self.facts
+
+    def _forget(self) -> None:
+        """What was to be looked at, and could not: the next look at the state finds it again."""
+        self.stops.clear()
+        for queue in (self.ends, self.closings, self.nodes, self.fans):
+            queue.clear()
+
+    def _move(self) -> None:
+        """In rounds: what has ended, what has closed with that, what may start or is skipped, which parts of fans open."""
+        while True:
+            if self.ends:
+                self._finish(*self.ends.popleft())
+            elif self.closings:
+                closing.close(self, *self.closings.popleft())
+            elif self.mandate.is_held:
+                return
+            elif self.nodes:
+                self._look(*self.nodes.popleft())
+            elif self.fans:
+                fans.advance(self, self.fans.popleft())
+            else:
+                return
+
+    def _finish(self, run: Run, end: Ended | RunEnded) -> None:
+        view, name = self.view_of(run), self.name_of(run)
+        self.rules.end(self, view, name, run, end)
+        self.settle(view, name)
+
+    def _look(self, view: ScopeView, name: str, path: tuple[int, ...]) -> None:
+        if not view.admits(self.plan.region(name)):
+            return
+        ready = self.rules.ready(self, view, name, path)
+        if ready is None:
+            return
+        if ready.refusal is None:
+            self.rules.start(self, view, name, ready)
+        else:
+            self.rules.refuse(self, view, name, ready)
+            self.settle(view, name)
+
+
+# ---- what each stimulus means
+
+
+def _begin(d: Decision, stimulus: Begin) -> None:
+    d.rules.begin(d)
+    survey(d, d.execution)
+
+
+def _go_on(d: Decision, stimulus: GoOn) -> None:
+    survey(d, d.execution)
+
+
+def _run_over(d: Decision, stimulus: RunOver) -> None:
+    run = stimulus.run
+    if d.state.runs.get(run.place.id) is not run or run.status != RUNNING:
+        raise Refused(f"`{run.place.id}` is not running")
+    if run.is_fanning and isinstance(run, ComponentRun):
+        raise Refused(f"`{run.place.id}` ends with its iterations")
+    d.ends.append((run, stimulus.end))
+
+
+def _part_over(d: Decision, stimulus: PartOver) -> None:
+    fans.end_part(d, stimulus.run, stimulus.index)
+
+
+def _cancel(d: Decision, stimulus: Cancel) -> None:
+    if stimulus.end_child is not None and d.plan.moves_tokens and d.execution.status == "interrupted":
+        d.mark(facts.ExecutionResumed())  # It is taken up once more, in order to be ended.
+    if stimulus.end_child is None or d.plan.moves_tokens:
+        _require_running(d)
+    if not d.execution.cancelling:
+        d.mark(facts.CancelAsked(stimulus.reason, d.net.kind))
+    if stimulus.end_child is not None:
+        abandon.give_up(d, stimulus.end_child)
+    survey(d, d.execution)
+
+
+def _interrupt(d: Decision, stimulus: Interrupt) -> None:
+    _require_running(d)
+    d.mark(facts.ExecutionInterrupted(stimulus.reason, d.net.kind))
+
+
+def _require_running(d: Decision) -> None:
+    if d.execution.status != "running":
+        raise Refused(f"the run is {d.execution.status}, not running")
+
+
+def _resume(d: Decision, stimulus: Resume) -> None:
+    if d.plan.moves_tokens:
+        steps.resume(d, stimulus.restarted)
+    else:
+        resume.resume(d, failed_only=stimulus.failed_only)
+    survey(d, d.execution)
+
+
+def _told(d: Decision, stimulus: Told) -> None:
+    for component in stimulus.components:
+        d.settle(d.root, d.name_of(component))
+
+
+def _news(d: Decision, stimulus: News) -> None:
+    inside = len(d.execution.place.id)
+    told = sharing.New(d.state)
+    for fact, ts in stimulus.facts:
+        is_a_childs = "/" in fact.scope[inside:]
+        if not is_a_childs and told.is_new(fact):
+            evolve(d.state, fact, ts)
+    survey(d, d.execution)
+
+
+def _hold(d: Decision, stimulus: Hold) -> None:
+    d.mandate.only = stimulus.subjob
+    survey(d, d.execution)
+
+
+def _hold_elements(d: Decision, stimulus: HoldElements) -> None:
+    sharing.take(d, stimulus.iterator, stimulus.elements)
+
+
+def _lost(d: Decision, stimulus: Lost) -> None:
+    subjob = stimulus.subjob.place.id
+    resume.resume(d, lost=subjob)
+    d.mandate.elsewhere.discard(subjob)
+    survey(d, d.execution)
+
+
+def _spread_over(d: Decision, stimulus: SpreadOver) -> None:
+    iterator = stimulus.iterator
+    fans.complete(d, iterator)
+    d.left.add(iterator.subjob.place.id)  # Its holder goes on from here, if only to hear that all is over.
+
+
+def _give_up(d: Decision, stimulus: GiveUp) -> None:
+    if stimulus.run is not None:
+        assert stimulus.error is not None
+        abandon.give_up_run(d, stimulus.run, stimulus.error, stimulus.end_child)
+        return
+    if stimulus.subjob is not None:
+        abandon.abandon(d, stimulus.subjob, stimulus.end_child, stimulus.error)
+    else:
+        abandon.give_up(d, stimulus.end_child)
+    survey(d, d.execution)
+
+
+_HANDLERS: dict[type[object], Callable[[Decider, Any], None]] = {
+    Begin: _begin,
+    GoOn: _go_on,
+    RunOver: _run_over,
+    PartOver: _part_over,
+    Elements: fans.start,
+    Cancel: _cancel,
+    Interrupt: _interrupt,
+    Resume: _resume,
+    Told: _told,
+    News: _news,
+    Hold: _hold,
+    HoldElements: _hold_elements,
+    Lost: _lost,
+    SpreadOver: _spread_over,
+    GiveUp: _give_up,
+}
+
+
+def decide(state: State, net: Net, stimulus: object, judge: Judge, *, scope: str = "", now: float = 0.0) -> list[Fact]:
+    """The facts that follow from a stimulus, in the execution whose scope is given."""
+    return Decider(state, state.executions[scope], net, judge).decide(stimulus, now)
 
 
 def opening(
@@ -71,310 +336,13 @@ def opening(
         net.digest,
         workload,
         net.entry,
-        trace_id,
-        parent,
-        document,
-        continues,
-        net.kind,
+        trace_id=trace_id,
+        parent=parent,
+        document=document,
+        continues=continues,
+        kind=net.kind,
         kept=kept or [],
         rules=RULES,
         state=state,
     )
     return Fact(place.id, (*place.clock, (), 0), body)
-
-
-@dataclass(slots=True)
-class Decider:
-    tree: Execution
-    state: ExecutionState
-    net: Net
-    judge: Judge
-    record: Callable[[Fact], None]
-
-    # ---- stimuli
-
-    def begin(self) -> None:
-        """Send the entry token; or, in a scope that continues a failed one, give what failed there another run."""
-        if self.state.unhandled:
-            self.reopen()
-            return
-        self._create_token(self.net.entry, ENTRY_PATH, {}, event_name(self.state.place.id, 0))
-        self.react()
-
-    def end_run(self, scope: str, end: RunEnded, counter: int) -> None:
-        """A worker says that the run at `scope` is over. Late and foreign reports are refused, and nothing happens."""
-        run = self.state.runs.get(scope)
-        if run is None:
-            raise Refused(f"`{scope}` is not running")
-        self.record(Fact(scope, (*run.place.clock, counter), end, event_name(scope, counter - 1)))
-        self.react()
-
-    def cancel(self, reason: str) -> None:
-        self._require_running()
-        if not self.state.cancelling:
-            self._mark(facts.CancelAsked(reason))
-        self.react()
-
-    def interrupt(self, reason: str) -> None:
-        self._require_running()
-        self._mark(facts.ExecutionInterrupted(reason))
-
-    def resume(self, restarted: list[str]) -> None:
-        """Go on after a crash, an interruption or a failure. What has settled stays settled.
-
-        Only a run that came to its end as failed has its failed steps reopened: one that was merely stopped on the way goes
-        on as if it had not been, and so to the end it would have had.
-        """
-        if self.state.status in ("completed", "cancelled"):
-            raise Refused(f"the run is {self.state.status}; there is nothing to resume")
-        has_failed = self.state.status == "failed"
-        reopened = [one.run.place.id for one in self.state.unhandled if one.run is not None and has_failed]
-        if has_failed and not reopened:
-            raise Refused(
-                "the run failed for a reason that would come again: " + _message(self.state.error),
-                hint="correct the document and start a new run",
-            )
-        self._mark(facts.ExecutionResumed(restarted, reopened))
-        if reopened:
-            self.reopen()
-        else:
-            self.react()
-
-    def reopen(self) -> None:
-        """Give every unhandled failed run another one that continues it."""
-        for one in sorted((one for one in self.state.unhandled if one.run is not None), key=_path_of):
-            failed = one.run
-            assert failed is not None
-            path = next_paths(failed.path, 1)[0]
-            cause = event_name(self.state.place.id, self.state.counter - 1)
-            self._create_token(failed.step, path, failed.args, cause, parent=failed.place.id)
-            self._schedule(failed.step, path, failed.args, None, [], continues=failed.place.id)
-        self.react()
-
-    # ---- reaction
-
-    def react(self) -> None:
-        while self.state.status == "running" and (self._settle_arcs() | self._move_tokens()):
-            pass
-        if self.state.status == "running" and not self.state.runs and not self.state.ending:
-            self._end()
-
-    def _settle_arcs(self) -> bool:
-        ended = sorted(self.state.ending.values(), key=lambda run: run.path)
-        for run in ended:
-            self._route(run)
-        return bool(ended)
-
-    def _route(self, run: RunState) -> None:
-        end = run.ended
-        if end is None:
-            raise Bug(f"`{run.place.id}` has no end to route")
-        node = self.net.nodes[run.step]
-        # What another step's failure stopped is not the arcs' business; what came to its own end is, or a resume would lose it.
-        stopped = self.state.cancelling or (self.state.aborting and end.given_up)
-        selection = Selection() if stopped else self.judge.select(node, run, end)
-        failed = end.status == "failed"
-        unhandled = failed and not selection.fired
-        cause = event_name(run.place.id, run.counter - 1)
-        abort = (unhandled or selection.error is not None) and self.net.failure is FailureMode.FAIL_FAST
-        body = facts.ArcsSelected(
-            facts.boundary(end),
-            [arc.index for arc in selection.fired],
-            [arc.target for arc in selection.fired],
-            selection.writes,
-            unhandled,
-            abort,
-            selection.error,
-        )
-        self._in_run(run, body, cause)
-        chosen = event_name(run.place.id, run.counter - 1)
-        paths = next_paths(run.path, len(selection.fired))
-        for arc, path in zip(selection.fired, paths, strict=True):
-            self._in_run(run, facts.ArcEnqueued(arc.target, list(path), arc.index), chosen)
-        for arc, path in zip(selection.fired, paths, strict=True):
-            self._create_token(arc.target, path, arc.args, chosen, parent=run.place.id, origin=run.step, arc=arc.index)
-
-    def _move_tokens(self) -> bool:
-        if self.state.cancelling or self.state.aborting:
-            return False
-        moved = False
-        for path in sorted(self.state.tokens):
-            token = self.state.tokens.get(path)
-            if token is not None:
-                moved |= self._move(token)
-        return moved
-
-    def _move(self, token: Token) -> bool:
-        node = self.net.nodes[token.step]
-        if node.gate is Gate.JOIN:
-            return self._join(node)
-        self._admit(node, token, token.args, [])
-        return True
-
-    def _join(self, node: Node) -> bool:
-        """Rule D55: one token from each step named; of several from one step the earliest place is taken."""
-        waiting = self._waiting(node)
-        if any(not waiting[name] for name in node.joins):
-            return False
-        chosen = {name: waiting[name][0] for name in node.joins}
-        last = max(chosen.values(), key=lambda token: token.path)
-        args: JsonMap = {name: token.args for name, token in chosen.items()}
-        self._admit(node, last, args, [list(token.path) for token in chosen.values()])
-        return True
-
-    def _waiting(self, node: Node) -> dict[str, list[Token]]:
-        waiting: dict[str, list[Token]] = {name: [] for name in node.joins}
-        for path in sorted(self.state.tokens):
-            token = self.state.tokens[path]
-            if token.step == node.name and token.origin in waiting:
-                waiting[token.origin].append(token)
-        return waiting
-
-    def _admit(self, node: Node, token: Token, args: JsonMap, consumed: list[list[int]]) -> None:
-        visits = self.state.visits.get(node.name, 0)
-        if visits >= self.net.limits.max_step_visits:
-            admission = Admission(False, None, _too_many_visits(node.name, visits))
-        elif node.admit is None:
-            admission = Admission(True)
-        else:
-            admission = self.judge.admit(node, Token(token.step, token.path, args, token.origin, token.parent))
-        if admission.allow:
-            self._schedule(node.name, token.path, args, admission.rule, consumed)
-            return
-        for path in consumed or [list(token.path)]:
-            place = run_place(self.state.place, node.name, tuple(path))
-            body = facts.TokenRefused(node.name, path, admission.rule, admission.error)
-            self.record(Fact(place.id, (*place.clock, 1), body, event_name(place.id, 0)))
-
-    def _create_token(
-        self,
-        step: str,
-        path: Path,
-        args: JsonMap,
-        cause: str,
-        *,
-        parent: str | None = None,
-        origin: str | None = None,
-        arc: int | None = None,
-    ) -> None:
-        place = run_place(self.state.place, step, path)
-        body = facts.TokenCreated(step, list(path), args, parent, origin, arc)
-        self.record(Fact(place.id, (*place.clock, 0), body, cause))
-
-    def _schedule(
-        self,
-        step: str,
-        path: Path,
-        args: JsonMap,
-        rule: int | None,
-        consumed: list[list[int]],
-        *,
-        continues: str | None = None,
-    ) -> None:
-        place = run_place(self.state.place, step, path)
-        visit = self.state.visits.get(step, 0) + 1
-        body = facts.RunScheduled(step, list(path), visit, args, rule, consumed, continues)
-        counter = self.state.tokens[path].counter
-        self.record(Fact(place.id, (*place.clock, counter), body, event_name(place.id, counter - 1)))
-        run = self.state.runs[place.id]
-        self._in_run(run, facts.RunStarted(step), event_name(place.id, counter))
-
-    # ---- the end
-
-    def _end(self) -> None:
-        # Tokens that only wait because the run is being stopped are not stranded.
-        stranded = [] if self.state.cancelling or self.state.aborting else self._strand()
-        error: Json = None
-        status = "completed"
-        if self.state.cancelling:
-            status = "cancelled"
-        elif self.state.unhandled or stranded:
-            status = "failed"
-            error = _first_error(self.state.unhandled, stranded)
-        kept: Json = None
-        if status == "completed":
-            kept = closed(self.state.kept, self.state.ctx.values.get(STATE), {})
-        body = facts.ExecutionEnded(status, error, state=kept)  # type: ignore[arg-type]
-        self._mark(body, at=after_all(self.state.top), cause=self._culprit())
-
-    def _culprit(self) -> str | None:
-        """The decision that left a failure unhandled: what a failed end is caused by."""
-        failed = [one.run for one in sorted(self.state.unhandled, key=_path_of) if one.run is not None]
-        return event_name(failed[0].place.id, failed[0].counter - 1) if failed else None
-
-    def _strand(self) -> list[JsonMap]:
-        stranded: list[JsonMap] = []
-        for path in sorted(self.state.tokens):
-            token = self.state.tokens[path]
-            node = self.net.nodes[token.step]
-            waiting = self._waiting(node)
-            present = [name for name in node.joins if waiting[name]]
-            missing = [name for name in node.joins if not waiting[name]]
-            place = run_place(self.state.place, token.step, path)
-            body = facts.TokenStranded(token.step, list(path), missing, present)
-            self.record(Fact(place.id, (*place.clock, token.counter), body, event_name(place.id, 0)))
-            stranded.append(_stranded(token.step, missing, present))
-        return stranded
-
-    # ---- recording
-
-    def _mark(self, body: Body, *, cause: str | None = None, at: Path = ()) -> None:
-        """Record a fact of the execution scope itself."""
-        place = self.state.place
-        self.record(Fact(place.id, (*place.clock, at, self.state.counter), body, cause))
-
-    def _in_run(self, run: RunState, body: Body, cause: str) -> None:
-        self.record(Fact(run.place.id, (*run.place.clock, run.counter), body, cause))
-
-    def _require_running(self) -> None:
-        if self.state.status != "running":
-            raise Refused(f"the run is {self.state.status}, not running")
-
-
-def _path_of(one: Unhandled) -> Path:
-    return one.run.path if one.run is not None else ()
-
-
-def _message(error: Json) -> str:
-    return str(error.get("message", error)) if isinstance(error, dict) else str(error)
-
-
-def _first_error(unhandled: list[Unhandled], stranded: list[JsonMap]) -> Json:
-    """The earliest failure by place; how many more there were is said beside it."""
-    ordered = sorted(unhandled, key=_path_of)
-    if not ordered:
-        return stranded[0]
-    first = ordered[0]
-    error: JsonMap = dict(first.error) if isinstance(first.error, dict) else {"message": str(first.error)}
-    error.setdefault("step", first.step)
-    others = len(ordered) + len(stranded) - 1
-    if others:
-        error["others"] = others
-    return error
-
-
-def stopped(step: str, why: str) -> JsonMap:
-    """The failure of a run that did not end by itself: the execution was cancelled, or another step failed."""
-    reason = "the run was cancelled" if why == "cancel" else "another step failed and the run is fail_fast"
-    return {"kind": "cancelled", "message": f"step `{step}` was stopped: {reason}", "retryable": True}
-
-
-def _too_many_visits(step: str, visits: int) -> JsonMap:
-    return {
-        "kind": "visit_limit",
-        "message": f"step `{step}` was visited {visits} times, the most that `limits.max_step_visits` allows",
-        "retryable": False,
-        "step": step,
-    }
-
-
-def _stranded(step: str, missing: list[str], present: list[str]) -> JsonMap:
-    lacking = ", ".join(f"`{name}`" for name in missing)
-    have = ", ".join(f"`{name}`" for name in present)
-    return {
-        "kind": "stranded",
-        "message": f"step `{step}` joins tokens and none came from {lacking} (it has those from {have})",
-        "retryable": False,
-        "step": step,
-        "missing": list(missing),
-    }

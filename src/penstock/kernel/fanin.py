@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Literal
 
 from penstock.kernel import facts
-from penstock.kernel.fanout import SETTLED, FanoutState, Reported, state_of
 from penstock.kernel.loop import conflict, failure_of
 from penstock.kernel.patches import Staged
 from penstock.kernel.reducers import settled, with_reduced
-from penstock.kernel.state import LoopState, RunState
+from penstock.kernel.shards import SETTLED, Reported, Shards, shards_of, state_of
+from penstock.kernel.state import Loop, StepRun
 from penstock.kernel.values import Json, JsonMap
 
 
-def ends(run: RunState, *, per_item: bool) -> list[facts.ShardFailed | facts.ShardsDone]:
+def ends(run: StepRun, *, per_item: bool) -> list[facts.ShardFailed | facts.ShardsDone]:
     """How the elements end that waited for the fan-in: those fail whose writes to ctx cannot stand beside those of an earlier
     one (D9), and the others are done."""
     fanout = state_of(run)
@@ -35,16 +35,16 @@ def ends(run: RunState, *, per_item: bool) -> list[facts.ShardFailed | facts.Sha
     return bodies
 
 
-def gathered(run: RunState) -> JsonMap:
+def gathered(run: StepRun) -> JsonMap:
     """What all elements wrote to ctx together, and what the reducers came to."""
     fanout = state_of(run)
     return with_reduced(_merge(run)[0].staged.as_writes(), fanout.policy.reducers, fanout.shared)
 
 
-def _merge(run: RunState) -> tuple[LoopState, dict[int, JsonMap]]:
+def _merge(run: StepRun) -> tuple[Loop, dict[int, JsonMap]]:
     """All writes that can stand together, and why the others cannot. What an earlier fan-in let stand comes first."""
     fanout = state_of(run)
-    loop = LoopState(0, 0, True, ctx=run.ctx)
+    loop = Loop(0, isolated=True, ctx=run.ctx)
     for index, written in sorted(fanout.standing.items()):
         loop.take(index, written.writes)
     clashes: dict[int, JsonMap] = {}
@@ -59,7 +59,7 @@ def _merge(run: RunState) -> tuple[LoopState, dict[int, JsonMap]]:
     return loop, clashes
 
 
-def _clashed(run: RunState, index: int, clash: JsonMap, report: Reported | None = None) -> facts.ShardFailed:
+def _clashed(run: StepRun, index: int, clash: JsonMap, report: Reported | None = None) -> facts.ShardFailed:
     key, attempt, number = (
         (report.key(index), report.attempt, report.range) if report is not None else (str(index), 0, SETTLED)
     )
@@ -68,21 +68,21 @@ def _clashed(run: RunState, index: int, clash: JsonMap, report: Reported | None 
     return facts.ShardFailed(run.loop_name, shard_id, index, key, attempt, clash, False, number, is_late)
 
 
-def _done(run: RunState, report: Reported, lo: int, hi: int, done: int) -> facts.ShardsDone:
+def _done(run: StepRun, report: Reported, lo: int, hi: int, done: int) -> facts.ShardsDone:
     failed = hi - lo - done
     key = report.key(lo) if hi == lo + 1 else None
     return facts.ShardsDone(run.loop_name, report.range, lo, hi, done, failed, iter_key=key, at_fanin=True)
 
 
-def reduced(fanout: FanoutState) -> JsonMap:
+def reduced(fanout: Shards) -> JsonMap:
     return settled(fanout.policy.reducers, fanout.shared)
 
 
-def completed(run: RunState, refs: Json) -> facts.FaninCompleted:
+def completed(run: StepRun, refs: Json) -> facts.FaninCompleted:
     """The fan-in, once nothing is out and conflicts have been recorded."""
     fanout = state_of(run)
-    total = fanout.total if fanout.total is not None else fanout.next
-    skipped = total - fanout.done - fanout.failed
+    total = fanout.total if fanout.total is not None else fanout.next_index
+    skipped = total - fanout.ok - fanout.failed
     is_whole = skipped == 0 and fanout.total is not None
     status: Literal["complete", "partial", "failed"] = "failed"
     if is_whole and not fanout.failed:
@@ -90,11 +90,11 @@ def completed(run: RunState, refs: Json) -> facts.FaninCompleted:
     elif is_whole and fanout.policy.allow_partial:
         status = "partial"
     return facts.FaninCompleted(
-        run.loop_name, status, total, fanout.done, fanout.failed, skipped, fanout.retried, refs, reduced(fanout)
+        run.loop_name, status, total, fanout.ok, fanout.failed, skipped, fanout.retried, refs, reduced(fanout)
     )
 
 
-def ending(run: RunState, results: Json, writes: JsonMap) -> facts.RunEnded:
+def ending(run: StepRun, results: Json, writes: JsonMap) -> facts.RunEnded:
     """The end of the step, once its fan-in is recorded."""
     fanout = state_of(run)
     fanin = fanout.completed
@@ -108,10 +108,10 @@ def ending(run: RunState, results: Json, writes: JsonMap) -> facts.RunEnded:
     return facts.RunEnded(run.step, "done", result, None, writes, looped=True, fanned_out=True, shared=fanin.shared)
 
 
-def seen_by_arcs(run: RunState, end: facts.RunEnded, execution_id: str) -> JsonMap:
+def seen_by_arcs(run: StepRun, end: facts.RunEnded, execution_id: str) -> JsonMap:
     """`fanin`: what came together at the end of a loop, whichever way it ran."""
     refs: JsonMap = {"loop_id": run.loop_name, "execution_id": execution_id}
-    fanout = run.fanout
+    fanout = shards_of(run)
     if fanout is not None:
         body = fanout.completed or completed(run, refs)  # One that was given up never had its fan-in.
         return {name: getattr(body, name) for name in _FANIN}

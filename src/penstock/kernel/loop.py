@@ -1,25 +1,20 @@
-"""How the iterations of one loop come together: which may start, how one closes, when all are through.
-
-Iterations of a parallel loop do not see each other. Those that wrote to ctx close in the order of their index, so that of two
-conflicting writers it is always the later index that fails, whichever ran faster (D9).
-"""
+"""How the iterations of one loop come together: whose writes can stand beside whose, and what the loop comes to."""
 
 from __future__ import annotations
 
 from penstock.kernel.facts import IterationEnded
-from penstock.kernel.net import FailureMode
 from penstock.kernel.patches import Staged, claims
-from penstock.kernel.state import LoopState, PipelineState
+from penstock.kernel.state import Loop, Pipeline
 from penstock.kernel.values import Json, JsonMap
 
 
-def may_close(loop: LoopState, index: int, pipeline: PipelineState) -> bool:
-    return not loop.parallel or not pipeline.staged or loop.settled.low >= index
+def may_close(loop: Loop, index: int, pipeline: Pipeline) -> bool:
+    return not loop.isolated or not pipeline.staged or loop.settled.low >= index
 
 
-def closing(loop: LoopState, index: int, pipeline: PipelineState) -> IterationEnded:
+def closing(loop: Loop, index: int, pipeline: Pipeline) -> IterationEnded:
     """The fact that ends an iteration whose pipeline has ended."""
-    clash = conflict(loop, index, pipeline.staged) if loop.parallel else None
+    clash = conflict(loop, index, pipeline.staged) if loop.isolated else None
     if clash is not None:
         return IterationEnded(index, "failed", clash)
     writes = pipeline.staged.as_writes()
@@ -28,14 +23,14 @@ def closing(loop: LoopState, index: int, pipeline: PipelineState) -> IterationEn
     return IterationEnded(index, "done", None, writes)
 
 
-def given_up(loop: LoopState, index: int, pipeline: PipelineState, failure: JsonMap) -> IterationEnded:
+def given_up(loop: Loop, index: int, pipeline: Pipeline, failure: JsonMap) -> IterationEnded:
     """The fact that ends an iteration whose step run is being given up; it may have ended and only not been closed yet."""
     if pipeline.ended is not None:
         return closing(loop, index, pipeline)
     return IterationEnded(index, "failed", failure, pipeline.staged.as_writes())
 
 
-def conflict(loop: LoopState, index: int, staged: Staged) -> JsonMap | None:
+def conflict(loop: Loop, index: int, staged: Staged) -> JsonMap | None:
     """Why what iteration `index` wrote cannot stand beside what earlier ones did; None when it can."""
     for key, value in staged.ctx.items():
         first = loop.writers.get(key, index)
@@ -59,20 +54,8 @@ def _conflicting(first: int, index: int, key: str) -> JsonMap:
     }
 
 
-def is_stopping(loop: LoopState, failure: FailureMode) -> bool:
-    return loop.failed > 0 and failure is FailureMode.FAIL_FAST
-
-
-def next_index(loop: LoopState) -> int | None:
-    """The next iteration to start, or None when all have been started."""
-    index = loop.next_index
-    while index < loop.total and (index in loop.settled or index in loop.open):
-        index += 1
-    return index if index < loop.total else None
-
-
-def summary(loop: LoopState, results: Json) -> JsonMap:
-    return {"total": loop.total, "done": loop.done, "failed": loop.failed, "results": results}
+def summary(loop: Loop, results: Json) -> JsonMap:
+    return {"total": loop.total, "done": loop.ok, "failed": loop.failed, "results": results}
 
 
 def failure_of(step: str, first_failed: int | None, first_error: Json, failed: int) -> JsonMap:

@@ -191,10 +191,17 @@ class Fan:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An arc. It is considered when the step is done; when the step failed, only if its guard reads `event` (D49, D57)."""
+    """Leads from one node to another: an arc of a playbook, a link of a job."""
 
     index: int
+    """Names it in facts: among the arcs of its step, or among all links of the expanded document."""
     target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arc(Edge):
+    """It is considered when the step is done; when the step failed, only if its guard reads `event` (D49, D57)."""
+
     guard: Condition | None = None
     args: dict[str, Template] = field(default_factory=dict)
     writes: Writes = field(default_factory=Writes)
@@ -203,7 +210,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class Link(Edge):
     """Joins two nodes of a component net. It settles once in each scope: fired or dead.
 
     Source and target lie in the same container, except for ITERATE, ITERATION_OK and ITERATION_ERROR and for data from an
@@ -211,10 +218,7 @@ class Link:
     the source, opens.
     """
 
-    index: int
-    """Its place among all links of the expanded document; names it in facts."""
     source: str
-    target: str
     on: On
     order: int = 0
     when: Condition | None = None
@@ -259,6 +263,7 @@ class Part:
 
 
 class Opening(str, Enum):
+    PLAYBOOK = "playbook"
     JOB = "job"
     JOBLET = "joblet"
     BODY = "body"
@@ -311,7 +316,7 @@ class Node:
     gate: Gate = Gate.TOKEN
     joins: tuple[str, ...] = ()
     admit: tuple[AdmitRule, ...] | None = None
-    edges: tuple[Edge, ...] = ()
+    edges: tuple[Arc, ...] = ()
     first_only: bool = True
     timeout_s: float | None = None
     deadline_s: float | None = None
@@ -336,7 +341,7 @@ class Durability(str, Enum):
     STRICT = "strict"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Net:
     name: str
     entry: str
@@ -376,6 +381,7 @@ def positions(tasks: tuple[Task, ...]) -> dict[str, int]:
 
 __all__ = [
     "AdmitRule",
+    "Arc",
     "Backoff",
     "Condition",
     "Container",

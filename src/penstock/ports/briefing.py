@@ -12,15 +12,15 @@ from typing import Any, cast
 
 import msgspec
 
-from penstock.kernel.fanout import ShardRange, Stretch
 from penstock.kernel.patches import Gathered, SharedContext, Staged
 from penstock.kernel.places import Place
-from penstock.kernel.state import Bitmap, ExecutionState, LoopState, PipelineState, RunState
+from penstock.kernel.shards import ElementRange
+from penstock.kernel.state import RUNNING, Bitmap, Execution, Loop, Pipeline, State, StepRun, Subjob
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore, ResultRef, is_ref
-from penstock.ports.leases import Lease, Setting, SubjobLease
+from penstock.ports.leases import Lease, Setting
 from penstock.ports.log import Entry
-from penstock.ports.loop_results import LoopResults
+from penstock.ports.loop_results import LoopResults, keep_result
 from penstock.ports.ranges import RangeLease
 from penstock.ports.results import Load, decode, encode, loader, thawed
 from penstock.ports.wire import to_clock
@@ -36,12 +36,12 @@ class Briefing:
     kind: str
     execution_id: str
     document: Json
-    scope: ExecutionState
+    scope: Execution
     iter_parent: Any
     depth: int
-    the_run: RunState | None = None
+    the_run: StepRun | None = None
     """Of a step run, or of the loop that a range belongs to."""
-    shards: ShardRange | None = None
+    shards: ElementRange | None = None
     collection: Json = None
     opened_at: int = 0
     lanes: int = 1
@@ -49,13 +49,14 @@ class Briefing:
     region: str = ""
     """Of a sub-job: its place."""
     history: ResultRef | None = None
-    stretch: Stretch | None = None
-    """Of some iterations of an iterator in that sub-job: which."""
+    iterator: str = ""
+    elements: ElementRange | None = None
+    """Of some iterations of an iterator in that sub-job: of which, and which."""
     outputs: frozenset[tuple[str, str]] = frozenset()
     sample: int | None = None
 
     @property
-    def run(self) -> RunState:
+    def run(self) -> StepRun:
         assert self.the_run is not None
         return self.the_run
 
@@ -82,9 +83,14 @@ def brief_range(lease: RangeLease, document: Json, blobs: BlobStore) -> bytes:
 
 
 def brief_subjob(
-    lease: SubjobLease, document: Json, history: ResultRef, blobs: BlobStore, stretch: Stretch | None = None
+    lease: Lease,
+    document: Json,
+    history: ResultRef,
+    blobs: BlobStore,
+    iterator: str = "",
+    elements: ElementRange | None = None,
 ) -> bytes:
-    """`history`: what the log has of the job so far. `stretch`: of the sub-job only these iterations."""
+    """`history`: what the log has of the job so far. `elements`: of the sub-job only these iterations of an iterator."""
     setting = lease.setting
     scope = setting.scope
     data: JsonMap = {
@@ -96,11 +102,11 @@ def brief_subjob(
         "workload": setting.workload,
         "iter_parent": setting.iter_parent,
         "depth": setting.depth,
-        "region": lease.region.place.id,
+        "region": lease.key,
         "history": history.as_json(),
         "outputs": [list(one) for one in sorted(setting.outputs)],
         "sample": setting.sample,
-        "stretch": None if stretch is None else [stretch.iterator, stretch.lo, stretch.hi],
+        "stretch": None if elements is None else [iterator, elements.lo, elements.hi],
     }
     return _packed(data, blobs)
 
@@ -126,7 +132,7 @@ def _narrowed(lease: RangeLease) -> Json:
     return found
 
 
-def _common(kind: str, setting: Setting, run: RunState, document: Json) -> JsonMap:
+def _common(kind: str, setting: Setting, run: StepRun, document: Json) -> JsonMap:
     scope = setting.scope
     return {
         "v": VERSION,
@@ -175,13 +181,14 @@ def unpacked(payload: bytes, blobs: BlobStore) -> Briefing:
     if data["kind"] == "subjob":
         return _unpacked_subjob(data, load)
     data = cast(JsonMap, thawed(data, load))
-    scope, run = _scope(data), _run(cast(JsonMap, data["run"]))
+    scope = _scope(data)
+    run = _run(cast(JsonMap, data["run"]), scope)
     if "pipeline" in data:
         run.pipeline = _read_pipeline(cast(JsonMap, data["pipeline"]), run.ctx)
     elif data["kind"] == "run" and "loop" not in data:
-        run.pipeline = PipelineState(run.place, run.ctx, counter=run.counter)
+        run.pipeline = Pipeline(run.place, run.ctx, counter=run.counter)
     if "loop" in data:
-        run.loop = _read_loop(cast(JsonMap, data["loop"]), run.ctx, blobs)
+        run.fan = _read_loop(cast(JsonMap, data["loop"]), run.ctx, blobs)
         run.pipeline = None
     shards = data.get("shards")
     return Briefing(
@@ -189,14 +196,14 @@ def unpacked(payload: bytes, blobs: BlobStore) -> Briefing:
         str(data["execution_id"]),
         data["document"],
         scope,
-        data.get("iter_parent"),
-        cast(int, data["depth"]),
-        run,
-        ShardRange(**cast(Any, shards)) if shards is not None else None,
-        data.get("collection"),
-        cast(int, data.get("opened_at", 0)),
-        cast(int, data.get("lanes", 1)),
-        bool(data.get("emits", False)),
+        iter_parent=data.get("iter_parent"),
+        depth=cast(int, data["depth"]),
+        the_run=run,
+        shards=ElementRange(**cast(Any, shards)) if shards is not None else None,
+        collection=data.get("collection"),
+        opened_at=cast(int, data.get("opened_at", 0)),
+        lanes=cast(int, data.get("lanes", 1)),
+        emits=bool(data.get("emits", False)),
     )
 
 
@@ -204,26 +211,28 @@ def _unpacked_subjob(data: JsonMap, load: Load) -> Briefing:
     history = ResultRef.from_json(cast(JsonMap, data.pop("history")))
     data = cast(JsonMap, thawed(data, load))
     place = _read_place(cast(JsonMap, data["scope"])["place"])
+    held = cast("tuple[str, int, int] | None", data.get("stretch"))
     outputs = frozenset((str(name), str(port)) for name, port in cast("list[list[str]]", data["outputs"]))
     return Briefing(
         "subjob",
         str(data["execution_id"]),
         data["document"],
-        ExecutionState(place=place, workload=data["workload"]),
+        Execution(place=place, workload=data["workload"]),
         data.get("iter_parent"),
         cast(int, data["depth"]),
         region=str(data["region"]),
         history=history,
-        stretch=Stretch(*cast(Any, data["stretch"])) if data.get("stretch") else None,
+        iterator=str(held[0]) if held else "",
+        elements=ElementRange(0, held[1], held[2]) if held else None,
         outputs=outputs,
         sample=cast("int | None", data["sample"]),
     )
 
 
-def _scope(data: JsonMap) -> ExecutionState:
+def _scope(data: JsonMap) -> Execution:
     seen = cast(JsonMap, data["scope"])
     run = cast(JsonMap, data["run"])
-    return ExecutionState(
+    return Execution(
         place=_read_place(seen["place"]),
         name=str(seen["name"]),
         digest=str(seen["digest"]),
@@ -237,19 +246,37 @@ def _scope(data: JsonMap) -> ExecutionState:
     )
 
 
-def _run(data: JsonMap) -> RunState:
-    return RunState(
-        str(data["step"]),
-        tuple(cast("list[int]", data["path"])),
-        cast(int, data["visit"]),
+def _run(data: JsonMap, scope: Execution) -> StepRun:
+    return StepRun(
         _read_place(data["place"]),
-        cast(JsonMap, data["args"]),
-        cast(JsonMap, data["ctx"]),
-        cast(float, data["scheduled_at"]),
-        cast(int, data["counter"]),
-        cast("float | None", data["started_at"]),
+        Subjob(scope.name, 0, scope.place, scope, RUNNING),
+        counter=cast(int, data["counter"]),
+        started_at=cast(float, data["started_at"]),
+        step=str(data["step"]),
+        path=tuple(cast("list[int]", data["path"])),
+        visit=cast(int, data["visit"]),
+        args=cast(JsonMap, data["args"]),
+        ctx=cast(JsonMap, data["ctx"]),
+        scheduled_at=cast(float, data["scheduled_at"]),
         loop_id=cast("str | None", data["loop_id"]),
     )
+
+
+def state_of(briefing: Briefing) -> State:
+    """The part of the execution that is this worker's: one scope with one run."""
+    scope, run = briefing.scope, briefing.run
+    state = State(
+        root=scope,
+        executions={scope.id: scope},
+        scopes={scope.id: scope},
+        runs={run.place.id: run},
+        on_iteration_closed=keep_result,
+    )
+    scope.runs[run.place.id] = run
+    scope.subjobs[scope.id] = run.subjob
+    for pipeline in run.fan.open.values() if run.fan is not None else ():
+        state.iterations[pipeline.place.id] = (run, pipeline)
+    return state
 
 
 # ---- states, as far as a worker needs them
@@ -279,7 +306,7 @@ PLAIN = (
 )
 
 
-def _pipeline(pipeline: PipelineState, ctx: JsonMap) -> JsonMap:
+def _pipeline(pipeline: Pipeline, ctx: JsonMap) -> JsonMap:
     data: JsonMap = {name: getattr(pipeline, name) for name in (*PLAIN, "ended", "error")}
     data["place"] = _place(pipeline.place)
     data["staged"] = pipeline.staged.as_writes()
@@ -288,19 +315,21 @@ def _pipeline(pipeline: PipelineState, ctx: JsonMap) -> JsonMap:
     return data
 
 
-def _read_pipeline(data: JsonMap, ctx: JsonMap) -> PipelineState:
+def _read_pipeline(data: JsonMap, ctx: JsonMap) -> Pipeline:
     staged = Staged()
     staged.add(cast(JsonMap, data["staged"]))
     values: Any = {name: data[name] for name in (*PLAIN, "ended", "error")}
-    return PipelineState(_read_place(data["place"]), cast(JsonMap, data.get("ctx", ctx)), staged=staged, **values)
+    return Pipeline(_read_place(data["place"]), cast(JsonMap, data.get("ctx", ctx)), staged=staged, **values)
 
 
 COUNTED = (
     "opened_at",
     "total",
     "parallel",
+    "isolated",
     "next_index",
-    "done",
+    "waiting",
+    "ok",
     "failed",
     "first_error",
     "first_failed",
@@ -311,7 +340,7 @@ COUNTED = (
 )
 
 
-def _loop(loop: LoopState, ctx: JsonMap, blobs: BlobStore) -> JsonMap:
+def _loop(loop: Loop, ctx: JsonMap, blobs: BlobStore) -> JsonMap:
     data: JsonMap = {name: getattr(loop, name) for name in COUNTED}
     data["settled"] = [b64encode(bytes(loop.settled.bits)).decode(), loop.settled.low]
     for name in ("open", "failed_open"):
@@ -325,10 +354,10 @@ def _loop(loop: LoopState, ctx: JsonMap, blobs: BlobStore) -> JsonMap:
     return data
 
 
-def _read_loop(data: JsonMap, ctx: JsonMap, blobs: BlobStore) -> LoopState:
+def _read_loop(data: JsonMap, ctx: JsonMap, blobs: BlobStore) -> Loop:
     values: Any = {name: data[name] for name in COUNTED}
     bits, low = cast("tuple[str, int]", data["settled"])
-    loop = LoopState(ctx=cast(JsonMap, data.get("ctx", ctx)), **values)
+    loop = Loop(ctx=cast(JsonMap, data.get("ctx", ctx)), **values)
     loop.settled = Bitmap(bytearray(b64decode(bits)), low)
     for name in ("open", "failed_open"):
         held = cast(JsonMap, data[name])

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.expr.job_names import GlobalsView, JobNames
-from penstock.kernel.flow.routing import element
-from penstock.kernel.flow.state import ComponentState, ContainerState
-from penstock.kernel.flow.views import View
 from penstock.kernel.kept import part
+from penstock.kernel.links import element
 from penstock.kernel.net import Node
+from penstock.kernel.state import ComponentRun, Scope
 from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.views import View
 from penstock.ports.leases import Setting, execution_view
 
 
 def job_names(
     setting: Setting,
     node: Node,
-    component: ComponentState,
+    component: ComponentRun,
     view: View,
     after: JsonMap | None = None,
     iteration: JsonMap | None = None,
@@ -28,7 +28,7 @@ def job_names(
     return JobNames(
         setting.workload,
         GlobalsView(view, prefixes),
-        iteration=iteration if iteration is not None else iteration_of(component.region.container),
+        iteration=iteration if iteration is not None else iteration_of(component.subjob.scope),
         execution=execution_view(setting),
         after=after,
         keychain=keychain,
@@ -36,16 +36,16 @@ def job_names(
     )
 
 
-def iteration_of(container: ContainerState) -> JsonMap | None:
+def iteration_of(container: Scope) -> JsonMap | None:
     """The iteration that a scope lies in: its element, its number, and the iteration around it."""
-    found: ContainerState | None = container
+    found: Scope | None = container
     while found is not None and found.index is None:
-        found = found.opener.region.container if found.opener is not None else None
+        found = found.opener.subjob.scope if found.opener is not None else None
     if found is None or found.index is None or found.opener is None:
         return None
     item: Json = element(found)
-    if found.opener.iterator is not None and found.opener.iterator.items is None:
+    if found.opener.iterations is not None and found.opener.iterations.items is None:
         item = found.index
-    around = iteration_of(found.opener.region.container)
-    total = found.opener.iterator.total if found.opener.iterator is not None else None
+    around = iteration_of(found.opener.subjob.scope)
+    total = found.opener.fan.total if found.opener.fan is not None else None
     return {"item": item, "index": found.index, "total": total, **({"parent": around} if around is not None else {})}

@@ -11,17 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from penstock.kernel.facts import ComponentEnded, Fact, IteratorStarted, RunEnded
+from penstock.kernel.decide import Decider
+from penstock.kernel.facts import Fact
 from penstock.kernel.net import Net, Node
-from penstock.kernel.outcome import Outcome
 from penstock.kernel.places import LogicalClock
-from penstock.kernel.state import ExecutionState, PipelineState, RunState
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.state import Execution, Run, StepRun, Subjob
+from penstock.kernel.values import JsonMap
 from penstock.ports.folders import Base
 
 if TYPE_CHECKING:
-    from penstock.kernel.flow.decide import Ended, Flow
-    from penstock.kernel.flow.state import ComponentState, RegionState
     from penstock.ports.ranges import RangeLease, RangeReports
 
 
@@ -31,7 +29,7 @@ class Setting:
 
     execution_id: str
     net: Net
-    scope: ExecutionState
+    scope: Execution
     workload: Any
     keychain: Keys
     folder: Path
@@ -77,22 +75,32 @@ class Keys(Protocol):
 
 @dataclass(slots=True)
 class Lease:
+    """The right to run one part of an execution, with all that it opens: a step run, or a sub-job of a job."""
+
     setting: Setting
-    node: Node
-    run: RunState
+    decider: Decider
+    """Decides inside of the part: on the server's side the one of the whole execution, on a worker's one for this part alone."""
+    held: StepRun | Subjob
     stop_reason: str | None = None
     """Set before the holder is cancelled: `cancel` and `abort` end the run as failed, `interrupt` leaves it as it is."""
-    children: list[Any] = field(default_factory=list)
 
+    @property
+    def key(self) -> str:
+        return self.held.place.id
 
-@dataclass(slots=True)
-class SubjobLease:
-    """The right to run one sub-job of a job, with all that its components open."""
+    @property
+    def run(self) -> StepRun:
+        assert isinstance(self.held, StepRun)
+        return self.held
 
-    setting: Setting
-    flow: Flow
-    region: RegionState
-    stop_reason: str | None = None
+    @property
+    def subjob(self) -> Subjob:
+        assert isinstance(self.held, Subjob)
+        return self.held
+
+    @property
+    def node(self) -> Node:
+        return self.setting.net.nodes[self.run.step]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +112,7 @@ class Caller:
     """The task run, or the component as it is called in this run."""
     clock: LogicalClock
     """When it started: all that the child does lies between this and its end."""
-    children: dict[str, ExecutionState]
+    children: dict[str, Execution]
     stop_reason: Callable[[], str | None]
     iteration: Any = None
     folder: Path | None = None
@@ -113,31 +121,24 @@ class Caller:
     """Of a job: the group of its context that lies under the values it is given."""
 
 
-class JobReports(Protocol):
-    """Where the holder of a sub-job says what happened."""
-
-    def ended(self, lease: SubjobLease, component: ComponentState, end: Ended) -> None: ...
-
-    def iterate(
-        self, lease: SubjobLease, component: ComponentState, total: int | None, items: Json, parallel: int, mode: str
-    ) -> None: ...
-
-    async def play(
-        self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
-    ) -> Any: ...
-
-    async def durable(self) -> None: ...
+class StepLease(Protocol):
+    """What the tasks of a step need to know of their lease, be it of the whole run or of some elements of its loop."""
 
     @property
-    def backlog(self) -> int: ...
+    def setting(self) -> Setting: ...
 
-    def now(self) -> float: ...
+    @property
+    def run(self) -> StepRun: ...
 
-    def broke(self, error: BaseException) -> None: ...
+    @property
+    def node(self) -> Node: ...
+
+    @property
+    def stop_reason(self) -> str | None: ...
 
 
-class Reports(Protocol):
-    """Where a lease holder says what happened. Recording is immediate for its own scope, durable when asked for."""
+class TaskReports(Protocol):
+    """Where a pipeline says what happened. Recording is immediate for its own scope, durable when asked for."""
 
     def record(self, fact: Fact) -> None: ...
 
@@ -154,16 +155,10 @@ class Reports(Protocol):
     @property
     def backlog(self) -> int: ...
 
-    async def end(self, lease: Lease, body: RunEnded, counter: int) -> None: ...
-
     async def play(
         self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
     ) -> Any:
         """Run a playbook or a job as a child scope of the caller. The server starts its steps and sub-jobs, never the worker."""
-        ...
-
-    def forsake(self, pipeline: PipelineState) -> None:
-        """The task under way is being given up: a sub-playbook of it that nobody drives any more is ended too."""
         ...
 
     def now(self) -> float: ...
@@ -173,73 +168,28 @@ class Reports(Protocol):
         ...
 
 
+class Reports(TaskReports, Protocol):
+    """Where a lease holder says what happened, and what follows from it inside its lease is decided."""
+
+    def decide(self, stimulus: object, *, is_durable_first: bool = False) -> list[Fact]:
+        """The facts that follow; what they start inside the lease is started, after they are on disk if that is asked for."""
+        ...
+
+    def give_up(self, run: StepRun, failure: JsonMap) -> None:
+        """End a step run that did not end by itself, with all that it had begun."""
+        ...
+
+
 DEFAULT_POOL = "default"
 """The workers that take whatever names no other pool."""
-
-
-class LeaseLost(Exception):
-    """The lease was given up at this point: by a time limit, a cancel, or another step's failure."""
-
-    def __init__(self, failure: JsonMap) -> None:
-        super().__init__(failure.get("message"))
-        self.failure = failure
-
-
-PATIENT_TURNS = 100
-"""In a replay: so many turns of the event loop is an end held back for one that the record has before it."""
-
-
-class Memory(Protocol):
-    """What a recorded run says happened at each place."""
-
-    def outcome(self, task_run_id: str) -> Outcome | None:
-        """The recorded outcome; None when the task never ended. Raises LeaseLost when it was given up."""
-        ...
-
-    def started(self, task_run_id: str) -> bool: ...
-
-    def looped(self, scope: str) -> bool: ...
-
-    def collection(self, scope: str) -> Json:
-        """What the loop at `scope` ran over, where that had been read page by page."""
-        ...
-
-    def unopened_loop(self, scope: str) -> JsonMap | None:
-        """Why the loop at `scope` could not begin, if it could not."""
-        ...
-
-    def iterated(self, scope: str) -> bool: ...
-
-    def opened(self, scope: str) -> bool:
-        """Did an execution start at `scope`?"""
-        ...
-
-    def given_up(self, scope: str) -> JsonMap | None:
-        """Why the step run at `scope` was given up, if it was."""
-        ...
-
-    def component(self, scope: str) -> tuple[ComponentEnded | None, dict[str, Json], frozenset[str], tuple[str, ...]]:
-        """How the component ended, the globals it wrote, which of them are sets, and those it deleted; None when it never did."""
-        ...
-
-    def is_next(self, scope: str) -> bool:
-        """Have all components that ended before this one been told of?"""
-        ...
-
-    def told(self, scope: str) -> None:
-        """The end of this component has been told to the server."""
-        ...
-
-    @property
-    def told_so_far(self) -> int: ...
-
-    def iterator(self, scope: str) -> IteratorStarted | None: ...
 
 
 class Workforce(Protocol):
     """Whoever takes leases."""
 
-    def start(self, lease: Lease, reports: Reports) -> None: ...
+    def start(self, lease: Lease, run: Run, reports: Reports) -> None:
+        """A run of the part that is held has been started: do its work. It is the step run itself, or a component."""
+        ...
 
     def say(self, scope: str, line: str) -> None:
         """A line of the run's own, about what the server decided there."""
@@ -247,14 +197,6 @@ class Workforce(Protocol):
 
     async def stop(self, lease: Lease, reason: str, grace_s: float = 0.0) -> None:
         """Make the holder let go. Returns when it has."""
-        ...
-
-    def start_component(self, lease: SubjobLease, component: ComponentState, reports: JobReports) -> None:
-        """A component of a sub-job that is held here has been started: do its work."""
-        ...
-
-    async def stop_subjob(self, lease: SubjobLease, reason: str, grace_s: float = 0.0) -> None:
-        """Make the holder let go of all its components. Returns when it has."""
         ...
 
     async def close_job(self, setting: Setting, *, is_over: bool) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import IO, Any, cast
 
 from penstock.kernel.facts import IterationEnded
-from penstock.kernel.state import KEPT_FAILURES, PipelineState, RunState
+from penstock.kernel.state import KEPT_FAILURES, Pipeline, StepRun
 from penstock.kernel.values import JsonMap
 from penstock.ports.blobs import BlobStore
 from penstock.ports.results import Load, decode, encode, thawed, view
@@ -23,7 +23,7 @@ NULL = b"null"
 SAME = 4096
 
 
-def keep_result(run: RunState, body: IterationEnded, pipeline: PipelineState) -> None:
+def keep_result(run: StepRun, body: IterationEnded, pipeline: Pipeline) -> None:
     """Add the result of an iteration that has closed to those of its loop, which move with the loop when it is reopened."""
     loop = run.loop
     assert loop is not None

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from penstock.kernel.facts import TaskEnded, TaskStarted
-from penstock.kernel.fanout import ShardRange
 from penstock.kernel.net import Node
 from penstock.kernel.places import iteration_place
-from penstock.kernel.state import RunState
+from penstock.kernel.shards import ElementRange
+from penstock.kernel.state import StepRun
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.leases import Caller, Setting
 
@@ -21,8 +21,8 @@ class RangeLease:
 
     setting: Setting
     node: Node
-    run: RunState
-    shards: ShardRange
+    run: StepRun
+    shards: ElementRange
     collection: Json
     opened_at: int
     lanes: int = 1

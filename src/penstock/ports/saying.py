@@ -7,13 +7,13 @@ from typing import Any, cast
 
 import msgspec
 
-from penstock.kernel.facts import Fact, RunEnded, TaskEnded, TaskStarted
+from penstock.kernel.facts import Fact, TaskEnded, TaskStarted
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.dispatch import NoteKind
 from penstock.ports.log import Entry
 from penstock.ports.ranges import Failed, RangeReport, TaskTold
 from penstock.ports.results import Load, decode, encode, thawed
-from penstock.ports.wire import read_body, to_entry, to_fact
+from penstock.ports.wire import read_body, to_fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,6 @@ class Said:
     """One thing that the holder of a lease said. `facts` come with the time they happened at."""
 
     facts: list[tuple[Fact, float]]
-    end: RunEnded | None = None
-    counter: int = 0
     ask: JsonMap | None = None
     report: RangeReport | None = None
     opened: JsonMap | None = None
@@ -44,10 +42,6 @@ _unpack = msgspec.msgpack.Decoder().decode
 
 def said_facts(entries: list[Entry]) -> bytes:
     return _pack({"facts": [list(entry) for entry in entries]})
-
-
-def said_end(entries: list[Entry], end: Fact, worker: str) -> bytes:
-    return _pack({"facts": [list(entry) for entry in entries], "end": list(to_entry(end, 0, 0.0, worker))})
 
 
 def said_ask(ask: JsonMap) -> bytes:
@@ -78,21 +72,17 @@ def said_range(
 def heard(body: bytes, load: Load) -> Said:
     data = _unpack(body) if body else {}
     facts = [_fact(one, load) for one in data.get("facts", ())]
-    end = counter = None
-    if "end" in data:
-        fact = _fact(data["end"], load)[0]
-        end, counter = cast(RunEnded, fact.body), cast(int, fact.clock[-1])
+    if "end" in data:  # So a worker of the first release says it.
+        facts.append(_fact(data["end"], load))
     return Said(
         facts,
-        end,
-        counter or 0,
-        _value(data.get("ask"), load),
-        _report(_value(data.get("report"), load)),
-        _value(data.get("opened"), load),
-        _value(data.get("failed"), load),
-        cast("str | None", _value(data.get("reason"), load)),
-        _value(data.get("refusal"), load),
-        _value(data.get("lines"), load),
+        ask=_value(data.get("ask"), load),
+        report=_report(_value(data.get("report"), load)),
+        opened=_value(data.get("opened"), load),
+        failed=_value(data.get("failed"), load),
+        reason=cast("str | None", _value(data.get("reason"), load)),
+        refusal=_value(data.get("refusal"), load),
+        lines=_value(data.get("lines"), load),
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.kernel.fanout import SETTLED
+from penstock.kernel.shards import SETTLED
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.log import Entry
 

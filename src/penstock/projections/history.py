@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from penstock.kernel.fanout import SETTLED, SHARDS
+from penstock.kernel.shards import SETTLED, SHARDS
 from penstock.kernel.values import JsonMap
 from penstock.ports.log import Entry
 from penstock.ports.results import decode

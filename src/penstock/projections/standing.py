@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from penstock.kernel.evolve import Execution, evolve
-from penstock.kernel.state import ExecutionState
+from penstock.kernel.evolve import evolve
+from penstock.kernel.state import Execution, State
 from penstock.ports.log import Entry
 from penstock.ports.results import Load
 from penstock.ports.wire import to_fact
@@ -15,14 +15,14 @@ from penstock.projections.history import History, add
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    state: ExecutionState
+    state: Execution
     history: History
     events: int
 
 
 def standing_of(entries: Iterable[Entry], load: Load) -> Standing:
     """Closed scopes are dropped as they close, so this needs little more memory than what is still open."""
-    tree, seen, events = Execution(), History(), 0
+    tree, seen, events = State(), History(), 0
     for entry in entries:
         evolve(tree, to_fact(entry, load), entry.ts)
         add(seen, entry)
@@ -30,9 +30,9 @@ def standing_of(entries: Iterable[Entry], load: Load) -> Standing:
     return Standing(tree.root, seen, events)
 
 
-def state_at(entries: Iterable[Entry], load: Load, last: int) -> Execution:
+def state_at(entries: Iterable[Entry], load: Load, last: int) -> State:
     """The state as it was right after entry number `last`."""
-    tree = Execution()
+    tree = State()
     for entry in entries:
         if entry.seq > last:
             break

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from penstock.kernel.evolve import Execution
-from penstock.kernel.facts import Fact
 from penstock.kernel.net import Net
 from penstock.kernel.places import Place
-from penstock.kernel.state import ExecutionState
+from penstock.kernel.plan import plan_of
+from penstock.kernel.resume import kept_of
+from penstock.kernel.state import Execution, State
 from penstock.ports.leases import Caller
 
 
@@ -20,7 +20,7 @@ class GoingOn(TypedDict):
     kept: list[str]
 
 
-def failed_before(caller: Caller, tree: Execution) -> ExecutionState | None:
+def failed_before(caller: Caller, tree: State) -> Execution | None:
     """The child that an earlier run of this caller had, if it failed. In a job that goes on itself, it is a child of the one
     that failed before it."""
     for child in caller.children.values():
@@ -39,25 +39,17 @@ def failed_before(caller: Caller, tree: Execution) -> ExecutionState | None:
     return None
 
 
-def _can_go_on(child: ExecutionState) -> bool:
+def _can_go_on(child: Execution) -> bool:
     """It failed, or it was stopped because its caller's time was over."""
     return bool(child.unhandled) if child.kind == "playbook" else child.status in ("failed", "cancelled")
 
 
-def going_on(tree: Execution, before: ExecutionState | None, net: Net, place: Place) -> GoingOn:
+def going_on(before: Execution | None, net: Net, place: Place) -> GoingOn:
     """What the first fact of the new child says of the failed one."""
     if before is None:
         return {"continues": None, "kept": []}
     kept: list[str] = []
     if before.kind == "job":
-        from penstock.kernel.flow.decide import Flow
-        from penstock.kernel.flow.resuming import kept_of
-        from penstock.server.job_judge import NobodyJudges
-
-        flow = Flow(tree, before, net, NobodyJudges(), _nothing_is_recorded)
-        kept = [place.id + scope.removeprefix(before.place.id) for scope in kept_of(flow, has_failed=True)]
+        found = kept_of(plan_of(net), before, has_failed=True)
+        kept = [place.id + scope.removeprefix(before.place.id) for scope in found]
     return {"continues": before.place.id.removesuffix("/"), "kept": kept}
-
-
-def _nothing_is_recorded(fact: Fact) -> None:
-    raise AssertionError(f"{fact} was recorded while only a question was asked")

@@ -1,43 +1,343 @@
-"""What drives one execution scope, whichever kind of document it is of."""
+"""Drives one execution scope, the root or a child, of either dialect: decides, makes the decision durable, lets it take effect.
+
+Law: nothing a run depends on may be lost. What the holder of a lease does inside of it is lost together with it, and done again,
+so it goes on without waiting for the disk; what starts under a new lease is on disk first. One append carries a whole decision,
+so a crash leaves either all of it or none.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
 
-from penstock.kernel.state import ExecutionState
-from penstock.ports.leases import Setting
+from penstock.kernel.decide import Begin, Cancel, Decider, GiveUp, GoOn, Interrupt, PartOver, Resume, RunOver
+from penstock.kernel.facts import ComponentStarted, ElementEnded, Fact, RunEnded, RunStarted, SubjobEnded
+from penstock.kernel.judge import stopped
+from penstock.kernel.net import Durability
+from penstock.kernel.state import (
+    RUNNING,
+    ComponentRun,
+    Execution,
+    Run,
+    StepRun,
+    Subjob,
+    final_globals,
+    root_subjob,
+)
+from penstock.kernel.values import JsonMap
+from penstock.ports.leases import Caller, Lease, Setting
+from penstock.ports.log import Status
+from penstock.server.fanouts import FanoutDriver
+from penstock.server.host import Host
+from penstock.server.judge import TemplateJudge
 from penstock.server.played import Played
 
+FINAL: dict[str, Status] = {"completed": "completed", "failed": "failed", "cancelled": "cancelled"}
+FLUSH_S = 0.05
+"""What the holder of a lease has done is handed to the log after this time at the latest, so that others can watch."""
+_ENDS = frozenset({ElementEnded, SubjobEnded, RunEnded})
 
-class Driver(Protocol):
-    """Whoever drives one execution scope: a playbook's or a job's."""
 
-    setting: Setting
-    finished: asyncio.Event
+class Driver:
+    """It is what the holders of leases in this process report to."""
+
+    def __init__(self, host: Host, decider: Decider, setting: Setting, judge: TemplateJudge) -> None:
+        self.host = host
+        self.decider = decider
+        self.setting = setting
+        self.judge = judge
+        self.leases: dict[str, Lease] = {}
+        self.fanouts: dict[str, FanoutDriver] = {}
+        self.finished = asyncio.Event()
+        self._is_strict = setting.net.durability is Durability.STRICT
+        self._is_playbook = decider.plan.moves_tokens
+        self._flush_due: asyncio.TimerHandle | None = None
+        self._is_stopping = False
+        self._is_ending = False
+        self._is_draining = False
+        """Between a signal and the end of its grace: what is under way may still end, and nothing starts."""
+        self._late: list[object] = []
+        """Ends that were reported after the signal and before the grace began."""
 
     @property
-    def state(self) -> ExecutionState: ...
+    def state(self) -> Execution:
+        return self.decider.execution
 
-    async def begin(self) -> None: ...
+    # ---- from the first fact to the last
 
-    async def go_on(self) -> None:
-        """Take up a scope whose state was folded from the log."""
-        ...
+    def begin(self) -> None:
+        self.decide(Begin())
 
     async def resume(self, *, failed_only: bool = False) -> None:
         """Take up the root of an execution that stopped or failed, and say so in the log. `failed_only`: also a job that
         completed, for its failed iterations."""
-        ...
+        facts = self._record(Resume(restarted(self.state), failed_only))
+        self.host.stream.flush("running")
+        self.dispatch(facts)
+        await self._take_up()
 
-    async def cancel(self, reason: str) -> None: ...
+    async def go_on(self) -> None:
+        """Take up a scope whose state was folded from the log. One that was being stopped is ended; no tool is called for it."""
+        if self.state.status in ("completed", "cancelled"):
+            self._settle()
+        elif self._is_playbook:
+            self.decide(Resume([]) if self.state.status == "failed" and self.setting.depth else GoOn())
+            await self._take_up()
+        elif self.host.adopts and self.state.status == "running":
+            self._adopt()
+        else:
+            self.decide(Resume([]))
+
+    async def _take_up(self) -> None:
+        """Step runs that were under way go on where they stopped; those of a run that is being stopped are ended."""
+        if not self._is_playbook or self.state.status != "running":
+            return
+        if self.state.is_stopping:
+            self.decide(GiveUp(self.host.end_child))
+            return
+        await self._grant([run for run in self.state.runs.values() if not self._is_known(run)])
+
+    def _adopt(self) -> None:
+        """Take over from another server: the sub-jobs that are out are left to whoever holds them."""
+        held = {scope: subjob for scope, subjob in self.state.subjobs.items() if subjob.status == RUNNING}
+        self.decider.mandate.elsewhere = set(held)
+        self.decide(GoOn())
+        for subjob in held.values():  # Also one that only waits for others: its holder is still there.
+            self._start(next(iter(subjob.members.values())))
+        if self.state.cancelling:
+            self.host.background(self._stop("cancel"))
+
+    async def cancel(self, reason: str) -> None:
+        """Returns when the holders have stopped."""
+        if self.state.status != "running" or self.state.cancelling:
+            return
+        self.decide(Cancel(reason))
+        # Who is told to stop says so: to a server that has lost the cancel, that would be a failure.
+        self.host.flush()
+        await self.host.durable()
+        await self._stop("cancel")
 
     async def halt(self, grace_s: float) -> None:
-        """Stop where we are, recording nothing: what is under way will be taken up by a resume."""
-        ...
+        """Stop where we are: what is under way will be taken up by a resume. What comes to its end within the grace is recorded,
+        and is not run again (rulebook 8)."""
+        self.decider.mandate.is_held = True
+        self._is_draining = grace_s > 0
+        while self._is_draining and self._late:
+            self._record(self._late.pop(0))
+        await self._stop("interrupt", grace_s)
+        self._is_draining = False
+        if self.state.status not in FINAL:
+            await self.host.workforce.close_job(self.setting, is_over=False)
+        elif not self._is_ending:
+            self._is_ending = True
+            await self._end()
 
-    def interrupt(self, reason: str) -> None: ...
+    def interrupt(self, reason: str) -> None:
+        self._record(Interrupt(reason))
 
     async def played(self, return_step: str | None) -> Played:
         """What the caller of a child scope gets, once that has ended."""
-        ...
+        state = self.state
+        if state.status != "completed":
+            return Played(state.status, error=state.error, kind=state.kind, exit_code=state.exit_code)
+        if state.kind == "job":
+            return Played("completed", summary(state), kind="job")
+        return Played("completed", state.result if return_step is None else state.results.get(return_step))
+
+    # ---- deciding
+
+    def decide(self, stimulus: object, *, is_durable_first: bool = False) -> list[Fact]:
+        if self.host.halted and not self._is_draining:
+            if isinstance(stimulus, RunOver | PartOver):
+                self._late.append(stimulus)
+            return []
+        facts = self._record(stimulus)
+        if (
+            type(stimulus) is not PartOver and not self.host.halted
+        ):  # What follows within a loop is its runner's business.
+            self.dispatch(facts, is_durable_first=is_durable_first)
+        return facts
+
+    def _record(self, stimulus: object) -> list[Fact]:
+        now = self.host.now()
+        facts = self.decider.decide(stimulus, now)
+        self.host.stream.append(facts, now)
+        if isinstance(stimulus, RunOver) and isinstance(stimulus.run, StepRun):
+            self.leases.pop(stimulus.run.place.id, None)
+        return facts
+
+    def give_up(self, run: StepRun, failure: JsonMap) -> None:
+        """End a step run whose holder is gone, or never was."""
+        self.leases.pop(run.place.id, None)
+        if self.decider.state.runs.get(run.place.id) is run:
+            self.decide(GiveUp(self.host.end_child, run=run, error=failure))
+
+    def fanout_ended(self, fanout: FanoutDriver, body: RunEnded) -> None:
+        if self.fanouts.pop(fanout.run.place.id, None) is not None:
+            self.decide(RunOver(fanout.run, body))
+
+    # ---- what follows
+
+    def dispatch(self, facts: list[Fact], *, is_durable_first: bool = False) -> None:
+        """Components of a sub-job that is held go to its holder at once; what begins under a lease of its own waits for the
+        disk."""
+        fresh: list[Run] = []
+        has_ended = False
+        for fact in facts:
+            body = fact.body
+            has_ended = has_ended or type(body) in _ENDS
+            if type(body) is RunStarted:
+                fresh.append(self.decider.state.runs[fact.scope])
+            elif type(body) is ComponentStarted and body.opens is None:
+                run = self.decider.state.runs[fact.scope]
+                lease = self.leases.get(root_subjob(run).place.id)
+                if lease is None or self._is_strict or is_durable_first:
+                    fresh.append(run)
+                else:
+                    self.host.workforce.start(lease, run, self)
+        if self.state.status in FINAL:
+            if not self._is_ending:
+                self._is_ending = True
+                self.host.background(self._end())
+            return
+        if fresh:
+            self.host.flush()
+            self.host.background(self._grant(fresh))
+        elif has_ended or self.host.gathered_enough():
+            # What has ended is not to be run again, so its end goes to the disk at once; nobody waits for it.
+            self.host.flush()
+        elif facts and self._flush_due is None:
+            self._flush_due = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_now)
+        if self._is_playbook and self.state.is_stopping and (self.leases or self.fanouts) and not self._is_stopping:
+            self._is_stopping = True
+            self.host.background(self._stop_once_kept("cancel" if self.state.cancelling else "abort"))
+
+    def _flush_now(self) -> None:
+        self._flush_due = None
+        if not self.host.halted:
+            self.host.flush()
+
+    async def _grant(self, fresh: list[Run]) -> None:
+        await self.host.durable()
+        if not self.host.halted:
+            for run in fresh:
+                self._start(run)
+
+    def _is_known(self, run: StepRun) -> bool:
+        return run.place.id in self.leases or run.place.id in self.fanouts
+
+    def _start(self, run: Run) -> None:
+        if isinstance(run, StepRun):
+            if self._is_known(run) or self.decider.state.runs.get(run.place.id) is not run:
+                return
+            if self.state.is_stopping:  # Nobody has it yet.
+                self.give_up(run, stopped(run.step, "cancel" if self.state.cancelling else "abort"))
+                return
+            fan = self.setting.net.nodes[run.step].fan
+            if fan is not None and fan.fanout is not None:
+                fanout = self.fanouts[run.place.id] = FanoutDriver(self, self.setting.net.nodes[run.step], run)
+                fanout.open()
+                return
+            held: StepRun | Subjob = run
+        else:
+            held = root_subjob(run)
+        lease = self.leases.get(held.place.id)
+        if lease is None or lease.held is not held:
+            lease = self.leases[held.place.id] = Lease(self.setting, self.decider, held)
+        if self.state.cancelling:
+            lease.stop_reason = "cancel"
+        self.host.workforce.start(lease, run, self)
+
+    async def _stop_once_kept(self, reason: str) -> None:
+        await self.host.durable()
+        await self._stop(reason)
+
+    async def _stop(self, reason: str, grace_s: float = 0.0) -> None:
+        held = list(self.leases.values())
+        await asyncio.gather(
+            *(self.host.workforce.stop(lease, reason, grace_s) for lease in held),
+            *(fanout.stop(reason) for fanout in list(self.fanouts.values())),
+        )
+        self._is_stopping = False
+
+    async def _end(self) -> None:
+        self.host.stream.flush(FINAL[self.state.status] if self.setting.depth == 0 else None)
+        await self.host.durable()
+        is_over = self.state.status != "failed" and not self.state.failed_iterations
+        await self.host.workforce.close_job(self.setting, is_over=is_over)
+        self._settle()
+
+    def _settle(self) -> None:
+        if self._flush_due is not None:
+            self._flush_due.cancel()
+            self._flush_due = None
+        self.finished.set()
+
+    # ---- the rest of what holders ask of their server
+
+    def record(self, fact: Fact) -> None:
+        self.host.stream.record(fact)
+
+    def flush(self) -> None:
+        self.host.flush()
+
+    def gathered_enough(self) -> bool:
+        return self.host.gathered_enough()
+
+    async def durable(self) -> None:
+        await self.host.durable()
+
+    @property
+    def backlog(self) -> int:
+        return self.host.backlog
+
+    async def play(
+        self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
+    ) -> Played:
+        return await self.host.play(caller, path, values, return_step, outputs)
+
+    def now(self) -> float:
+        return self.host.now()
+
+    def broke(self, error: BaseException) -> None:
+        self.host.broke(error)
+
+
+def restarted(state: Execution) -> list[str]:
+    """Task runs that were under way, in this scope and below."""
+    found: list[str] = []
+    for run in state.runs.values():
+        if not isinstance(run, StepRun):
+            continue
+        pipelines = list(run.loop.open.values()) if run.loop is not None else []
+        if run.pipeline is not None:
+            pipelines.append(run.pipeline)
+        for pipeline in pipelines:
+            if pipeline.under_way is not None:
+                found.append(pipeline.under_way)
+            for child in pipeline.children.values():
+                found.extend(restarted(child))
+    return found
+
+
+def summary(state: Execution) -> JsonMap:
+    """What a job came to, for whoever called it: small outputs as they are, large ones by reference."""
+    components: JsonMap = {}
+    outputs: JsonMap = {}
+    component: ComponentRun
+    for scope, component in state.runs.items():  # From its state alone: it may have ended in an earlier process.
+        name = scope.removeprefix(state.prefix)
+        components[name] = {
+            "state": component.status,
+            "rows_in": component.rows_in,
+            "rows_out": component.rows_out,
+        }
+        for port, output in component.outputs.items():
+            if isinstance(output, dict) and "wanted" in output:
+                outputs[f"{name}.{port}"] = output["wanted"]
+    return {
+        "status": state.status,
+        "failed_iterations": state.failed_iterations,
+        "globals": final_globals(state),
+        "components": components,
+        "outputs": outputs,
+    }

@@ -1,9 +1,4 @@
-"""Executions under way. The server side of one: it decides, makes the decision durable, and only then lets anything follow.
-
-A `ScopeDriver` drives one execution scope, the root or a sub-playbook; an `ExecutionHost` owns the stream they share. Nothing a
-run depends on may be lost, so a run is dispatched only when the facts that scheduled it are on disk; and one append carries a
-whole decision, so a crash leaves either all of it or none.
-"""
+"""Executions under way: an `ExecutionHost` owns the stream of one run, and the drivers of its root and of all children in it."""
 
 from __future__ import annotations
 
@@ -11,16 +6,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from penstock.dialects.reader import did_you_mean, listed
-from penstock.kernel.decide import Decider, opening
+from penstock.kernel.decide import Cancel, Decider, opening
 from penstock.kernel.errors import Bug, PenstockError, Refused
-from penstock.kernel.facts import Fact, RunEnded
+from penstock.kernel.facts import Fact
+from penstock.kernel.judge import Unasked
 from penstock.kernel.kept import opened
 from penstock.kernel.net import Net
 from penstock.kernel.places import ROOT, Place, child_place
-from penstock.kernel.state import ExecutionState, PipelineState
+from penstock.kernel.state import Execution, State
 from penstock.kernel.values import Json, JsonMap, merge_deeply
 from penstock.ports.blobs import BlobStore
 from penstock.ports.folders import address_of
@@ -28,20 +24,13 @@ from penstock.ports.kept_state import document_key
 from penstock.ports.leases import Caller, Keys, Lease, Setting, Workforce
 from penstock.ports.results import loader, view
 from penstock.ports.undoing import unless_done
-from penstock.server.abandon import end_child, forsake
 from penstock.server.continuing import failed_before, going_on
 from penstock.server.documents import Documents, Pinned
 from penstock.server.driver import Driver
-from penstock.server.fanouts import FanoutDriver
 from penstock.server.inputs import require_known
 from penstock.server.judge import TemplateJudge
 from penstock.server.played import Played, asked_for, context_group
-from penstock.server.step_driver import ScopeDriver
 from penstock.server.stream import Stream
-
-if TYPE_CHECKING:
-    from penstock.kernel.flow.ending import Witness
-    from penstock.kernel.flow.state import ComponentState
 
 MAX_DEPTH = 32
 INCREMENTAL = "incremental"
@@ -52,14 +41,8 @@ FLUSH_S = 0.05
 class ExecutionHost:
     """One execution tree under way, and what its lease holders report to."""
 
-    stops_holders = True
-    """Are holders told to stop when the execution is cancelled or aborted?"""
-    recalls = False
-    """Does what happens come from a record?"""
     adopts = False
     """Is the execution being taken over from another server, whose leases may be out?"""
-    witness: Witness | None = None
-    """In a replay: what the record says of a job that was stopped."""
 
     def __init__(
         self,
@@ -107,7 +90,7 @@ class ExecutionHost:
         state = await self._kept(net, document, ROOT)
         self.record(opening(net, ROOT, workload, trace_id=trace_id, state=state))
         root = self._driver(document, net, workload, keys, self.stream.tree.root, None, 0, outputs, sample)
-        await root.begin()
+        root.begin()
         return root
 
     async def _kept(self, net: Net, document: Pinned, place: Place) -> Json:
@@ -131,47 +114,34 @@ class ExecutionHost:
         net: Net,
         workload: Any,
         keys: Keys,
-        state: ExecutionState,
+        state: Execution,
         iter_parent: Any,
         depth: int,
         outputs: tuple[str, ...] = (),
         sample: int | None = None,
     ) -> Driver:
-        _, compiled = self.documents.compile(document)
         self._keychains.append(keys)
-        setting = Setting(
+        setting = setting_of(
+            self.documents,
+            document,
             self.execution_id,
             net,
             state,
-            workload,
-            keys,
-            self.documents.folder(document),
-            document.file,
-            compiled.places.lines,
-            iter_parent,
-            depth,
-            asked_for(net, outputs) if net.kind == "job" else frozenset(),
-            sample,
-            _files(compiled) if net.kind == "job" else {},
-            self.documents.bases(document, compiled),
-            self.documents.brought(document) if net.kind == "playbook" else frozenset(),
+            workload=workload,
+            keychain=keys,
+            iter_parent=iter_parent,
+            depth=depth,
+            outputs=asked_for(net, outputs) if net.kind == "job" else frozenset(),
+            sample=sample,
         )
-        driver: Driver
-        if net.kind == "job":
-            from penstock.server.jobs import job_driver  # A playbook starts without all that jobs need.
-
-            driver = job_driver(self, state, setting)
-        else:
-            judge = TemplateJudge(setting, self._say)
-            decider = Decider(self.stream.tree, state, net, judge, self.stream.record)
-            driver = ScopeDriver(self, decider, setting, judge)
+        judge = TemplateJudge(setting, self._say)
+        driver = Driver(self, Decider(self.stream.tree, state, net, judge), setting, judge)
         self._drivers[state.place.id] = driver
         self._pinned[state.place.id] = document
         return driver
 
     def _say(self, scope: str, line: str) -> None:
-        if not self.recalls:  # What a record tells was said when it happened.
-            self.workforce.say(scope, self.hide(line))
+        self.workforce.say(scope, self.hide(line))
 
     def net_of(self, document: Json) -> Net:
         return self.documents.compile(Pinned.from_mapping(document))[0]
@@ -279,36 +249,28 @@ class ExecutionHost:
     def now(self) -> float:
         return self.stream.now()
 
-    async def end(self, lease: Lease, body: RunEnded, counter: int) -> None:
-        await self.steps_of(lease).end(lease, body, counter)
-
-    async def end_fanout(self, fanout: FanoutDriver, body: RunEnded) -> None:
-        await fanout.scope.end_fanout(fanout, body)
-
-    def shards_of(self, scope: str) -> tuple[list[Fact] | None, JsonMap | None]:
-        """In a replay: what was handed out and what came of it, and why the run was given up if it was."""
-        raise Bug("only a replay knows what will happen")
-
-    async def give_up(self, lease: Lease, failure: JsonMap) -> None:
+    def give_up(self, lease: Lease, failure: JsonMap) -> None:
         """End a run whose holder is gone, or never was. A child that has ended meanwhile has taken its runs with it."""
-        if lease.setting.scope.place.id in self._drivers:
-            await self.steps_of(lease).give_up(lease, failure)
+        driver = self.driver_of(lease)
+        if driver is not None:
+            driver.give_up(lease.run, failure)
 
-    def steps_of(self, lease: Lease) -> ScopeDriver:
-        driver = self._drivers[lease.setting.scope.place.id]
-        assert isinstance(driver, ScopeDriver)
-        return driver
+    def driver_of(self, lease: Lease) -> Driver | None:
+        return self._drivers.get(lease.setting.scope.place.id)
 
     def document_of(self, setting: Setting) -> Json:
         """The document that a scope is pinned to, as another machine can read it."""
         return self._pinned[setting.scope.place.id].as_json()
 
-    def end_child_of(self, component: ComponentState) -> None:
-        tree = self.stream.tree
-        end_child(tree, tree.executions.get(f"{component.place.id}/"), self.stream.record, self.net_of)
+    def end_child(self, child: Execution) -> list[Fact]:
+        return end_child(self.stream.tree, child, self.net_of, self.now())
 
-    def forsake(self, pipeline: PipelineState) -> None:
-        forsake(self.stream.tree, pipeline, self.stream.record, self.net_of)
+    def end_child_of(self, run_id: str) -> None:
+        """The task that runs it was given up by its holder, which drives nothing itself."""
+        child = self.stream.tree.executions.get(f"{run_id}/")
+        if child is not None and child.status == "running":
+            now = self.now()
+            self.stream.append(self.end_child(child), now)
 
     async def play(
         self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
@@ -323,7 +285,10 @@ class ExecutionHost:
         """Begin the execution that the caller asks for, or take up the one that it asked for before."""
         driver, is_new = await self._child(caller, path, values, return_step, outputs)
         with unless_done(lambda: self._drivers.pop(driver.state.place.id, None)):
-            await (driver.begin() if is_new else driver.go_on())
+            if is_new:
+                driver.begin()
+            else:
+                await driver.go_on()
         return driver
 
     async def finish_child(self, caller: Caller, driver: Driver) -> None:
@@ -371,7 +336,7 @@ class ExecutionHost:
             given = self._hidden(given, keys)
             pinned = self.blobs.put([document.as_kept().to_bytes()], schema_hint={"type": "object"})
             kept = cast(Json, view(pinned, loader(self.blobs)))
-            goes_on = going_on(self.stream.tree, before, net, place)
+            goes_on = going_on(before, net, place)
             state = before.kept if before is not None else await self._kept(net, document, place)
             self.record(opening(net, place, given, parent=caller.run_id, document=kept, state=state, **goes_on))
         scope = self.stream.tree.executions[place.id]
@@ -397,6 +362,35 @@ class ExecutionHost:
         if not driver.finished.is_set():
             # The whole run is being let go: nothing more is recorded, so nothing will finish.
             await driver.halt(0.0)
+
+
+def setting_of(
+    documents: Documents, document: Pinned, execution_id: str, net: Net, state: Execution, **more: Any
+) -> Setting:
+    """What all leases of one scope share, of the document that it is pinned to."""
+    _, compiled = documents.compile(document)
+    is_job = net.kind == "job"
+    return Setting(
+        execution_id,
+        net,
+        state,
+        folder=documents.folder(document),
+        file=document.file,
+        lines=compiled.places.lines,
+        files=_files(compiled) if is_job else {},
+        bases=documents.bases(document, compiled),
+        brought=frozenset() if is_job else documents.brought(document),
+        **more,
+    )
+
+
+PART_OF_IT = "the run that it is part of was stopped"
+
+
+def end_child(state: State, child: Execution, net_of: Callable[[Json], Net], now: float) -> list[Fact]:
+    """Cancel an execution within another one, down to its last fact. They are in the state, and not in the log yet."""
+    decider = Decider(state, child, net_of(child.document), Unasked())
+    return decider.decide(Cancel(PART_OF_IT, lambda inner: end_child(state, inner, net_of, now)), now)
 
 
 def _files(compiled: Any) -> dict[str, str]:

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from typing import Any
 
 from penstock.kernel import facts
-from penstock.kernel.fanout import FanoutState, state_of
-from penstock.kernel.state import RunState
+from penstock.kernel.shards import Shards, state_of
+from penstock.kernel.state import StepRun
 from penstock.ports.blobs import BlobStore
 from penstock.ports.loop_results import LoopResults
 from penstock.ports.results import LazySequence, encode, loader, view
@@ -16,8 +16,9 @@ MOST_BYTES = 64 * 1024 * 1024
 """More than this is not put together: a loop of so many elements writes its results where they can be read in parts."""
 
 
-def gather(state: FanoutState, body: object, blobs: BlobStore) -> None:
+def gather(run: StepRun, body: object, blobs: BlobStore) -> None:
     """Take in what a fact of the loop says of results, once it is in the state."""
+    state = state_of(run)
     if isinstance(body, facts.ShardFailed):
         if body.at_fanin:
             _kept(state).drop(body.iter_index)
@@ -32,14 +33,14 @@ def gather(state: FanoutState, body: object, blobs: BlobStore) -> None:
         _done(state, body, blobs)
 
 
-def _kept(state: FanoutState) -> LoopResults:
+def _kept(state: Shards) -> LoopResults:
     if state.results is None:
         state.results = LoopResults(MOST_BYTES)
     assert isinstance(state.results, LoopResults)
     return state.results
 
 
-def _done(state: FanoutState, body: facts.ShardsDone, blobs: BlobStore) -> None:
+def _done(state: Shards, body: facts.ShardsDone, blobs: BlobStore) -> None:
     kept = _kept(state)
     if kept.is_too_large:
         return
@@ -73,17 +74,12 @@ def _one_by_one(
             kept.add(index, value)
 
 
-def gather_folded(run: RunState, body: object, blobs: BlobStore) -> None:
-    """While a log is folded."""
-    gather(state_of(run), body, blobs)
-
-
-def held_result(state: FanoutState, index: int) -> Any:
+def held_result(state: Shards, index: int) -> Any:
     """The result of an element that waits for the fan-in."""
     return _kept(state).held(index)
 
 
-def results_of(state: FanoutState, blobs: BlobStore, limit: int, losers: Collection[int] = ()) -> Any:
+def results_of(state: Shards, blobs: BlobStore, limit: int, losers: Collection[int] = ()) -> Any:
     """`losers`: in a log of the first release, elements that were done, and failed when all came together."""
     found = _kept(state).value(blobs, loader(blobs), limit)
     if not losers or found is None:

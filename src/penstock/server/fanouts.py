@@ -9,15 +9,18 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from penstock.expr.template import ExpressionError
-from penstock.kernel import facts, fanin, fanout
+from penstock.kernel import facts, fanin
+from penstock.kernel import shards as fanout
 from penstock.kernel.deadlines import TimeLeft, out_of_time, time_left
-from penstock.kernel.decide import stopped
 from penstock.kernel.errors import Refused
 from penstock.kernel.facts import Fact, RunEnded
-from penstock.kernel.fanout import (
+from penstock.kernel.judge import stopped
+from penstock.kernel.net import Emit, Fanout, LoopMode, Node
+from penstock.kernel.places import event_name, iteration_place
+from penstock.kernel.shards import (
     DONE,
     ENQUEUED,
     FAILED,
@@ -25,33 +28,40 @@ from penstock.kernel.fanout import (
     SETTLED,
     STARTED,
     TASK,
-    FanoutState,
-    ShardRange,
+    ElementRange,
+    Shards,
 )
-from penstock.kernel.net import Emit, Fanout, LoopMode, Node
-from penstock.kernel.places import event_name, iteration_place
-from penstock.kernel.state import NOT_OPENED, RunState
+from penstock.kernel.state import StepRun
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.collections import Described, described, pinned
-from penstock.ports.leases import Caller
+from penstock.ports.leases import Caller, Setting
 from penstock.ports.ranges import Failed, RangeLease, RangeReport
 from penstock.ports.results import loader
 from penstock.server.fanout_facts import lost, report_fact, split, stale
-from penstock.server.fanout_results import gather, held_result, results_of
+from penstock.server.fanout_results import held_result, results_of
+from penstock.server.host import Host
+from penstock.server.judge import TemplateJudge
 from penstock.server.pace import Pace
 from penstock.server.suspects import LostElements
 from penstock.server.terms import untaken
 
-if TYPE_CHECKING:
-    from penstock.server.step_driver import ScopeDriver
-
 LANES_PER_SLOT = 16
+
+
+class Owner(Protocol):
+    """Whoever drives the execution that the step lies in."""
+
+    host: Host
+    setting: Setting
+    judge: TemplateJudge
+
+    def fanout_ended(self, fanout: FanoutDriver, body: RunEnded) -> None: ...
 
 
 class FanoutDriver:
     """One fanned-out step run. It is what the holders of its ranges report to."""
 
-    def __init__(self, scope: ScopeDriver, node: Node, run: RunState) -> None:
+    def __init__(self, scope: Owner, node: Node, run: StepRun) -> None:
         assert node.fan is not None
         assert node.fan.fanout is not None
         self.scope = scope
@@ -70,53 +80,38 @@ class FanoutDriver:
         self._timer: asyncio.TimerHandle | None = None
 
     @property
-    def fanout(self) -> FanoutState:
+    def fanout(self) -> Shards:
         return fanout.state_of(self.run)
 
     # ---- opening
 
+    def begin(self) -> bool:
+        """Find out what there is to hand out. False: that failed, and the step has ended."""
+        run = self.run
+        try:
+            described_as = self._collection()
+        except (ExpressionError, TypeError) as error:
+            message = f"`loop.in` of step `{run.step}`: {error}"
+            self._end({"kind": "collection", "message": message, "retryable": False})
+            return False
+        if described_as.total is not None and described_as.total > self.policy.max_shards:
+            self._end(self._too_many(described_as.total))
+            return False
+        self._record_start(described_as)
+        return True
+
     def open(self) -> None:
         """Begin, or go on with what the log has of it."""
-        run = self.run
-        recorded, failure = self.host.shards_of(run.place.id) if self.host.recalls else (None, None)
-        if self.host.recalls and recorded is None and failure is not None:
-            self._finish(RunEnded(run.step, "failed", None, failure, {}, looped=True, given_up=True, fanned_out=True))
-            return
-        if run.fanout is None or run.fanout.opened_at == NOT_OPENED:
-            try:
-                described_as = self._collection()
-            except (ExpressionError, TypeError) as error:
-                message = f"`loop.in` of step `{run.step}`: {error}"
-                self._end({"kind": "collection", "message": message, "retryable": False})
-                return
-            if described_as.total is not None and described_as.total > self.policy.max_shards:
-                self._end(self._too_many(described_as.total))
-                return
-            if self.host.recalls and recorded is None:
-                return  # The record ends before it began.
-            self._record_start(described_as)
-        if recorded is not None:
-            self._recall(recorded, failure)
+        if not self.run.is_fanning and not self.begin():
             return
         for _, shards in sorted(self.fanout.out.items()):  # Of a loop that is taken up: what the log has as out.
             self._hand_out(shards)
         self._arm()
         self._pump()
 
-    def _recall(self, recorded: list[Fact], failure: JsonMap | None) -> None:
-        """In a replay: what was handed out when, and what came of it, is given; what follows from it is decided anew."""
-        for fact in recorded:
-            self._keep(fact)
-        if failure is not None:
-            self._finish(
-                RunEnded(self.run.step, "failed", None, failure, {}, looped=True, given_up=True, fanned_out=True)
-            )
-        else:
-            self._look()
-
     def _collection(self) -> Described:
-        if self.run.fanout is not None:  # A failed run that is tried again runs over the same elements.
-            old = self.run.fanout
+        old = fanout.shards_of(self.run)
+        if old is not None:  # A failed run that is tried again runs over the same elements.
             assert isinstance(old.collection, dict)
             return Described(old.collection, old.total)
         value = self.scope.judge.collection(self.node, self.run)
@@ -128,7 +123,7 @@ class FanoutDriver:
         policy: JsonMap = {**self.policy.as_json(), "reducers": reducers}
         body = facts.FanoutStarted(run.step, run.loop_name, found.total, found.collection, policy, found.is_paged)
         clock = (*run.place.clock, run.counter)
-        self.host.record(Fact(run.place.id, clock, body, event_name(run.place.id, run.counter - 1)))
+        self.host.stream.record(Fact(run.place.id, clock, body, event_name(run.place.id, run.counter - 1)))
 
     def _too_many(self, total: int | None) -> JsonMap:
         """`total` is None of pages, of which nobody reads more than it takes to know."""
@@ -178,16 +173,16 @@ class FanoutDriver:
             await self._call_back()
         self._look()
 
-    def _cut(self) -> list[ShardRange]:
+    def _cut(self) -> list[ElementRange]:
         """Ranges to hand out now."""
         state = self.fanout
-        fresh: list[ShardRange] = []
+        fresh: list[ElementRange] = []
         slots = max(1, self.host.workforce.slots(self.node))
         room = self._window() - len(state.out)
         while room > 0 and not state.is_stopping:
             size = self.pace.size(state.remaining, slots)
             if state.is_paged:  # One more than is allowed: then it is known that there are too many.
-                size = min(size, self.policy.max_shards + 1 - state.next)
+                size = min(size, self.policy.max_shards + 1 - state.next_index)
             piece = fanout.cut(state, max(1, size))
             if piece is None:
                 break
@@ -197,7 +192,7 @@ class FanoutDriver:
             room -= 1
         return fresh
 
-    def _hand_out(self, shards: ShardRange) -> None:
+    def _hand_out(self, shards: ElementRange) -> None:
         state = self.fanout
         lease = RangeLease(
             self.scope.setting,
@@ -277,7 +272,7 @@ class FanoutDriver:
             self.leases.pop(lease.shards.number, None)
             self._fail_rest(self.fanout.out[lease.shards.number], error)
 
-    def _fail_rest(self, held: ShardRange, error: JsonMap) -> None:
+    def _fail_rest(self, held: ElementRange, error: JsonMap) -> None:
         """All that is left of a range fails with one error. A page that nobody could open fails the step."""
         if held.hi is None:
             message = f"`loop.in` of step `{self.run.step}`: {error.get('message')}"
@@ -315,27 +310,31 @@ class FanoutDriver:
 
     def _look(self) -> None:
         if self.fanout.is_over and not self._is_ending and not self._is_pumping and self.reason is None:
-            self._fan_in()
+            self.fan_in()
 
-    def _fan_in(self) -> None:
+    def fan_in(self) -> None:
+        """All is in: bring it together, and end the step."""
+        beaten = self.bring_together() if self.fanout.completed is None else set()  # Else a crash came in between.
+        run, limit = self.run, self.scope.setting.net.limits.max_payload_bytes
+        end = fanin.ending(run, results_of(self.fanout, self.host.blobs, limit, beaten), fanin.gathered(run))
+        self._finish(self.scope.judge.with_step_writes(self.node, run, end))
+
+    def bring_together(self) -> set[int]:
+        """End the elements that waited for the fan-in. Gives those that a log of the first release had as done, and that fail."""
         run, state = self.run, self.fanout
         beaten: set[int] = set()
-        if state.completed is None:  # Otherwise a crash came between it and the end of the step.
-            for end_of in fanin.ends(run, per_item=self._is_per_item):
-                if isinstance(end_of, facts.ShardsDone):
-                    self._record_stands(end_of)
-                    continue
-                self._record_failed(end_of)
-                if end_of.range == SETTLED:
-                    beaten.add(end_of.iter_index)
-            refs: JsonMap = {"loop_id": run.loop_name, "execution_id": self.host.execution_id}
-            body = fanin.completed(run, refs)
-            cause = event_name(run.place.id, state.opened_at)
-            self.host.record(Fact(run.place.id, (*run.place.clock, run.counter), body, cause))
-        results = results_of(state, self.host.blobs, self.scope.setting.net.limits.max_payload_bytes, beaten)
-        writes = fanin.gathered(run)
-        end = fanin.ending(run, results, writes)
-        self._finish(self.scope.judge.with_step_writes(self.node, run, end))
+        for end_of in fanin.ends(run, per_item=self._is_per_item):
+            if isinstance(end_of, facts.ShardsDone):
+                self._record_stands(end_of)
+                continue
+            self._record_failed(end_of)
+            if end_of.range == SETTLED:
+                beaten.add(end_of.iter_index)
+        refs: JsonMap = {"loop_id": run.loop_name, "execution_id": self.host.execution_id}
+        body = fanin.completed(run, refs)
+        cause = event_name(run.place.id, state.opened_at)
+        self.host.stream.record(Fact(run.place.id, (*run.place.clock, run.counter), body, cause))
+        return beaten
 
     def _end(self, error: JsonMap) -> None:
         self._finish(RunEnded(self.run.step, "failed", None, error, {}, looped=True, fanned_out=True))
@@ -344,7 +343,7 @@ class FanoutDriver:
         self._is_ending = True
         if self._timer is not None:
             self._timer.cancel()
-        self.host.background(self.host.end_fanout(self, end))
+        self.scope.fanout_ended(self, end)
 
     # ---- stopping
 
@@ -362,21 +361,21 @@ class FanoutDriver:
         await asyncio.gather(*(self.host.workforce.stop_range(lease, reason) for lease in held))
         if reason == "interrupt" or self.host.halted or self._is_ending:
             return
-        for _, shards in sorted(self.fanout.out.items() if self.run.fanout is not None else ()):
+        for _, shards in sorted(self.fanout.out.items() if self.run.fan is not None else ()):
             self._record_return(shards, "stopped")
         failure = error or stopped(self.run.step, reason)
         self._finish(RunEnded(self.run.step, "failed", None, failure, {}, looped=True, given_up=True, fanned_out=True))
 
     def _arm(self) -> None:
         """The step's own time limits."""
-        left = time_left(self.node, self.run, self.scope.state.resumed_at, self.now())
-        if left is not None and self.scope.host.stops_holders:
+        left = time_left(self.node, self.run, self.scope.setting.scope.resumed_at, self.now())
+        if left is not None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(left.seconds, lambda: self.host.background(self._out_of_time(left)))
 
     async def _out_of_time(self, left: TimeLeft) -> None:
         state = self.fanout
-        is_untaken = not (state.done or state.failed or state.reported) and not any(
+        is_untaken = not (state.ok or state.failed or state.reported) and not any(
             held.is_started for held in state.out.values()
         )
         why = untaken(self.node, self.scope.setting.net.executor) if is_untaken else ""
@@ -405,7 +404,9 @@ class FanoutDriver:
         for index in range(lo, hi):
             self._record_element(index, (body.range, what), body)
 
-    def _record_return(self, held: ShardRange, reason: Any, worker: str | None = None, *, counts: bool = False) -> None:
+    def _record_return(
+        self, held: ElementRange, reason: Any, worker: str | None = None, *, counts: bool = False
+    ) -> None:
         body = facts.ShardsReturned(self.run.loop_name, held.number, held.lo, held.hi, reason, worker, counts)
         self._record_range(RETURNED, body, held.lo, held.hi)
 
@@ -435,7 +436,7 @@ class FanoutDriver:
             self._keep(Fact(place.id, clock, body, before, task))
             counters[element] += 1
 
-    def _record_report(self, report: RangeReport, held: ShardRange) -> None:
+    def _record_report(self, report: RangeReport, held: ElementRange) -> None:
         all_failed = bool(report.failures) and len(report.failures) == report.hi - report.lo
         is_alone = all_failed and not report.writes
         for failed in report.failures:
@@ -450,7 +451,7 @@ class FanoutDriver:
         self._record(body.lo, DONE, body, held.number)
 
     def _record_failure(
-        self, failed: Failed, held: ShardRange, *, again: bool | None = None, up_to: int | None = None
+        self, failed: Failed, held: ElementRange, *, again: bool | None = None, up_to: int | None = None
     ) -> None:
         loop_id, attempt = self.run.loop_name, held.attempt
         if again is None:
@@ -481,5 +482,4 @@ class FanoutDriver:
         self._record(body.lo, DONE, body, self.fanout.ranges)
 
     def _keep(self, fact: Fact) -> None:
-        self.host.record(fact)
-        gather(self.fanout, fact.body, self.host.blobs)
+        self.host.stream.record(fact)

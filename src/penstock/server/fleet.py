@@ -14,24 +14,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.kernel.deadlines import TimeLeft, out_of_time, time_left
-from penstock.kernel.decide import stopped
-from penstock.kernel.evolve import Execution, pipeline_of
-from penstock.kernel.facts import (
-    Fact,
-    IterationEnded,
-    IterationStarted,
-    LoopStarted,
-    TaskEnded,
-    TaskStarted,
-)
+from penstock.kernel.decide import GoOn
+from penstock.kernel.facts import TaskEnded
+from penstock.kernel.judge import stopped
 from penstock.kernel.net import Node
-from penstock.kernel.state import NOT_OPENED, PipelineState, RunState
+from penstock.kernel.sharing import New
+from penstock.kernel.state import Run, StepRun
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.briefing import brief_range, brief_run
 from penstock.ports.dispatch import Note, NoteKind, Offer, name_of
-from penstock.ports.leases import JobReports, Lease, Reports, Setting, SubjobLease
+from penstock.ports.leases import Lease, Reports, Setting
 from penstock.ports.log import Entry
-from penstock.ports.loop_results import keep_result
 from penstock.ports.ranges import RangeLease, RangeReports
 from penstock.ports.results import encode, loader
 from penstock.ports.saying import Said, heard, is_loss
@@ -41,7 +34,6 @@ from penstock.server.office import Office
 from penstock.server.terms import limits_of, needs_of, pool_of, stall_of, untaken
 
 if TYPE_CHECKING:
-    from penstock.kernel.flow.state import ComponentState
     from penstock.server.executions import ExecutionHost
     from penstock.server.fleet_jobs import SubjobOut, SubjobsOut
 
@@ -94,7 +86,11 @@ class FleetForce:
 
     # ---- step runs
 
-    def start(self, lease: Lease, reports: Reports) -> None:
+    def start(self, lease: Lease, run: Run, reports: Reports) -> None:
+        """A sub-job goes out whole, with the first of its components."""
+        if not isinstance(run, StepRun):
+            self._jobs().start(lease, reports, is_adopted=self.is_adopting)
+            return
         key = self._key(lease.run.place.id)
         self._runs[key] = RunOut(lease)
         self.office.offer(self._run_offer(lease), is_adopted=self.is_adopting)
@@ -131,13 +127,16 @@ class FleetForce:
 
     async def stop(self, lease: Lease, reason: str, grace_s: float = 0.0) -> None:
         lease.stop_reason = reason
+        if not isinstance(lease.held, StepRun):
+            await self._jobs().stop(lease, reason)
+            return
         key = self._key(lease.run.place.id)
         out = self._runs.get(key)
         if out is None or out.lease is not lease or reason == "interrupt":
             return
         if key in await self.office.dispatch.withdraw([key]):
             del self._runs[key]
-            await self._host().give_up(lease, stopped(lease.run.step, reason))
+            self._host().give_up(lease, stopped(lease.run.step, reason))
             return
         out.over = asyncio.Event()
         await self.office.dispatch.tell(key, encode({"stop": reason}))
@@ -182,15 +181,6 @@ class FleetForce:
 
     # ---- jobs
 
-    def start_component(self, lease: SubjobLease, component: ComponentState, reports: JobReports) -> None:
-        from penstock.server.jobs import JobDriver  # A playbook starts without all that jobs need.
-
-        assert isinstance(reports, JobDriver)
-        self._jobs().start(lease, reports, is_adopted=self.is_adopting)
-
-    async def stop_subjob(self, lease: SubjobLease, reason: str, grace_s: float = 0.0) -> None:
-        await self._jobs().stop(lease, reason)
-
     def _jobs(self) -> SubjobsOut:
         if self._subjobs is None:
             from penstock.server.fleet_jobs import SubjobsOut
@@ -205,9 +195,6 @@ class FleetForce:
         return self._subjobs
 
     async def close_job(self, setting: Setting, *, is_over: bool) -> None: ...
-
-    def iteration_closed(self, run: RunState, end: IterationEnded, pipeline: PipelineState) -> None:
-        keep_result(run, end, pipeline)
 
     async def close(self) -> None:
         await self._children.close()
@@ -274,18 +261,17 @@ class FleetForce:
         return self._host().stream.said_by(name_of(note.worker))
 
     async def _hear_of_run(self, note: Note, out: RunOut) -> None:
-        host = self._host()
         said = heard(note.body, self._load)
         with self._said_by(note):
             self._record(said)
         if note.kind is NoteKind.ASKED and said.ask is not None:
             await self._children.play(note, out.lease, said.ask)
-        elif note.kind is NoteKind.DONE and said.end is not None:
+        elif note.kind is NoteKind.DONE:
             self._over(note.key)
-            steps = host.steps_of(out.lease)
-            with self._said_by(note):
-                steps.ended(out.lease, said.end, said.counter)
-            await steps.advance()
+            driver = self._host().driver_of(out.lease)
+            if driver is not None:
+                driver.leases.pop(out.lease.key, None)
+                driver.decide(GoOn())
         elif note.kind in (NoteKind.LOST, NoteKind.RETURNED, NoteKind.STALE):
             await self._came_back(note, out, said)
 
@@ -294,10 +280,11 @@ class FleetForce:
         if said.lines:
             self._say(said.lines)
         tree = host.stream.tree
+        told = New(tree)
         for fact, ts in said.facts:
-            if is_new(tree, fact):
+            if told.is_new(fact):
                 if isinstance(fact.body, TaskEnded) and fact.body.given_up:
-                    host.forsake(pipeline_of(tree, fact.scope))
+                    host.end_child_of(fact.task or "")
                 host.stream.record(fact, ts)
 
     async def _came_back(self, note: Note, out: RunOut, said: Said) -> None:
@@ -306,16 +293,16 @@ class FleetForce:
         pool, needs = pool_of(lease.node, lease.setting.net.executor), needs_of(lease.node, lease.setting.brought)
         if said.refusal is not None and await self.office.is_refused(note, pool, needs) and lease.stop_reason is None:
             self._over(note.key)
-            await self._host().give_up(lease, said.refusal)
+            self._host().give_up(lease, said.refusal)
         elif out.lease.stop_reason in ("cancel", "abort"):
             self._over(note.key)
-            await self._host().give_up(out.lease, stopped(out.lease.run.step, out.lease.stop_reason))
+            self._host().give_up(out.lease, stopped(out.lease.run.step, out.lease.stop_reason))
         elif note.kind is NoteKind.STALE:
             self._over(note.key)
-            await self._host().give_up(lease, self._untaken(lease))
+            self._host().give_up(lease, self._untaken(lease))
         elif out.losses > LOSSES:
             self._over(note.key)
-            await self._host().give_up(out.lease, _lost(out.lease.run.step, out.losses, said.reason))
+            self._host().give_up(out.lease, _lost(out.lease.run.step, out.losses, said.reason))
         else:
             await self._host().confirm()  # One who was thought dead hands out nothing.
             self.office.offer(self._run_offer(out.lease))
@@ -359,8 +346,8 @@ class FleetForce:
     async def adopt_children(self) -> None:
         await self._children.adopt()
 
-    def _lease_around(self, run_id: str) -> Lease | SubjobLease | None:
-        component = self._host().stream.tree.flow.components.get(run_id)
+    def _lease_around(self, run_id: str) -> Lease | None:
+        component = self._host().stream.tree.component(run_id)
         if component is not None:
             return self._jobs().around(component)
         place = run_id.rpartition("/")[0]
@@ -370,26 +357,6 @@ class FleetForce:
     def _host(self) -> ExecutionHost:
         assert self.host is not None
         return self.host
-
-
-def is_new(tree: Execution, fact: Fact) -> bool:
-    """Has this not been recorded yet? A worker's facts come in the order of their scope's counter, and may come twice."""
-    body, scope = fact.body, fact.scope
-    if isinstance(body, LoopStarted):
-        run = tree.runs.get(scope)
-        return run is not None and (run.loop is None or run.loop.opened_at == NOT_OPENED)
-    if isinstance(body, IterationStarted):
-        run = tree.runs.get(scope.rpartition("[")[0])
-        loop = run.loop if run is not None else None
-        return loop is not None and body.index not in loop.open and body.index not in loop.settled
-    if isinstance(body, IterationEnded):
-        return scope in tree.iterations
-    if isinstance(body, (TaskStarted, TaskEnded)):
-        is_open = scope in tree.iterations or (scope in tree.runs and tree.runs[scope].pipeline is not None)
-        counter = fact.clock[-1]
-        assert isinstance(counter, int)
-        return is_open and counter >= pipeline_of(tree, scope).counter
-    return False
 
 
 def _lost(step: str, losses: int, reason: str | None) -> JsonMap:

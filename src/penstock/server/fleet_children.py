@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.kernel.errors import Refused
-from penstock.kernel.evolve import pipeline_of
+from penstock.kernel.evolve.pipelines import pipeline_of
 from penstock.kernel.values import JsonMap
 from penstock.ports.dispatch import Note
-from penstock.ports.leases import Caller, Lease, SubjobLease
+from penstock.ports.leases import Caller, Lease
 from penstock.ports.results import encode
 from penstock.ports.wire import to_clock
 from penstock.server.driver import Driver
@@ -38,7 +38,7 @@ class ChildrenOut:
         self,
         office: Office,
         host: Callable[[], ExecutionHost],
-        lease_around: Callable[[str], Lease | SubjobLease | None],
+        lease_around: Callable[[str], Lease | None],
     ) -> None:
         """`lease_around`: the lease within which a task or component runs."""
         self._office = office
@@ -72,7 +72,7 @@ class ChildrenOut:
                 if state.status == "running" and lease is not None:
                     await self._open(run_id, lease, {"clock": list(state.place.clock)})
 
-    async def play(self, note: Note, lease: Lease | SubjobLease, ask: JsonMap) -> None:
+    async def play(self, note: Note, lease: Lease, ask: JsonMap) -> None:
         """A holder asks for a child execution. One that asks again, or takes over from one who asked, waits for the same one."""
         run_id = str(ask["run_id"])
         child = self._children.get(run_id)
@@ -89,10 +89,10 @@ class ChildrenOut:
         if child.driver.finished.is_set():
             await self._tell(child)
 
-    async def _open(self, run_id: str, lease: Lease | SubjobLease, ask: Any) -> Child:
+    async def _open(self, run_id: str, lease: Lease, ask: Any) -> Child:
         host = self._host()
         tree, folder = host.stream.tree, ask.get("folder")
-        component = tree.flow.components.get(run_id)
+        component = tree.component(run_id)
         caller = Caller(
             lease.setting,
             run_id,

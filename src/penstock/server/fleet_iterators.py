@@ -12,16 +12,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from penstock.kernel import sharing
+from penstock.kernel.decide import SpreadOver
 from penstock.kernel.facts import ElementEnded
-from penstock.kernel.fanout import Stretch
-from penstock.kernel.flow import spreading
-from penstock.kernel.flow.index import FlowIndex
-from penstock.kernel.flow.state import RUNNING, ComponentState
+from penstock.kernel.shards import ElementRange
+from penstock.kernel.state import RUNNING, ComponentRun, State
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef
 from penstock.ports.briefing import brief_subjob
 from penstock.ports.dispatch import NoteKind, Offer
-from penstock.ports.leases import SubjobLease
+from penstock.ports.leases import Lease
 from penstock.ports.results import encode
 from penstock.ports.saying import Said, is_loss
 from penstock.server import suspects
@@ -40,23 +40,23 @@ class Spread:
     """One iterator that is spread. `out`: key of a lease -> its elements."""
 
     around: SubjobOut
-    component: ComponentState
+    component: ComponentRun
     history: ResultRef
     pace: Pace = field(default_factory=lambda: Pace(None, first=1))
-    out: dict[str, Stretch] = field(default_factory=dict)
+    out: dict[str, ElementRange] = field(default_factory=dict)
 
     @property
-    def lease(self) -> SubjobLease:
+    def lease(self) -> Lease:
         return self.around.lease
 
 
-def _is_wanted(iterator: ComponentState, scope: str) -> bool:
+def _is_wanted(iterator: ComponentRun, scope: str) -> bool:
     """Of its iterations, a holder has to know what happened in earlier starts to those that run again: they go on counting."""
     stem = f"{iterator.place.id}[#"
     if not scope.startswith(stem):
         return True
-    assert iterator.iterator is not None
-    return int(scope[len(stem) : scope.index("]", len(stem))]) not in iterator.iterator.settled
+    assert iterator.fan is not None
+    return int(scope[len(stem) : scope.index("]", len(stem))]) not in iterator.fan.settled
 
 
 class Spreads:
@@ -64,7 +64,7 @@ class Spreads:
         self,
         office: Office,
         execution_id: str,
-        document_of: Callable[[SubjobLease], Json],
+        document_of: Callable[[Lease], Json],
         lease_s: float,
         give_up: Callable[[SubjobOut, JsonMap], None],
         history: Callable[[SubjobOut, Callable[[str], bool]], Awaitable[ResultRef]],
@@ -78,32 +78,32 @@ class Spreads:
         self._history = history
         self._spreads: dict[str, Spread] = {}
         """Scope of the iterator -> what is out of it."""
-        self._begun: dict[str, ComponentState] = {}
+        self._begun: dict[str, ComponentRun] = {}
         self._losses: Counter[tuple[str, int]] = Counter()
         """Iterator and element -> how often a holder was lost before it got further, also in earlier starts."""
 
-    def iterator_of(self, key: str, index: FlowIndex) -> ComponentState | None:
+    def iterator_of(self, key: str, state: State) -> ComponentRun | None:
         """The iterator that the lease of a stretch belongs to, if it is this start of it."""
         scope, at, rest = key.removeprefix(f"{self._execution_id}/").rpartition("@")
-        component = index.components.get(scope) if at else None
-        if component is None or component.status != RUNNING or component.iterator is None:
+        component = state.component(scope) if at else None
+        if component is None or component.status != RUNNING or component.fan is None:
             return None
-        return component if rest.startswith(f"{component.iterator.opened_at}#") else None
+        return component if rest.startswith(f"{component.fan.opened_at}#") else None
 
-    def find(self, component: ComponentState) -> Spread | None:
+    def find(self, component: ComponentRun) -> Spread | None:
         """None while a server that takes over has not found out what is out."""
         return self._spreads.get(component.place.id)
 
-    def fresh(self, lease: SubjobLease) -> list[ComponentState]:
+    def fresh(self, lease: Lease) -> list[ComponentRun]:
         """The iterators of a sub-job that are to be spread and are not yet; they are from here on."""
-        found = spreading.spread_in(lease.flow, lease.region.place.id)
+        found = sharing.spread_in(lease.decider, lease.key)
         fresh = [one for one in found if self._begun.get(one.place.id) is not one]
         self._begun.update((one.place.id, one) for one in fresh)
         return fresh
 
     # ---- out
 
-    async def begin(self, out: SubjobOut, component: ComponentState, *, is_adopted: bool) -> None:
+    async def begin(self, out: SubjobOut, component: ComponentRun, *, is_adopted: bool) -> None:
         scope = component.place.id
         history = await self._history(out, lambda one: _is_wanted(component, one))
         if self._begun.get(scope) is not component or component.status != RUNNING:
@@ -120,19 +120,19 @@ class Spreads:
         for seen in await self.office.dispatch.leases(self._execution_id):
             if seen.key.startswith(stem):
                 lo, _, hi = seen.key.removeprefix(stem).partition(":")
-                spread.out[seen.key] = Stretch(spread.component.place.id, int(lo), int(hi))
+                spread.out[seen.key] = ElementRange(0, int(lo), int(hi))
 
     def hand_out(self, spread: Spread) -> None:
         """As many stretches as iterations may run at a time; when nothing is out and nothing left, the iterator ends."""
         component, lease = spread.component, spread.lease
-        iterator = component.iterator
+        iterator = component.fan
         if self._spreads.get(component.place.id) is not spread or component.status != RUNNING:
             return
         assert iterator is not None
         while len(spread.out) < iterator.parallel:
             remaining = (iterator.total or 0) - iterator.ok - iterator.failed
             size = spread.pace.size(remaining, iterator.parallel)
-            stretch = spreading.cut(lease.flow, component, spread.out.values(), size)
+            stretch = sharing.cut(lease.decider, component, spread.out.values(), size)
             if stretch is None:
                 break
             if (component.place.id, stretch.lo) in self._losses:
@@ -140,7 +140,7 @@ class Spreads:
             self._offer(spread, stretch)
         if not spread.out:
             del self._spreads[component.place.id]
-            spreading.complete(lease.flow, component)
+            spread.around.driver.decide(SpreadOver(component))
 
     def out_now(self) -> list[str]:
         return [key for spread in self._spreads.values() for key in spread.out]
@@ -150,21 +150,25 @@ class Spreads:
             if key in spread.out:
                 self._offer(spread, spread.out[key], is_adopted=True)
 
-    def _offer(self, spread: Spread, stretch: Stretch, *, is_adopted: bool = False) -> None:
+    def _offer(self, spread: Spread, stretch: ElementRange, *, is_adopted: bool = False) -> None:
         key, lease = self._key(spread, stretch), spread.lease
         spread.out[key] = stretch
-        payload = brief_subjob(lease, self._document_of(lease), spread.history, self.office.blobs, stretch)
-        pool = pool_named(lease.flow.net.executor)
+        iterator = spread.component.place.id
+        payload = brief_subjob(
+            lease, self._document_of(lease), spread.history, self.office.blobs, iterator=iterator, elements=stretch
+        )
+        pool = pool_named(lease.setting.net.executor)
         needs = frozenset({"jobs"})
-        losses = max(self._losses[stretch.iterator, index] for index in range(stretch.lo, stretch.hi))
+        assert stretch.hi is not None
+        losses = max(self._losses[iterator, index] for index in range(stretch.lo, stretch.hi))
         limits = suspects.limits(self._execution_id, losses)
         offer = Offer(key, self._execution_id, payload, pool, needs, limits, lease_s=self._lease_s, is_range=True)
         self.office.offer(offer, is_adopted=is_adopted)
 
-    def _key(self, spread: Spread, stretch: Stretch | None) -> str:
+    def _key(self, spread: Spread, stretch: ElementRange | None) -> str:
         """Names the start of the iterator as well: what an earlier one handed out is nothing to a later one."""
-        assert spread.component.iterator is not None
-        stem = f"{self._execution_id}/{spread.component.place.id}@{spread.component.iterator.opened_at}#"
+        assert spread.component.fan is not None
+        stem = f"{self._execution_id}/{spread.component.place.id}@{spread.component.fan.opened_at}#"
         return stem if stretch is None else f"{stem}{stretch.lo}:{stretch.hi}"
 
     # ---- in
@@ -180,8 +184,9 @@ class Spreads:
         if stretch is None:  # Heard before.
             return
         if is_loss(kind, said):
-            assert spread.component.iterator is not None
-            settled = spread.component.iterator.settled
+            assert spread.component.fan is not None
+            assert stretch.hi is not None
+            settled = spread.component.fan.settled
             lost = next((one for one in range(stretch.lo, stretch.hi) if one not in settled), None)
             if lost is not None and self._lost(spread, lost, said.reason):
                 return
@@ -200,7 +205,7 @@ class Spreads:
         self._give_up(spread.around, {"kind": "worker_lost", "message": message + why, "retryable": True})
         return True
 
-    async def stop(self, lease: SubjobLease, reason: str) -> None:
+    async def stop(self, lease: Lease, reason: str) -> None:
         """Nothing more goes out, and what is out ends."""
         for spread in [one for one in self._spreads.values() if one.lease is lease]:
             for key in await self.call_off(list(spread.out), reason):
@@ -216,13 +221,13 @@ class Spreads:
                 await dispatch.tell(key, encode({"stop": reason}))
         return withdrawn
 
-    async def dies(self, lease: SubjobLease, news: bytes) -> None:
+    async def dies(self, lease: Lease, news: bytes) -> None:
         for spread in [one for one in self._spreads.values() if one.lease is lease]:
             for key in list(spread.out):
                 await self.office.dispatch.tell(key, news)
             self.hand_out(spread)
 
-    def drop(self, lease: SubjobLease) -> list[str]:
+    def drop(self, lease: Lease) -> list[str]:
         """The sub-job is over, or starts over. Gives the leases that nobody waits for any more."""
         gone = [one for one in self._spreads.values() if one.lease is lease]
         for spread in gone:

@@ -8,28 +8,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from penstock.kernel.decide import Decider, GiveUp, Lost, Told
 from penstock.kernel.errors import Unavailable
-from penstock.kernel.evolve import Execution
 from penstock.kernel.facts import ComponentEnded, ComponentSkipped, Fact
-from penstock.kernel.flow import abandoning, sharing
-from penstock.kernel.flow.decide import Flow
-from penstock.kernel.flow.state import SETTLED, ComponentState, RegionState
+from penstock.kernel.sharing import New, is_members
+from penstock.kernel.state import SETTLED, ComponentRun, State, Subjob, root_subjob
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef
 from penstock.ports.briefing import brief_subjob, pack_entries
 from penstock.ports.dispatch import Note, NoteKind, Offer
-from penstock.ports.leases import SubjobLease
+from penstock.ports.leases import Lease, Reports
 from penstock.ports.log import Entry
 from penstock.ports.results import encode
 from penstock.ports.saying import Said, is_loss
+from penstock.server.driver import Driver
 from penstock.server.fleet_iterators import Spreads
 from penstock.server.office import Office
 from penstock.server.terms import pool_named
-
-if TYPE_CHECKING:
-    from penstock.server.jobs import JobDriver
 
 LOSSES = 3
 NEEDS = frozenset({"jobs"})
@@ -38,8 +34,8 @@ PAUSE_S = 0.2
 
 @dataclass(slots=True)
 class SubjobOut:
-    lease: SubjobLease
-    driver: JobDriver
+    lease: Lease
+    driver: Driver
     losses: int = 0
     over: asyncio.Event = field(default_factory=asyncio.Event)
     is_told: bool = False
@@ -56,7 +52,7 @@ class SubjobsOut:
         office: Office,
         execution_id: str,
         read: Callable[[int], Iterable[Entry]],
-        document_of: Callable[[SubjobLease], Json],
+        document_of: Callable[[Lease], Json],
         lease_s: float,
     ) -> None:
         self.office = office
@@ -72,42 +68,40 @@ class SubjobsOut:
     def find(self, key: str) -> SubjobOut | None:
         return self._out.get(key)
 
-    def around(self, component: ComponentState) -> SubjobLease | None:
+    def around(self, component: ComponentRun) -> Lease | None:
         """The lease under which a component runs, however deep it lies."""
-        region = component.region
-        while region.container.opener is not None:
-            region = region.container.opener.region
-        out = self._out.get(self.key(region))
+        out = self._out.get(self.key(root_subjob(component)))
         return out.lease if out is not None else None
 
-    def key(self, region: RegionState) -> str:
-        return f"{self.execution_id}/{region.place.id}"
+    def key(self, subjob: Subjob) -> str:
+        return f"{self.execution_id}/{subjob.place.id}"
 
     # ---- out
 
-    def start(self, lease: SubjobLease, driver: JobDriver, *, is_adopted: bool) -> None:
+    def start(self, lease: Lease, driver: Reports, *, is_adopted: bool) -> None:
         """The first component of a sub-job has been started, and what else could start with it: all of it goes out together."""
-        key = self.key(lease.region)
+        key = self.key(lease.subjob)
         if key in self._out:
             return
+        assert isinstance(driver, Driver)
         out = SubjobOut(lease, driver, self._losses.get(key, 0))
         self._out[key] = out
-        lease.flow.mandate.elsewhere.add(lease.region.place.id)
+        lease.decider.mandate.elsewhere.add(lease.key)
         self._aside(self._bring_out(key, out, is_adopted), driver)
 
-    def _aside(self, work: Coroutine[None, None, None], driver: JobDriver) -> None:
+    def _aside(self, work: Coroutine[None, None, None], driver: Driver) -> None:
         task = asyncio.ensure_future(work)
         self._asides.add(task)
         task.add_done_callback(lambda task: self._went_aside(task, driver))
 
-    def _went_aside(self, task: asyncio.Task[None], driver: JobDriver) -> None:
+    def _went_aside(self, task: asyncio.Task[None], driver: Driver) -> None:
         self._asides.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             driver.broke(error)
 
     async def _bring_out(self, key: str, out: SubjobOut, is_adopted: bool) -> None:
         async with out.turn:
-            if is_adopted and _has_begun(out.lease.region) and await self._is_missing(key):
+            if is_adopted and _has_begun(out.lease.subjob) and await self._is_missing(key):
                 # Nobody has it, and what its holder did lies nowhere but with him.
                 if self._out.get(key) is out:
                     self._start_over(key, out)
@@ -116,9 +110,9 @@ class SubjobsOut:
             await self._offer(key, out, is_adopted)
         for iterator in self._spreads.fresh(out.lease):
             self._aside(self._spread(out, iterator, is_adopted=True), out.driver)
-        self.inform(out.lease.flow)
+        self.inform(out.lease.decider)
 
-    async def _spread(self, out: SubjobOut, iterator: ComponentState, *, is_adopted: bool) -> None:
+    async def _spread(self, out: SubjobOut, iterator: ComponentRun, *, is_adopted: bool) -> None:
         await self._spreads.begin(out, iterator, is_adopted=is_adopted)
         self._went_on(out)
 
@@ -138,7 +132,7 @@ class SubjobsOut:
             key,
             self.execution_id,
             payload,
-            pool=pool_named(lease.flow.net.executor),
+            pool=pool_named(lease.setting.net.executor),
             needs=NEEDS,
             lease_s=self._lease_s,
         )
@@ -163,12 +157,12 @@ class SubjobsOut:
 
         return await asyncio.to_thread(pack)
 
-    def inform(self, flow: Flow) -> None:
+    def inform(self, decider: Decider) -> None:
         """Holders in whose sub-jobs something can be decided because of what others did hear of it."""
         for key, out in self._out.items():
-            region = out.lease.region.place.id
-            if out.lease.flow is flow and region in flow.left:
-                flow.left.discard(region)
+            subjob = out.lease.key
+            if out.lease.decider is decider and subjob in decider.left:
+                decider.left.discard(subjob)
                 self._aside(self._inform(key, out), out.driver)
 
     async def _inform(self, key: str, out: SubjobOut) -> None:
@@ -188,9 +182,9 @@ class SubjobsOut:
                     pass
                 await asyncio.sleep(PAUSE_S)
 
-    async def stop(self, lease: SubjobLease, reason: str) -> None:
+    async def stop(self, lease: Lease, reason: str) -> None:
         lease.stop_reason = reason
-        key = self.key(lease.region)
+        key = self.key(lease.subjob)
         out = self._out.get(key)
         if out is None or out.lease is not lease or reason == "interrupt":
             return
@@ -221,24 +215,23 @@ class SubjobsOut:
 
     # ---- in
 
-    def record(self, out: SubjobOut, said: Said, tree: Execution, record: Callable[[Fact, float], None]) -> None:
+    def record(self, out: SubjobOut, said: Said, tree: State, record: Callable[[Fact, float], None]) -> None:
         """What the holder decided is recorded as it says, and then settled as far as it touches others."""
-        settled: list[ComponentState] = []
-        flow = out.lease.flow
-        told = sharing.New(tree)
+        settled: list[ComponentRun] = []
+        told = New(tree)
         for fact, ts in said.facts:
             if not told.is_new(fact):
                 continue
             record(fact, ts)
             if isinstance(fact.body, ComponentEnded | ComponentSkipped):
-                component = tree.flow.components.get(fact.scope)
-                if component is not None and sharing.is_members(flow, component):
+                component = tree.component(fact.scope)
+                if component is not None and is_members(out.lease.decider, component):
                     settled.append(component)
-        sharing.heard(flow, settled)
+        out.driver.decide(Told(settled))
 
     async def went(self, note: Note, out: SubjobOut, said: Said) -> None:
         """After a note: the lease may be over, and other sub-jobs may follow."""
-        flow, key, kind = out.lease.flow, note.key, note.kind
+        decider, key, kind = out.lease.decider, note.key, note.kind
         if said.refusal is not None and await self._is_refused(note, out.lease):
             self._abandon(key, out, said.refusal)
         elif kind is NoteKind.DONE:
@@ -248,20 +241,19 @@ class SubjobsOut:
         for iterator in self._spreads.fresh(out.lease) if self._out.get(key) is out else ():
             self._aside(self._spread(out, iterator, is_adopted=False), out.driver)
         self._went_on(out)
-        if flow.deaths:
-            await self._tell_all(flow)
+        if decider.deaths:
+            await self._tell_all(decider)
 
     def _went_on(self, out: SubjobOut) -> None:
-        out.driver.dispatch()
-        self.inform(out.lease.flow)
+        self.inform(out.lease.decider)
 
-    def find_stretch(self, key: str, tree: Execution) -> tuple[SubjobOut, ComponentState] | None:
+    def find_stretch(self, key: str, tree: State) -> tuple[SubjobOut, ComponentRun] | None:
         """The iterator that a lease has elements of, and the sub-job around it."""
-        iterator = self._spreads.iterator_of(key, tree.flow)
-        out = self._out.get(self.key(iterator.region)) if iterator is not None else None
+        iterator = self._spreads.iterator_of(key, tree)
+        out = self._out.get(self.key(iterator.subjob)) if iterator is not None else None
         return (out, iterator) if out is not None and iterator is not None else None
 
-    async def stretch_went(self, note: Note, out: SubjobOut, iterator: ComponentState, said: Said) -> None:
+    async def stretch_went(self, note: Note, out: SubjobOut, iterator: ComponentRun, said: Said) -> None:
         spread = self._spreads.find(iterator)
         if spread is not None and said.refusal is not None and await self._is_refused(note, out.lease):
             self._give_up(out, said.refusal)
@@ -269,12 +261,12 @@ class SubjobsOut:
             self._spreads.went(note.key, spread, note.kind, said)
         self._went_on(out)
 
-    async def _is_refused(self, note: Note, lease: SubjobLease) -> bool:
-        is_final = await self.office.is_refused(note, pool_named(lease.flow.net.executor), NEEDS)
+    async def _is_refused(self, note: Note, lease: Lease) -> bool:
+        is_final = await self.office.is_refused(note, pool_named(lease.setting.net.executor), NEEDS)
         return is_final and lease.stop_reason is None
 
     def _give_up(self, out: SubjobOut, error: JsonMap) -> None:
-        key = self.key(out.lease.region)
+        key = self.key(out.lease.subjob)
         self._abandon(key, out, error)
         self._call_off([key], out)
 
@@ -289,7 +281,7 @@ class SubjobsOut:
 
     def _came_back(self, key: str, out: SubjobOut, kind: NoteKind, said: Said) -> None:
         lease = out.lease
-        if lease.region.status in SETTLED:
+        if lease.subjob.status in SETTLED:
             # What was last to settle in it was another's, and its holder had only to hear of that.
             self._over(key, out)
             return
@@ -299,7 +291,7 @@ class SubjobsOut:
         elif self._losses[key] > LOSSES:
             why = f": {said.reason}" if said.reason else ""
             message = (
-                f"sub-job `{lease.region.name}` was given to workers {self._losses[key]} times, and none finished it"
+                f"sub-job `{lease.subjob.name}` was given to workers {self._losses[key]} times, and none finished it"
             )
             self._abandon(key, out, {"kind": "worker_lost", "message": message + why, "retryable": True})
         else:
@@ -308,35 +300,33 @@ class SubjobsOut:
     def _start_over(self, key: str, out: SubjobOut) -> None:
         lease = out.lease
         self._over(key, out)
-        out.driver.leases.pop(lease.region.place.id, None)
-        sharing.lose(lease.flow, lease.region)
+        out.driver.leases.pop(lease.key, None)
+        out.driver.decide(Lost(lease.subjob))
 
     def _abandon(self, key: str, out: SubjobOut, error: JsonMap | None = None) -> None:
         """Nobody works on it any more: what was at work ends, and the rest is skipped."""
-        flow, region = out.lease.flow, out.lease.region
         self._over(key, out)
-        abandoning.abandon(flow, region, out.driver.end_child, error)
-        out.driver.dispatch()
+        out.driver.decide(GiveUp(out.driver.host.end_child, subjob=out.lease.subjob, error=error))
 
     def _over(self, key: str, out: SubjobOut) -> None:
         self._out.pop(key, None)
         out.over.set()
         self._call_off(self._spreads.drop(out.lease), out)
 
-    async def _tell_all(self, flow: Flow) -> None:
+    async def _tell_all(self, decider: Decider) -> None:
         """The job is dying: holders start nothing more but what its error path leads to."""
-        news = encode({"dies": [[death.scope, death.why] for death in flow.deaths]})
+        news = encode({"dies": [[death.scope, death.why] for death in decider.deaths]})
         for key, out in list(self._out.items()):
-            if out.lease.flow is flow and not out.is_told:
+            if out.lease.decider is decider and not out.is_told:
                 out.is_told = await self.office.dispatch.tell(key, news)
                 await self._spreads.dies(out.lease, news)
 
 
-def _has_begun(region: RegionState) -> bool:
+def _has_begun(subjob: Subjob) -> bool:
     """Has its holder told of anything that came of it?"""
     return any(
         (member.status in SETTLED and not member.kept)
-        or member.iterator is not None
-        or (member.inside is not None and any(map(_has_begun, member.inside.regions.values())))
-        for member in region.members.values()
+        or member.fan is not None
+        or (member.inside is not None and any(map(_has_begun, member.inside.subjobs.values())))
+        for member in subjob.members.values()
     )

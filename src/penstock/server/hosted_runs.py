@@ -11,11 +11,10 @@ from penstock.ports.leases import Keys
 from penstock.ports.log import NotOwner
 from penstock.ports.results import loader
 from penstock.server.documents import Pinned, inputs_of, kept_of
+from penstock.server.driver import FINAL
 from penstock.server.executions import ExecutionHost
-from penstock.server.fanout_results import gather_folded
 from penstock.server.fleet import FleetForce
 from penstock.server.runs import RunSummary, RunUnderWay
-from penstock.server.step_driver import FINAL
 from penstock.server.stream import Stream
 
 
@@ -56,7 +55,7 @@ class HostedRun(RunUnderWay):
             force = world.employ(self.execution_id, self.hide)
             assert isinstance(force, FleetForce)
             self.force = force
-            await self._fold(stream)
+            await asyncio.to_thread(stream.fold, loader(world.blobs))
             if stream.seq == 0:
                 await self._begin(stream, document, inputs_of(registered) or {})
             else:
@@ -68,14 +67,6 @@ class HostedRun(RunUnderWay):
             is_ready()
             await self.let_go()  # A child may still wait for its holder, of whom nobody will hear any more.
             await self._leave()
-
-    async def _fold(self, stream: Stream) -> None:
-        tree, blobs = stream.tree, self.world.blobs
-        assert self.force is not None
-        tree.on_iteration_closed = self.force.iteration_closed  # It stays: what workers say later is gathered, too.
-        tree.on_shards = lambda run, body: gather_folded(run, body, blobs)
-        await asyncio.to_thread(stream.fold, loader(blobs))
-        tree.on_shards = None
 
     def _host(self, stream: Stream, document: Pinned, keys: Keys) -> ExecutionHost:
         host = super()._host(stream, document, keys)

@@ -1,4 +1,8 @@
-"""The judge: evaluates admission rules and arc guards over what the server knows. No pipeline locals are visible here (P4.2)."""
+"""The judge: evaluates what the kernel carries as text.
+
+Admission rules and arc guards see what the server knows, and no pipeline locals (P4.2); `if` links and `while` conditions see
+what is visible at the component (rulebook 2.1.3, D40).
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,18 @@ from typing import Any
 
 from penstock.expr.budget import Purse
 from penstock.expr.scope import OutcomeView, Scope, Visible, bare_args
-from penstock.expr.template import ExpressionError, UndefinedWrites, render, render_writes, rendered, truth
-from penstock.kernel.decide import Admission, FiredArc, Selection
+from penstock.expr.template import ExpressionError, UndefinedWrites, holds, render, render_writes, rendered, truth
 from penstock.kernel.facts import RunEnded, boundary
 from penstock.kernel.fanin import seen_by_arcs
-from penstock.kernel.net import Edge, Node
+from penstock.kernel.judge import Admission, Ended, FiredArc, Selection, Verdict
+from penstock.kernel.links import global_name
+from penstock.kernel.merging import merged_value
+from penstock.kernel.net import Arc, Link, Node
 from penstock.kernel.patches import Staged
-from penstock.kernel.state import RunState, Token, last_outcome
+from penstock.kernel.state import ComponentRun, StepRun, Token, last_outcome, with_inside
 from penstock.kernel.values import JsonMap
+from penstock.kernel.views import View, Written
+from penstock.ports.job_scope import job_names
 from penstock.ports.leases import Setting, execution_view
 
 
@@ -43,7 +51,7 @@ class TemplateJudge:
                 return Admission(False, index, _expression_failure(where, error, node.name))
         return Admission(False)
 
-    def select(self, node: Node, run: RunState, end: RunEnded) -> Selection:
+    def select(self, node: Node, run: StepRun, end: RunEnded) -> Selection:
         self._scope = run.place.id
         visible = self._visible(_event(run, end), run.args, node)
         visible.fixed["output"] = OutcomeView(run.outcome or last_outcome(run, end))
@@ -65,16 +73,51 @@ class TemplateJudge:
                 break
         return Selection(fired, written)
 
-    def _args(self, edge: Edge, scope: Scope, where: str) -> JsonMap:
+    # ---- components
+
+    def conditions(self, node: Node, links: list[Link], component: ComponentRun, end: Ended) -> Verdict:
+        names = Purse(job_names(self._setting, node, component, _after(node, component, end), end.after))
+        fired: list[int] = []
+        for link in links:
+            try:
+                if link.when is None or holds(link.when, names):
+                    fired.append(link.index)
+            except ExpressionError as error:
+                where = f"the `if` link from `{component.name}` to `{link.target}`"
+                return Verdict(error=_expression_failure(where, error))
+        return Verdict(tuple(fired))
+
+    def again(self, node: Node, component: ComponentRun, index: int) -> bool | JsonMap:
+        iterator = component.iterations
+        assert iterator is not None
+        params = node.tasks[0].params
+        condition = params.get("while")
+        view = View((component.view,))
+        for key, value in iterator.merged.items():
+            view.write(key, merged_value(value, (component.place.clock, component.name), component.subjob.place.id))
+        names = Purse(
+            job_names(self._setting, node, component, view, {"index": index}, {"index": index, "item": index})
+        )
+        try:
+            most = render(params.get("max"), names)
+            if isinstance(most, int) and index >= most:
+                return False
+            return holds(condition, names) if isinstance(condition, str) else bool(condition)
+        except ExpressionError as error:
+            return _expression_failure(f"the condition `while` of `{component.name}`", error)
+
+    # ---- steps
+
+    def _args(self, edge: Arc, scope: Scope, where: str) -> JsonMap:
         return render_writes(edge.args, scope, lambda error: self._undefined(error, f"args.{error.path[0]}", where))
 
-    def collection(self, node: Node, run: RunState) -> Any:
+    def collection(self, node: Node, run: StepRun) -> Any:
         """What `loop.in` gives: it looks at ctx as it was when the run was scheduled."""
         assert node.fan is not None
         event: JsonMap = {"name": "step.started", "step": run.step, "step_run_id": run.place.id, "args": run.args}
         return render(node.fan.collection, Purse(self._visible(event, run.args, node, run.ctx)))
 
-    def with_step_writes(self, node: Node, run: RunState, end: RunEnded) -> RunEnded:
+    def with_step_writes(self, node: Node, run: StepRun, end: RunEnded) -> RunEnded:
         """`set` on a step applies when it is done, and sees its result."""
         if end.status != "done" or not node.on_done:
             return end
@@ -93,12 +136,12 @@ class TemplateJudge:
         staged.add(writes)
         return replace(end, writes=staged.as_writes())
 
-    def _fires(self, edge: Edge, end: RunEnded, scope: Scope) -> bool:
+    def _fires(self, edge: Arc, end: RunEnded, scope: Scope) -> bool:
         if end.status == "failed" and not self._takes_failure(edge):
             return False
         return edge.guard is None or truth(edge.guard, scope)
 
-    def _takes_failure(self, edge: Edge) -> bool:
+    def _takes_failure(self, edge: Arc) -> bool:
         # A run that was begun before guards over data left failures alone is decided to its end as it was begun.
         return edge.reads_event or (edge.guard is not None and self._setting.scope.rules < 2)
 
@@ -120,7 +163,7 @@ class TemplateJudge:
         return Visible(fixed, (bare_args(args, node.joins), ctx, workload), (setting.scope.results,))
 
 
-def _event(run: RunState, end: RunEnded) -> JsonMap:
+def _event(run: StepRun, end: RunEnded) -> JsonMap:
     name = boundary(end)
     event: JsonMap = {
         "name": name,
@@ -146,11 +189,22 @@ def _gather(written: JsonMap, more: JsonMap) -> None:
         into.update(values)
 
 
-def _expression_failure(where: str, error: ExpressionError, step: str) -> JsonMap:
-    return {
-        "kind": "expression",
-        "message": f"{where}: {error}",
-        "retryable": False,
-        "step": step,
-        "expression": error.text,
-    }
+def _after(node: Node, component: ComponentRun, end: Ended) -> View:
+    """What will be visible once this end has been committed: what a component wrote, and its figures, count in its own links."""
+    if node.part is None:
+        return component.view
+    view = with_inside(component) if component.inside is not None else View((component.view,))
+    view.set_after(component.name.removeprefix(component.subjob.scope.prefix), end.after)
+    stamp, owned_by = (component.place.clock, component.name), component.subjob.place.id
+    for bare, value in end.writes.items():
+        view.write(global_name(node.name, node.part, bare), Written(value, stamp, owned_by))
+    for key in end.deletes:
+        view.write(key, Written(None, stamp, owned_by, deleted=True))
+    return view
+
+
+def _expression_failure(where: str, error: ExpressionError, step: str | None = None) -> JsonMap:
+    failure: JsonMap = {"kind": "expression", "message": f"{where}: {error}", "retryable": False}
+    if step is not None:
+        failure["step"] = step
+    return {**failure, "expression": error.text}

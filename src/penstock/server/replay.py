@@ -1,41 +1,58 @@
 """Replay: decide a recorded run again from its recorded outcomes and compare every decision with the one in the log.
 
-Outcomes, starts and what the server was told, in its order, come from the record; admission, policies, routing, writes and ids
-are worked out anew. The two canonical timelines must be equal; the first line that is not is the difference.
+The log is read in its order. What was decided is already there when the record comes to it; what came from outside (an outcome, a
+list of elements, a cancel, a loss) is taken from the record, and what follows from it is decided anew. No tool is called, no time
+passes and nothing waits: it is a fold that decides. The two canonical timelines must be equal.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol
 
-from penstock.kernel.facts import (
-    ExecutionStarted,
-    Fact,
-    RunEnded,
+from penstock.kernel import facts
+from penstock.kernel.decide import (
+    Begin,
+    Cancel,
+    Decider,
+    GiveUp,
+    GoOn,
+    HoldElements,
+    Interrupt,
+    Lost,
+    PartOver,
+    Resume,
+    RunOver,
+    SpreadOver,
+    opening,
 )
-from penstock.kernel.net import Net
+from penstock.kernel.errors import PenstockError
+from penstock.kernel.evolve import evolve
+from penstock.kernel.evolve.pipelines import pipeline_of
+from penstock.kernel.facts import Fact, RunEnded
+from penstock.kernel.fans import Elements
+from penstock.kernel.judge import Ended
+from penstock.kernel.mandate import NOTHING
+from penstock.kernel.outcome import Outcome
 from penstock.kernel.places import Place
+from penstock.kernel.reasons import is_stop
+from penstock.kernel.shards import SETTLED, ElementRange, shards_of
+from penstock.kernel.state import ERROR, OK, ComponentRun, Execution, Pipeline, State, StepRun
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.leases import PATIENT_TURNS, Caller, Lease
+from penstock.ports.blobs import BlobStore
+from penstock.ports.job_scope import iteration_of
+from penstock.ports.leases import Keys, Lease, Setting
+from penstock.ports.loop_results import keep_result
 from penstock.ports.results import encode
-from penstock.server.documents import Pinned
-from penstock.server.driver import Driver
-from penstock.server.executions import ExecutionHost
+from penstock.server.continuing import going_on
+from penstock.server.documents import Documents, Pinned
+from penstock.server.executions import end_child, setting_of
+from penstock.server.fanout_results import gather
 from penstock.server.fanouts import FanoutDriver
-from penstock.server.jobs import JobDriver
-from penstock.server.played import Played
-from penstock.server.record import HOLD, Record, Turn, cancel_of
-from penstock.server.step_driver import ScopeDriver
-
-# So many turns of the event loop without a new fact mean that the replay has come to the end of the record.
-QUIET_TURNS = 200
-# So many, that all which follows from what was told has happened.
-SETTLING_TURNS = 20
+from penstock.server.judge import TemplateJudge
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,165 +80,423 @@ def first_difference(recorded: Iterable[JsonMap], replayed: Iterable[JsonMap]) -
     return None
 
 
-class ReplayHost(ExecutionHost):
-    """The server is told what it was told, in the order of the record, so that whatever saw ctx sees the same ctx again."""
+class Work(Protocol):
+    """What a worker makes of a step run's outcomes."""
 
-    # Holders stop where the record says they were stopped, not when this server would have come to it.
-    stops_holders = False
-    recalls = True
+    def begins(self, pipeline: Pipeline) -> Fact: ...
 
-    def __init__(self, record: Record, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._record = self.witness = record
-        self._turn = 0
-        self._waiting: dict[str, asyncio.Event] = {}
-        self._is_over = False
-        self._stood = 0
-        self._stood_at = 0
-        self._quiet = 0
-        self._seq = 0
+    def concludes(self, pipeline: Pipeline, index: int | None, outcome: Outcome) -> Fact: ...
 
-    # ---- what came from outside
+    def around(self, pipeline: Pipeline, index: int | None) -> Any: ...
+
+    def over(self, collected: Json) -> Elements | RunEnded | None:
+        """The elements of its loop; or how it ended, where these cannot be had; None where only the record knows."""
+        ...
+
+    def end(self) -> RunEnded: ...
+
+
+_STARTS = (
+    facts.RunScheduled,
+    facts.IterationStarted,
+    facts.ComponentStarted,
+    facts.ComponentSkipped,
+    facts.ElementStarted,
+)
+_CONSEQUENCES = (
+    facts.RunScheduled,
+    facts.TokenRefused,
+    facts.TokenStranded,
+    facts.ArcsSelected,
+    facts.ExecutionEnded,
+    facts.SubjobStarted,
+    facts.SubjobEnded,
+    facts.ComponentStarted,
+    facts.ComponentSkipped,
+    facts.ElementEnded,
+    facts.LinkFired,
+)
+_GIVEN = (facts.ShardsEnqueued, facts.ShardsStarted, facts.ShardsReported, facts.ShardsReturned)
+
+
+class Record:
+    """The log of a run, with what is looked up in it: what began where, and what was stopped before it could."""
+
+    def __init__(self, told: list[tuple[Fact, float]]) -> None:
+        self.told = told
+        self.at = 0
+        """Where the replay is."""
+        self._next: dict[str, list[tuple[int, str | None]]] = {}
+        """Scope -> where it was started (None) or skipped, and in the latter case why."""
+        self._ends: dict[str, list[int]] = {}
+        self._resumes: list[int] = []
+        self._losses: dict[str, list[int]] = {}
+        """Sub-job -> where it started over because its holder was lost."""
+        held: set[int] = set()
+        last_start = -1
+        for at, (fact, _) in enumerate(told):
+            body = fact.body
+            if isinstance(body, _STARTS):
+                last_start = at
+                reason = body.cause if isinstance(body, facts.ComponentSkipped) else None
+                self._next.setdefault(fact.scope, []).append((at, reason))
+            elif isinstance(body, RunEnded):
+                self._ends.setdefault(fact.scope, []).append(at)
+            elif isinstance(body, facts.ExecutionStarted) and body.lost is not None:
+                self._losses.setdefault(body.lost, []).append(at)
+            elif isinstance(body, facts.ExecutionResumed) or (
+                isinstance(body, facts.ExecutionStarted) and body.resumed
+            ):
+                self._resumes.append(at)
+            elif isinstance(body, facts.ExecutionInterrupted) and not fact.scope:
+                held.update(range(last_start + 1, at))
+        self._held = held
+
+    @property
+    def is_held(self) -> bool:
+        """Between a signal and the end of its grace nothing started any more."""
+        return self.at in self._held
+
+    def _coming(self, scope: str, subjob: str) -> tuple[int, str | None] | None:
+        """Before the run was taken up anew, or the sub-job started over: what began after that did so for another reason."""
+        found = self._next.get(scope, [])
+        at = bisect_left(found, self.at, key=lambda one: one[0])
+        end = min(self._after(self._resumes), self._after(self._losses.get(subjob, [])))
+        return found[at] if at < len(found) and found[at][0] < end else None
+
+    def _after(self, places: list[int]) -> int:
+        at = bisect_right(places, self.at)
+        return places[at] if at < len(places) else len(self.told)
+
+    def was_lost(self, scope: str, subjob: str) -> bool:
+        return self._after(self._losses.get(subjob, [])) < len(self.told) and self._coming(scope, subjob) is None
+
+    def has_begun(self, scope: str, subjob: str) -> bool:
+        coming = self._coming(scope, subjob)
+        return coming is not None and coming[1] is None
+
+    def stopped(self, scope: str, subjob: str) -> str | None:
+        coming = self._coming(scope, subjob)
+        return coming[1] if coming is not None and coming[1] is not None and is_stop(coming[1]) else None
+
+    def end_of(self, scope: str) -> RunEnded | None:
+        """How the run that is under way there will end."""
+        found = self._ends.get(scope, [])
+        at = bisect_left(found, self.at)
+        body = self.told[found[at]][0].body if at < len(found) else None
+        return body if isinstance(body, RunEnded) else None
+
+    def globals_of(self, at: int) -> list[facts.GlobalSet]:
+        """What a component wrote whose end stands at `at`."""
+        scope = self.told[at][0].scope
+        found: list[facts.GlobalSet] = []
+        for fact, _ in self.told[at + 1 :]:
+            if fact.scope == scope:
+                if not isinstance(fact.body, facts.GlobalSet):
+                    break
+                found.append(fact.body)
+        return found
+
+
+@dataclass(slots=True)
+class _Scope:
+    """One execution that is decided again."""
+
+    decider: Decider
+    setting: Setting
+    judge: TemplateJudge
+    has_begun: bool = False
+
+
+class Replay:
+    def __init__(
+        self,
+        execution_id: str,
+        told: list[tuple[Fact, float]],
+        documents: Documents,
+        blobs: BlobStore,
+        keys: Keys,
+        work: Callable[[Lease], Work],
+    ) -> None:
+        self.execution_id = execution_id
+        self.blobs = blobs
+        self.state = State(on_iteration_closed=keep_result)
+        self.state.on_shards = lambda run, body: gather(run, body, blobs)
+        self.facts: list[Fact] = []
+        self._decided: set[tuple[str, object]] = set()
+        self._record = Record(told)
+        self._documents = documents
+        self._keys = keys
+        self._work_for = work
+        self._scopes: dict[str, _Scope] = {}
+        self._works: dict[str, tuple[StepRun, Work]] = {}
+        self._spread: dict[str, Decider] = {}
+        self._now = 0.0
+
+    def run(self, document: Pinned) -> list[Fact]:
+        """All facts that are decided. Where the record says what cannot follow, it ends: that is the difference."""
+        for at, (fact, ts) in enumerate(self._record.told):
+            self._record.at, self._now = at, ts
+            if (fact.scope, fact.clock) in self._decided:
+                continue
+            try:
+                self._follow(fact, document)
+            except (PenstockError, LookupError, ValueError, AssertionError, TypeError, AttributeError):
+                break
+            if (fact.scope, fact.clock) not in self._decided:
+                break
+        return self.facts
+
+    # ---- recording
+
+    def _keep(self, decided: list[Fact]) -> None:
+        for fact in decided:
+            self.facts.append(fact)
+            self._decided.add((fact.scope, fact.clock))
 
     def record(self, fact: Fact) -> None:
-        if isinstance(fact.body, ExecutionStarted) and fact.scope in self._record.openings:
-            started, ts = self._record.openings[fact.scope]
-            fact = fact._replace(body=replace(fact.body, rules=started.rules))
-            self.stream.now = lambda: ts  # Templates can see when an execution started.
-        super().record(fact)
+        evolve(self.state, fact, self._now)
+        self._keep([fact])
 
-    async def play(
-        self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
-    ) -> Played:
-        started, _ = self._record.openings[f"{caller.run_id}/"]
-        return await super().play(caller, path, cast(JsonMap, started.workload), return_step, outputs)
+    def _decide(self, decider: Decider, stimulus: object) -> None:
+        decider.mandate.is_held = self._record.is_held
+        self._keep(decider.decide(stimulus, self._now))
 
-    async def _until_finished(self, driver: Driver) -> None:
-        """The child of a component that was resumed fails, and then goes on under the same name."""
-        again = Turn("resume", driver.state.place.id)
-        while True:
-            await driver.finished.wait()
-            is_to_come = again in self._record.turns[self._turn :]
-            if self._is_over or (driver.finished.is_set() and not is_to_come):  # It may have gone on in the meantime.
-                return
-            await asyncio.sleep(0)
+    # ---- what the record says next
 
-    async def _document(self, place: Place, path: str, folder: Path, calling: Pinned | None) -> Pinned:
-        """The text it was pinned to; the file may have changed since, or be gone."""
-        started, _ = self._record.openings[place.id]
-        return Pinned.from_mapping(started.document)
+    def _follow(self, fact: Fact, document: Pinned) -> None:
+        body = fact.body
+        match body:
+            case facts.ExecutionStarted() if not body.resumed:
+                self._open(fact, body, document)
+            case (
+                facts.ExecutionStarted() | facts.ExecutionResumed() | facts.ExecutionInterrupted() | facts.CancelAsked()
+            ):
+                self._decide(self._scopes[fact.scope].decider, self._asked(fact.scope, body))
+            case facts.ComponentEnded():
+                self._component_ended(fact, body)
+            case facts.IteratorStarted():
+                run = self.state.runs[fact.scope]
+                how = (body.total, body.items, body.parallel, body.mode, body.spread)
+                self._decide(self._decider_of(fact.scope), Elements(run, *how))
+            case facts.ElementStarted():
+                self._hold_element(fact.scope[: fact.scope.rindex("[#")], body.index)
+            case facts.IteratorCompleted():
+                run = self.state.runs[fact.scope]
+                self._decide(self._decider_of(fact.scope), SpreadOver(run))
+            case facts.ShardsDone() | facts.ShardFailed() if not body.at_fanin and body.range != SETTLED:
+                self.record(fact)
+            case _ if isinstance(body, _GIVEN):
+                self.record(fact)
+            case facts.TokenCreated():
+                around = self._scope_of(fact.scope)
+                assert not around.has_begun
+                around.has_begun = True
+                self._decide(around.decider, Begin())
+            case _ if isinstance(body, _CONSEQUENCES):
+                # Nothing led to it but the state: whoever took the run up after a stop looked at all that there was.
+                self._decide(self._decider_of(fact.scope), GoOn())
+            case _:
+                self._step(fact)
 
-    async def _kept(self, net: Net, document: Pinned, place: Place) -> Json:
-        """As it was then."""
-        started, _ = self._record.openings[place.id]
-        return started.state
+    def _asked(self, scope: str, body: facts.Body) -> object:
+        execution = self.state.executions[scope]
+        match body:
+            case facts.ExecutionStarted() if body.lost is not None:
+                return Lost(self.state.subjobs[body.lost])
+            case facts.ExecutionStarted():
+                return Resume([], failed_only=execution.status == "completed")
+            case facts.ExecutionResumed():
+                return Resume(body.restarted)
+            case facts.ExecutionInterrupted():
+                return Interrupt(body.reason)
+            case facts.CancelAsked():
+                # One that nobody worked on was ended with the same decision.
+                return Cancel(body.reason, None if execution.status == "running" else self._end_child)
+        raise TypeError(f"nobody asks for a {type(body).__name__}")
 
-    # ---- turns
+    # ---- executions
 
-    def _next(self) -> Turn | None:
-        turns = self._record.turns
-        return turns[self._turn] if self._turn < len(turns) else None
-
-    async def end(self, lease: Lease, body: RunEnded, counter: int) -> None:
-        if await self._comes(lease.run.place.id):
-            try:
-                await super().end(lease, body, counter)
-            finally:
-                self._turn_over()
-
-    async def end_fanout(self, fanout: FanoutDriver, body: RunEnded) -> None:
-        if await self._comes(fanout.run.place.id):
-            try:
-                await super().end_fanout(fanout, body)
-            finally:
-                self._turn_over()
-
-    def shards_of(self, scope: str) -> tuple[list[Fact] | None, JsonMap | None]:
-        return self._record.shards.get(scope), self._record.given_up(scope)
-
-    async def _comes(self, scope: str) -> bool:
-        """Wait for the turn of a run's end. False: it never ended in the record, so whatever this is, it decides nothing."""
-        at = self._record.ends.get(scope)
-        if at is None or at < self._turn:
-            return False
-        if at != self._turn:
-            waiting = self._waiting[scope] = asyncio.Event()
-            await waiting.wait()
-        return not self._is_over
-
-    def _turn_over(self) -> None:
-        self._turn += 1
-        turn = self._next()
-        if turn is not None and turn.scope in self._waiting:
-            self._waiting.pop(turn.scope).set()
-
-    async def let_go(self) -> None:
-        """Those who still wait for their turn wait for something that does not happen any more: that is the difference."""
-        self._is_over = True
-        for waiting in self._waiting.values():
-            waiting.set()
-        await super().let_go()
-
-    async def prompt(self, root: Driver) -> None:
-        """Say what is to be said next, when it is no holder's word and the scope it is about is there."""
-        self._hold_if_due()
-        turn = self._next()
-        driver = self._drivers.get(turn.scope) if turn is not None else None
-        if turn is None or driver is None:
-            return
-        if isinstance(driver, JobDriver):
-            if turn.what == "cancel" and driver.state.status == "running" and self._is_due(turn):
-                self._turn_over()
-                self._record.told(cancel_of(turn.scope))
-                driver.flow.release()
-                await driver.cancel(turn.reason)
-            return
-        assert isinstance(driver, ScopeDriver)
-        if turn.what == "cancel" and driver.state.status == "running":
-            driver.decider.cancel(turn.reason)
-            self._turn_over()
-            await driver.advance()
-        elif turn.what == "resume" and driver.state.status == "failed":
-            driver.finished.clear()
-            driver.decider.resume([])
-            self._turn_over()
-            await driver.advance()
-
-    def _hold_if_due(self) -> None:
-        self._quiet = self._quiet + 1 if self._seq == self.stream.seq else 0
-        self._seq = self.stream.seq
-        order = self._record.order
-        if HOLD not in order or not order.is_next(HOLD) or self._quiet < SETTLING_TURNS:
-            return
-        for driver in self._drivers.values():
-            if isinstance(driver, JobDriver):
-                driver.flow.hold()
-        order.told(HOLD)
-
-    def _is_due(self, turn: Turn) -> bool:
-        """A job is cancelled after what ended before that; but a replay that has come to a stand waits for nothing."""
-        at = self._record.told_so_far
-        self._stood = self._stood + 1 if at == self._stood_at else 0
-        self._stood_at = at
-        has_come_so_far = self._record.is_next(cancel_of(turn.scope)) and all(
-            self._record.order.is_told(iterator) for iterator in turn.iterators
+    def _open(self, fact: Fact, body: facts.ExecutionStarted, document: Pinned) -> None:
+        place, parent, depth, around = Place(fact.scope, fact.clock[:-2]), None, 0, None
+        if fact.scope:
+            document, parent = Pinned.from_mapping(body.document), fact.scope.removesuffix("/")
+            depth, around = self._around(parent)
+        net = self._documents.compile(document)[0]
+        before = self.state.executions.get(f"{body.continues}/") if body.continues is not None else None
+        goes_on = going_on(before, net, place)
+        first = opening(
+            net,
+            place,
+            body.workload,
+            trace_id=body.trace_id,
+            parent=parent,
+            document=body.document,
+            state=body.state,
+            **goes_on,
         )
-        return has_come_so_far or self._stood > PATIENT_TURNS
+        assert isinstance(first.body, facts.ExecutionStarted)
+        self.record(first._replace(body=replace(first.body, rules=body.rules)))
+        execution = self.state.executions[fact.scope]
+        setting = setting_of(
+            self._documents,
+            document,
+            self.execution_id,
+            net,
+            execution,
+            workload=body.workload,
+            keychain=self._keys,
+            iter_parent=around,
+            depth=depth,
+        )
+        judge = TemplateJudge(setting, lambda scope, line: None)
+        decider = Decider(self.state, execution, net, judge)
+        decider.witness = self._record
+        self._scopes[fact.scope] = _Scope(decider, setting, judge)
 
-    def is_through(self, root: Driver) -> bool:
-        return root.finished.is_set() and self._next() is None
+    def _around(self, parent: str) -> tuple[int, Any]:
+        """How deep a child of this task or component lies, and in which iteration."""
+        component = self.state.component(parent)
+        if component is not None:
+            return self._scope_of(parent).setting.depth + 1, iteration_of(component.subjob.scope)
+        scope = parent.rpartition("/")[0]
+        run, index = self._run_of(scope)
+        pipeline = pipeline_of(self.state, scope)
+        return self._scope_of(scope).setting.depth + 1, self._work(run).around(pipeline, index)
+
+    def _scope_of(self, scope: str) -> _Scope:
+        return self._scopes[scope[: scope.rfind("/") + 1]]
+
+    def _end_child(self, child: Execution) -> list[Fact]:
+        return end_child(
+            self.state, child, lambda pinned: self._documents.compile(Pinned.from_mapping(pinned))[0], self._now
+        )
+
+    # ---- components
+
+    def _component_ended(self, fact: Fact, body: facts.ComponentEnded) -> None:
+        run = self.state.runs[fact.scope]
+        assert isinstance(run, ComponentRun)
+        wrote = self._record.globals_of(self._record.at)
+        end = Ended(
+            OK if body.status == "ok" else ERROR,
+            body.rows_out,
+            body.outputs,
+            dict(body.after),
+            body.result,
+            body.error,
+            writes={one.key: one.new for one in wrote if not one.deleted},
+            sets=frozenset(one.key for one in wrote if one.is_set),
+            deletes=tuple(one.key for one in wrote if one.deleted),
+            exit_code=body.exit_code,
+            dies=body.dies,
+        )
+        self._decide(self._decider_of(fact.scope), RunOver(run, end))
+
+    def _decider_of(self, scope: str) -> Decider:
+        """Who decides there: in the iterations of an iterator that is spread, whoever holds them."""
+        at = scope.rfind("/") + 1
+        at = scope.find("[#", at)
+        while at >= 0:
+            if scope[:at] in self._spread:
+                return self._spread[scope[:at]]
+            at = scope.find("[#", at + 1)
+        return self._scope_of(scope).decider
+
+    def _hold_element(self, iterator: str, index: int) -> None:
+        run = self.state.runs[iterator]
+        assert isinstance(run, ComponentRun)
+        assert run.iterations is not None
+        assert run.iterations.spread
+        around = self._scope_of(iterator)
+        decider = self._spread.get(iterator)
+        if decider is None:
+            decider = Decider(self.state, around.decider.execution, around.setting.net, around.judge)
+            decider.witness, decider.mandate.only = self._record, NOTHING
+            self._spread[iterator] = decider
+        self._decide(decider, HoldElements(iterator, ElementRange(0, index, index + 1)))
+
+    # ---- steps
+
+    def _run_of(self, scope: str) -> tuple[StepRun, int | None]:
+        """The step run that a pipeline belongs to, and the index of its iteration."""
+        held = self.state.iterations.get(scope)
+        if held is not None:
+            return held[0], int(scope[scope.rindex("[") + 1 : -1])
+        run = self.state.step_run(scope)
+        if run is None:
+            run = self.state.step_run(scope[: scope.rindex("[")])
+        assert run is not None
+        return run, None
+
+    def _work(self, run: StepRun) -> Work:
+        known = self._works.get(run.place.id)
+        if known is None or known[0] is not run:
+            around = self._scope_of(run.place.id)
+            known = self._works[run.place.id] = (run, self._work_for(Lease(around.setting, around.decider, run)))
+        return known[1]
+
+    def _step(self, fact: Fact) -> None:
+        body = fact.body
+        run, index = self._run_of(fact.scope)
+        decider = self._scope_of(run.place.id).decider
+        end = self._record.end_of(run.place.id)
+        is_shards = shards_of(run) is not None
+        if is_shards and isinstance(body, facts.TaskStarted | facts.TaskEnded):
+            self.record(fact)  # Only the worker of an element has a state of its pipeline.
+            return
+        match body:
+            case facts.TaskStarted():
+                self.record(self._work(run).begins(pipeline_of(self.state, fact.scope)))
+            case facts.TaskEnded() if not body.given_up:
+                pipeline = pipeline_of(self.state, fact.scope)
+                self.record(self._work(run).concludes(pipeline, index, Outcome.from_json(body.outcome)))
+            case facts.LoopStarted() | facts.IterationStarted():
+                collected = body.collection if isinstance(body, facts.LoopStarted) else None
+                found = self._work(run).over(collected)
+                assert found is not None
+                self._decide(decider, found if isinstance(found, Elements) else RunOver(run, found))
+            case facts.IterationEnded() if not self._is_given_up(run, body.index, end):
+                self._decide(decider, PartOver(run, body.index))
+            case facts.FanoutStarted():
+                FanoutDriver(_Owner(self, run), decider.node_of(run), run).begin()
+            case RunEnded() | facts.IterationEnded() | facts.TaskEnded() if end is not None and end.given_up:
+                assert isinstance(end.error, dict)
+                self._decide(decider, GiveUp(self._end_child, run=run, error=end.error))
+            case RunEnded() if not body.fanned_out:
+                self._decide(decider, RunOver(run, self._ended(run, body)))
+            case RunEnded() if run.fan is None:
+                FanoutDriver(_Owner(self, run), decider.node_of(run), run).begin()
+            case RunEnded():
+                FanoutDriver(_Owner(self, run), decider.node_of(run), run).fan_in()
+            case facts.FaninCompleted() | facts.ShardsDone() | facts.ShardFailed():
+                FanoutDriver(_Owner(self, run), decider.node_of(run), run).bring_together()
+
+    def _is_given_up(self, run: StepRun, index: int, end: RunEnded | None) -> bool:
+        pipeline = run.fan.open[index] if run.fan is not None else None
+        is_over = pipeline is not None and (
+            pipeline.ended is not None or not self._scope_of(run.place.id).decider.node_of(run).tasks
+        )
+        return not is_over and end is not None and end.given_up
+
+    def _ended(self, run: StepRun, body: RunEnded) -> RunEnded:
+        """A loop that could not read its pages ended as the record says: they are not read again."""
+        if not body.looped or run.fan is not None:
+            return self._work(run).end()
+        found = self._work(run).over(None)
+        return found if isinstance(found, RunEnded) else body
 
 
-async def decide_again(host: ReplayHost, document: Pinned, record: Record) -> None:
-    """Drive the replay until it ends or nothing moves any more."""
-    started, _ = record.openings[""]
-    root = await host.begin_root(document, cast(JsonMap, started.workload), started.trace_id)
-    seen, quiet = host.stream.seq, 0
-    while quiet < QUIET_TURNS and not host.is_through(root) and host.error is None:
-        await asyncio.sleep(0)
-        await host.prompt(root)
-        quiet = quiet + 1 if host.stream.seq == seen else 0
-        seen = host.stream.seq
-    await host.let_go()
-    if host.error is not None:
-        raise host.error
+class _Owner:
+    """What a fanned-out loop needs of whoever drives it, to decide what follows from what came of its ranges."""
+
+    def __init__(self, replay: Replay, run: StepRun) -> None:
+        self._replay = replay
+        around = replay._scope_of(run.place.id)
+        self.setting, self.judge, self._decider = around.setting, around.judge, around.decider
+        self.host: Any = self
+        self.stream = replay
+        self.blobs, self.execution_id = replay.blobs, replay.execution_id
+
+    def fanout_ended(self, fanout: FanoutDriver, body: RunEnded) -> None:
+        self._replay._decide(self._decider, RunOver(fanout.run, body))

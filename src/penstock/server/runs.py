@@ -6,27 +6,28 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
-from penstock.kernel.decide import Decider
+from penstock.kernel.decide import Cancel, Decider
 from penstock.kernel.errors import Refused, Unavailable
-from penstock.kernel.facts import IterationEnded
-from penstock.kernel.fanout import SHARDS
+from penstock.kernel.judge import Unasked
 from penstock.kernel.net import Net
-from penstock.kernel.state import ExecutionState, PipelineState, RunState
+from penstock.kernel.shards import SHARDS
+from penstock.kernel.state import Execution, final_globals
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Keys, Workforce
 from penstock.ports.log import EventLog, Header
+from penstock.ports.loop_results import keep_result
 from penstock.ports.results import decode, loader, materialised
 from penstock.ports.undoing import unless_done_async
-from penstock.server.abandon import NobodyAsked, cancel, cancel_job
 from penstock.server.calls import Look, check_calls, unlocked
 from penstock.server.documents import Documents, Pinned, inputs_of, kept_of
 from penstock.server.driver import Driver
-from penstock.server.executions import ExecutionHost
-from penstock.server.fanout_results import gather_folded
+from penstock.server.driver import summary as job_summary
+from penstock.server.executions import ExecutionHost, end_child
+from penstock.server.fanout_results import gather
 from penstock.server.played import ports_to_keep, workload_of
 from penstock.server.stream import Observer, Stream
 
@@ -34,12 +35,6 @@ POLL_S = 0.2
 # A larger result is shown as the reference it is, rather than read back from the store.
 LARGEST_SHOWN = 16 * 1024 * 1024
 EXIT_CODES = {"completed": 0, "failed": 1, "cancelled": 1, "interrupted": 3}
-
-
-class LocalForce(Workforce, Protocol):
-    """A workforce that can also take up what a folded log left unfinished."""
-
-    def iteration_closed(self, run: RunState, end: IterationEnded, pipeline: PipelineState) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +92,9 @@ class World:
     documents: Documents
     worker: str
     unlock: Callable[[Net, Any, Pinned], Awaitable[Keys]]
-    employ: Callable[[str, Callable[[str], str]], LocalForce]
+    employ: Callable[[str, Callable[[str], str]], Workforce]
     """`employ(execution_id, hide)` gives the workforce of one run; `hide` takes secrets out of what tools say."""
-    dismiss: Callable[[LocalForce], Awaitable[None]]
+    dismiss: Callable[[Workforce], Awaitable[None]]
     sweep: Callable[[str], None] = lambda execution_id: None
     """`sweep(execution_id)`: the run has ended, and what its workers have left behind can go."""
     observers: list[Observer] = field(default_factory=list)
@@ -117,7 +112,7 @@ class RunUnderWay:
         self.world = world
         self.execution_id = execution_id
         self.host: ExecutionHost | None = None
-        self.force: LocalForce | None = None
+        self.force: Workforce | None = None
         self._root: Driver | None = None
         self._wanted: tuple[str, float] | None = None
         self._hide: Callable[[str], str] = lambda text: text
@@ -177,10 +172,7 @@ class RunUnderWay:
         stream = await self._claim()
         try:
             self.force = world.employ(self.execution_id, self.hide)
-            stream.tree.on_iteration_closed = self.force.iteration_closed
-            stream.tree.on_shards = lambda run, body: gather_folded(run, body, world.blobs)
             stream.fold(loader(world.blobs))
-            stream.tree.on_iteration_closed = stream.tree.on_shards = None
             state = stream.tree.root
             if stream.seq == 0:
                 await self._begin(stream, document, inputs_of(registered))
@@ -229,10 +221,9 @@ class RunUnderWay:
             def net_of(pinned: Json) -> Net:
                 return documents.compile(Pinned.from_mapping(pinned))[0]
 
-            if net.kind == "job":
-                cancel_job(tree, tree.root, net, stream.record, reason, net_of)
-            else:
-                cancel(Decider(tree, tree.root, net, NobodyAsked(), stream.record), reason, net_of)
+            now, decider = stream.now(), Decider(tree, tree.root, net, Unasked())
+            facts = decider.decide(Cancel(reason, lambda child: end_child(tree, child, net_of, now)), now)
+            stream.append(facts, now)
         stream.flush("cancelled")
         await stream.durable()
 
@@ -240,6 +231,9 @@ class RunUnderWay:
         world = self.world
         epoch = await world.log.claim(self.execution_id, world.worker)
         stream = Stream(world.log, world.clock, self.execution_id, epoch, world.worker)
+        # The results of loops lie outside the kernel, and are gathered as their facts come, be it from the log.
+        stream.tree.on_iteration_closed = keep_result
+        stream.tree.on_shards = lambda run, body: gather(run, body, world.blobs)
         stream.observers.extend(world.observers)
         return stream
 
@@ -260,11 +254,8 @@ class RunUnderWay:
 
     def job_result(self) -> JsonMap:
         """What a job came to, with the outputs that were asked for."""
-        from penstock.server.jobs import JobDriver
-        from penstock.server.jobs import summary as job_summary
-
-        assert isinstance(self._root, JobDriver)
-        return job_summary(self._root.flow)
+        assert self._root is not None
+        return job_summary(self._root.state)
 
     # ---- while it runs
 
@@ -319,7 +310,7 @@ class RunUnderWay:
         await self.world.log.release(self.execution_id)
 
 
-def summary_of(execution_id: str, state: ExecutionState, counts: Counter[str], events: int, now: float) -> RunSummary:
+def summary_of(execution_id: str, state: Execution, counts: Counter[str], events: int, now: float) -> RunSummary:
     ended = state.ended_at if state.ended_at is not None else now
     is_job = state.kind == "job"
     figures: JsonMap = _job_figures(counts) if is_job else _playbook_figures(counts)
@@ -330,18 +321,12 @@ def summary_of(execution_id: str, state: ExecutionState, counts: Counter[str], e
         state.name,
         state.status,
         state.error,
-        _globals(state) if is_job else state.ctx.values,
+        final_globals(state) if is_job else state.ctx.values,
         state.result,
         figures,
         round(max(0.0, ended - state.started_at) * 1000, 3),
         state.exit_code,
     )
-
-
-def _globals(state: ExecutionState) -> JsonMap:
-    from penstock.server.jobs import final_globals
-
-    return final_globals(state)
 
 
 def _playbook_figures(counts: Counter[str]) -> JsonMap:

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeAlias
 
-from penstock.kernel.evolve import Execution, evolve
+from penstock.kernel.evolve import evolve
 from penstock.kernel.facts import ExecutionEnded, Fact
-from penstock.kernel.fanout import SETTLING, SHARDS, shards_settled
+from penstock.kernel.shards import SETTLING, SHARDS, shards_settled
+from penstock.kernel.state import State
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock
 from penstock.ports.kept_state import Change, changes_of
@@ -29,7 +30,7 @@ GATHER = 256
 
 class Stream:
     def __init__(self, log: EventLog, clock: Clock, execution_id: str, epoch: int, worker: str) -> None:
-        self.tree = Execution()
+        self.tree = State()
         self.counts: Counter[str] = Counter()
         self.seq = 0
         self.observers: list[Observer] = []
@@ -69,9 +70,17 @@ class Stream:
             ts = now
         elif ts < self._latest:
             ts = self._latest
+        evolve(self.tree, fact, ts)
+        self._append(fact, ts)
+
+    def append(self, facts: list[Fact], ts: float) -> None:
+        """What was decided, and is in the state already. `ts` is what `now` gave."""
+        for fact in facts:
+            self._append(fact, ts)
+
+    def _append(self, fact: Fact, ts: float) -> None:
         if ts > self._latest:
             self._latest = ts
-        evolve(self.tree, fact, ts)
         self.seq += 1
         entry = to_entry(fact, self.seq, ts, self._worker)
         self._count(fact, entry.type)

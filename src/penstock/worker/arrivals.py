@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from penstock.kernel.flow.decide import Flow
-from penstock.kernel.flow.plan import FlowPlan
-from penstock.kernel.flow.routing import element, feeds
-from penstock.kernel.flow.scope import Scope
+from penstock.kernel.decision import Decision
+from penstock.kernel.links import element, feeds
 from penstock.kernel.net import Link, Net, Part
+from penstock.kernel.plan import Plan
+from penstock.kernel.scopes import ScopeView
 from penstock.kernel.values import Json
 
 _COUNT = "NB_LINE_OUT_"
@@ -31,26 +31,26 @@ def _rows(item: Json) -> list[dict[str, Any]]:
     return [dict(item)] if isinstance(item, dict) else [{"item": item}]
 
 
-def arrivals(flow: Flow, scope: Scope, name: str) -> dict[str, list[dict[str, Any] | Element]]:
+def arrivals(d: Decision, view: ScopeView, name: str) -> dict[str, list[dict[str, Any] | Element]]:
     """Input port -> what came over each of its links, in the order of the links."""
     found: dict[str, list[dict[str, Any] | Element]] = {}
-    for link, source in sorted(feeds(flow, scope, name), key=lambda one: one[0].index):
+    for link, source in sorted(feeds(view, name), key=lambda one: one[0].index):
         arrived = found.setdefault(link.to_port, [])
-        if source is not scope.state.opener:
+        if source is not view.state.opener:
             output = source.outputs.get(link.port)
             assert isinstance(output, dict)
             arrived.append(output)
-        elif source.iterator is not None:
-            arrived.append(Element(element(scope.state)))
+        elif source.fan is not None:
+            arrived.append(Element(element(view.state)))
         else:
-            arrived += arrivals(flow, flow.scope_of(source), flow.name_of(source)).get(link.port, [])
+            arrived += arrivals(d, d.view_of(source), d.name_of(source)).get(link.port, [])
     return found
 
 
-def connected(flow: Flow, name: str) -> dict[str, list[Link]]:
+def connected(plan: Plan, name: str) -> dict[str, list[Link]]:
     """Output port -> the links that begin there, into joblets and bodies too."""
     found: dict[str, list[Link]] = {}
-    for link in flow.plan.rows_from.get(name, ()):
+    for link in plan.rows_from.get(name, ()):
         found.setdefault(link.port, []).append(link)
     return found
 
@@ -62,9 +62,8 @@ def counted_ports(net: Net) -> frozenset[str]:
     return frozenset(port for text in texts if _COUNT in text for port in _COUNTED.findall(text))
 
 
-def readers(flow: Flow, links: list[Link]) -> int:
+def readers(plan: Plan, links: list[Link]) -> int:
     """How many will read a port's rows, each once; -1 when they may be read any number of times."""
-    plan = flow.plan
     for link in links:
         source, target = plan.part(link.source), plan.part(link.target)
         if source.container != target.container or target.opens is not None or link.crosses:
@@ -72,12 +71,11 @@ def readers(flow: Flow, links: list[Link]) -> int:
     return len(links)
 
 
-def must_last(flow: Flow, name: str, links: list[Link]) -> bool:
+def must_last(plan: Plan, name: str, links: list[Link]) -> bool:
     """Do these rows go where a resume may have to fetch them? Of an iteration nothing is kept before its body has ended."""
-    plan = flow.plan
     part = plan.part(name)
     if bodies := _bodies_around(plan, part.container):
-        return bodies == 1 and any(_leads_to_handler(flow, part, link) for link in links)
+        return bodies == 1 and any(_leads_to_handler(plan, part, link) for link in links)
     for link in links:
         target = plan.part(link.target)
         if target.container == part.container and target.region != part.region:
@@ -87,7 +85,7 @@ def must_last(flow: Flow, name: str, links: list[Link]) -> bool:
     return False
 
 
-def _bodies_around(plan: FlowPlan, container: str) -> int:
+def _bodies_around(plan: Plan, container: str) -> int:
     bodies = 0
     while container:
         bodies += plan.is_body(container)
@@ -95,12 +93,11 @@ def _bodies_around(plan: FlowPlan, container: str) -> int:
     return bodies
 
 
-def _leads_to_handler(flow: Flow, part: Part, link: Link) -> bool:
+def _leads_to_handler(plan: Plan, part: Part, link: Link) -> bool:
     """Out of the body of an iteration, to what handles its end: that may run after a stop, and the body not again."""
-    plan = flow.plan
     target = plan.part(link.target)
     if target.opens is not None and target.opens == part.container:  # An output of the joblet that `part` lies in.
-        return must_last(flow, link.target, connected(flow, link.target).get(link.to_port, []))
+        return must_last(plan, link.target, connected(plan, link.target).get(link.to_port, []))
     name = link.target
     while plan.part(name).container not in ("", part.container):  # Into a joblet or a body that lies beside `part`.
         name = plan.part(name).container

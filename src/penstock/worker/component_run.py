@@ -13,16 +13,17 @@ from penstock.components.base import Call, Component, ComponentFailure, Iterator
 from penstock.components.runner import PatientThreads
 from penstock.expr.template import ExpressionError, render
 from penstock.kernel.errors import PenstockError, Unavailable
-from penstock.kernel.flow.decide import Ended
-from penstock.kernel.flow.routing import failed_in
-from penstock.kernel.flow.state import ERROR, ComponentState
+from penstock.kernel.fans import Elements
+from penstock.kernel.judge import Ended
 from penstock.kernel.kept import part
+from penstock.kernel.links import failed_in
 from penstock.kernel.net import Link, Node
+from penstock.kernel.state import ERROR, ComponentRun, Scope
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.folders import base_of
 from penstock.ports.job_scope import iteration_of, job_names
 from penstock.ports.json_text import unwritable
-from penstock.ports.leases import Caller, JobReports, SubjobLease
+from penstock.ports.leases import Caller, Lease, Reports
 from penstock.ports.results import encodable, encodable_tree, materialised
 from penstock.ports.rows import EngineSession, Relation, RowsFailed
 from penstock.tools.base import Source, ToolFailure
@@ -39,15 +40,15 @@ WANTED_ROWS = 1_000
 """Of an output that the caller of a job asks for, so many rows are given as they are; more of them by reference."""
 
 
-class ComponentRun:
-    def __init__(self, crew: JobCrew, lease: SubjobLease, component: ComponentState, reports: JobReports) -> None:
+class ComponentWork:
+    def __init__(self, crew: JobCrew, lease: Lease, component: ComponentRun, reports: Reports) -> None:
         self.crew = crew
         self.lease = lease
         self.component = component
         self.reports = reports
-        self.flow = lease.flow
-        self.scope = self.flow.scope_of(component)
-        self.node: Node = self.flow.node_of(component)
+        self.decider = lease.decider
+        self.scope = self.decider.view_of(component)
+        self.node: Node = self.decider.node_of(component)
         self.links: dict[str, list[Link]] = crew.connected(self.node.name)
         self.globals = StagedGlobals(component.view, self.node.part.prefix if self.node.part else ())
         self.folder: Path = lease.setting.folder
@@ -91,7 +92,7 @@ class ComponentRun:
             self.crew.plane.files,
             ReadOnly(setting.workload),
             self.globals,
-            iteration_of(component.region.container),
+            iteration_of(component.subjob.scope),
             inputs,
             frozenset(self.links) | {port for name, port in setting.outputs if name == self.node.name},
             declared,
@@ -108,7 +109,7 @@ class ComponentRun:
             lambda path, values=None, return_step=None: self._play(path, values or {}, return_step, task.kind),
             lambda path, values=None, group=None: self._play(path, values or {}, None, task.kind, group),
             lambda port, rows: desk.progress(place, port, rows),
-            lambda: standing(self.flow),
+            lambda: standing(self.decider),
             watermarks=part(setting.scope.kept, "watermarks"),
             holds_secret=lambda text: setting.keychain.hide(text) != text,
             subjob=self._subjob(),
@@ -120,10 +121,10 @@ class ComponentRun:
         commits = (self.node.part.container, self.node.part.region) in self.crew.commits
 
         def is_reopened() -> bool:
-            state = self.scope.region(region)
+            state = self.scope.subjob(region)
             return state is not None and any(one.kept for one in state.members.values())
 
-        return Subjob(self.scope.region_scope(region), commits, is_reopened, lambda: failed_in(self.scope, region))
+        return Subjob(self.scope.subjob_scope(region), commits, is_reopened, lambda: failed_in(self.scope, region))
 
     async def _play(
         self, path: str, values: Mapping[str, Any], return_step: str | None, kind: str, group: str | None = None
@@ -135,7 +136,7 @@ class ComponentRun:
             (*component.place.clock, component.counter - 1),
             component.children,
             lambda: lease.stop_reason,
-            iteration_of(component.region.container),
+            iteration_of(component.subjob.scope),
             base_of(self.folder, path),
             group,
         )
@@ -144,17 +145,10 @@ class ComponentRun:
             return played.result
         raise child_failure(path, played, exit_code=played.exit_code)
 
-    async def play_again(self) -> None:
-        """In a replay: the steps or components of the child are decided anew; what came of it is in the record."""
-        try:
-            await self._play("", {}, None, "")
-        except ToolFailure:
-            pass
-
     def inputs(self) -> dict[str, list[Relation]]:
         """Blocks: rows of an earlier process are looked up, elements of an iteration become rows."""
         found: dict[str, list[Relation]] = {}
-        for port, arrived in arrivals(self.flow, self.scope, self.node.name).items():
+        for port, arrived in arrivals(self.decider, self.scope, self.node.name).items():
             found[port] = [self._relation(one, self.component.place.id) for one in arrived]
         return found
 
@@ -174,11 +168,11 @@ class ComponentRun:
         kind = self.crew.components.get(self.node.tasks[0].kind)
         engine = self.crew.plane.session()
         call: Call | None = None
-        elements: tuple[int | None, Json, int, str] | None = None
+        elements: Elements | None = None
         try:
             params = await self.params(kind)
             threads = PatientThreads(self.crew.desk.threads, cast(EngineSession, engine))
-            goes_on = self.component.iterator is not None  # Over the elements of the first start; the rows may be gone.
+            goes_on = self.component.fan is not None  # Over the elements of the first start; the rows may be gone.
             inputs = await threads.run(self.inputs) if self.component.rows_in and not goes_on else {}
             call = self.call(engine, inputs)
             if isinstance(kind, Iterator):
@@ -213,26 +207,30 @@ class ComponentRun:
             end.after = cast(JsonMap, self.crew.normaliser.result(dict(call.after)))  # For the error links, too.
         if elements is not None:
             # Not above: what goes wrong in the engine from here on is no failure of the component.
-            self.reports.iterate(self.lease, self.component, *elements)
+            # An iteration may take away what its elements were found by, so a resume needs the list of them. Inside another
+            # iteration nothing is kept but its end: there the list is made anew.
+            is_listed = elements.items is not None and not _is_iterated(self.component)
+            self.reports.decide(elements, is_durable_first=is_listed)
             return None
         return end
 
-    async def _elements(self, kind: Iterator[Any], params: Any, call: Call) -> tuple[int | None, Json, int, str]:
+    async def _elements(self, kind: Iterator[Any], params: Any, call: Call) -> Elements:
         """How many, which, how many at a time, and how their globals come together."""
+        run = self.component
         parallel, mode = max(1, int(getattr(params, "parallel", 1))), str(getattr(params, "globals", "accumulate"))
-        kept = self.component.iterator
+        kept = self.component.iterations
         if kept is not None:  # A resume goes on over the elements of the first start.
-            return kept.total, cast(Json, kept.items), parallel, mode
+            return Elements(run, kept.total, kept.items, parallel, mode)
         assert self.node.iterates is not None
         if self.setting.sample is not None and self.node.iterates.while_:
-            return 1, None, 1, mode
+            return Elements(run, 1, None, 1, mode)
         if self.node.iterates.while_:
-            return None, None, 1, mode
+            return Elements(run, None, None, 1, mode)
         items = await runner.elements(kind, params, call)
         if self.setting.sample is not None:  # A preview looks at the first element, and no further.
             items = items[:1]
         kept_items = await self.crew.desk.threads.run(self.crew.normaliser.result, items)
-        return len(items), kept_items, parallel, mode
+        return Elements(run, len(items), kept_items, parallel, mode)
 
     def failed(self, error: ComponentFailure) -> Ended:
         hide = self.setting.keychain.hide
@@ -282,14 +280,14 @@ class ComponentRun:
         output: JsonMap = {"rows": rows.rows, "hash": rows.hash, "at": at}
         is_asked_of_run = is_wanted and self.setting.sample is None and self.setting.depth == 0
         is_large = is_wanted and self.setting.sample is None and rows.rows > WANTED_ROWS
-        if must_last(self.flow, self.node.name, links) or is_large or is_asked_of_run:
+        if must_last(self.decider.plan, self.node.name, links) or is_large or is_asked_of_run:
             output.update(plane.store(rows))
         if is_wanted and not is_asked_of_run:  # There is no caller that would read them as values.
             output["wanted"] = self._wanted(rows, output)
         if not links and not is_wanted:  # Only their number was asked for.
             plane.engine.drop(rows)
             return output
-        plane.keep(at, rows, -1 if is_wanted else readers(self.flow, links))
+        plane.keep(at, rows, -1 if is_wanted else readers(self.decider.plan, links))
         return output
 
     def _wanted(self, rows: Relation, output: JsonMap) -> Json:
@@ -309,7 +307,7 @@ class ComponentRun:
 
     def was_read(self) -> None:
         """The component is over, and so is its interest in what it was given."""
-        for arrived in arrivals(self.flow, self.scope, self.node.name).values():
+        for arrived in arrivals(self.decider, self.scope, self.node.name).values():
             for one in arrived:
                 if not isinstance(one, Element) and "at" in one:
                     self.crew.plane.was_read(str(one["at"]))
@@ -327,3 +325,13 @@ def _listed_set(values: Any) -> list[Any]:
 
 def _jsonable(values: list[dict[str, Any]]) -> Any:
     return msgspec.to_builtins(values, str_keys=True)
+
+
+def _is_iterated(component: ComponentRun) -> bool:
+    """Does it lie in the body of an iterator, however deep?"""
+    scope: Scope | None = component.subjob.scope
+    while scope is not None:
+        if scope.index is not None:
+            return True
+        scope = scope.opener.subjob.scope if scope.opener is not None else None
+    return False

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore, ResultRef
-from penstock.ports.leases import Memory, Setting
+from penstock.ports.leases import Setting
 from penstock.ports.plugins import at_folder
 from penstock.ports.ranges import Pages
 from penstock.ports.results import loader
@@ -46,8 +46,6 @@ class Desk:
     settings: Settings
     say: Callable[[str, str | None, str], None]
     """`say(scope, task_run_id, line)`: a line for the run's log."""
-    memory: Memory | None = None
-    """Set in a replay: outcomes come from here and no tool is called."""
     components: ComponentBox | None = None
     work: Path | None = None
     """Where jobs keep their rows while they run."""

@@ -12,20 +12,13 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from penstock.kernel.errors import Unavailable
-from penstock.kernel.evolve import Execution, evolve
-from penstock.kernel.facts import Fact, RunEnded
-from penstock.kernel.places import event_name
-from penstock.kernel.state import PipelineState
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock
-from penstock.ports.briefing import Briefing
 from penstock.ports.dispatch import Held, Intake, NoteKind, WorkerCard
 from penstock.ports.folders import address_of
-from penstock.ports.leases import Caller, Lease
-from penstock.ports.log import Entry
+from penstock.ports.leases import Caller
 from penstock.ports.ranges import RangeLease, RangeReport
-from penstock.ports.saying import said_ask, said_end, said_facts, said_lines, said_range
-from penstock.ports.wire import to_entry
+from penstock.ports.saying import said_ask, said_lines, said_range
 
 GATHER = 256
 FLUSH_S = 0.05
@@ -206,95 +199,6 @@ async def ask_to_play(
     answer: Any = await teller.ask(what)
     kind, code = answer.get("kind", "playbook"), answer.get("exit_code")
     return Answer(answer["status"], answer.get("result"), answer.get("error"), kind, code)
-
-
-class RunTeller:
-    """Reports of a step run: facts are taken into the worker's own state at once, and told in batches."""
-
-    def __init__(self, teller: Teller, briefing: Briefing, clock: Clock) -> None:
-        self.teller = teller
-        self.tree = _tree(briefing)
-        self.recorded = 0
-        self.is_ended = False
-        self.error: BaseException | None = None
-        self._name = teller.card.name
-        self._clock = clock
-        self._entries: list[Entry] = []
-        self._due: asyncio.TimerHandle | None = None
-
-    def record(self, fact: Fact) -> None:
-        ts = self._clock.now()
-        evolve(self.tree, fact, ts)
-        self.recorded += 1
-        self._entries.append(to_entry(fact, 0, ts, self._name))
-        if self._due is None:
-            self._due = asyncio.get_running_loop().call_later(FLUSH_S, self.flush)
-
-    def flush(self) -> None:
-        if self._due is not None:
-            self._due.cancel()
-            self._due = None
-        if self._entries:
-            entries, self._entries = self._entries, []
-            self.teller.say(NoteKind.SAID, said_facts(entries))
-
-    def gathered_enough(self) -> bool:
-        return len(self._entries) >= GATHER
-
-    async def durable(self) -> None:
-        self.flush()
-        await self.teller.drained()
-
-    @property
-    def backlog(self) -> int:
-        return len(self._entries)
-
-    async def end(self, lease: Lease, body: RunEnded, counter: int) -> None:
-        self.is_ended = True
-        if self._due is not None:
-            self._due.cancel()
-            self._due = None
-        place = lease.run.place
-        fact = Fact(place.id, (*place.clock, counter), body, event_name(place.id, counter - 1))
-        entries, self._entries = self._entries, []
-        self.teller.say_lines()
-        self.teller.say(NoteKind.DONE, said_end(entries, fact, self._name))
-        await self.teller.drained()
-
-    def unsent(self) -> bytes:
-        if self._due is not None:
-            self._due.cancel()
-            self._due = None
-        entries, self._entries = self._entries, []
-        return said_facts(entries)
-
-    async def play(
-        self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
-    ) -> Answer:
-        self.flush()
-        return await ask_to_play(self.teller, caller, path, values, return_step, outputs)
-
-    def forsake(self, pipeline: PipelineState) -> None:
-        """The server ends the child when it hears that the task was given up."""
-
-    def now(self) -> float:
-        return self._clock.now()
-
-    def broke(self, error: BaseException) -> None:
-        self.error = error
-
-
-def _tree(briefing: Briefing) -> Execution:
-    """The part of the execution that is this worker's: one scope with one run."""
-    tree = Execution()
-    scope, run = briefing.scope, briefing.run
-    tree.executions[scope.place.id] = scope
-    scope.runs[run.place.id] = run
-    tree.owners[run.place.id] = scope
-    tree.runs[run.place.id] = run
-    for pipeline in run.loop.open.values() if run.loop is not None else ():
-        tree.iterations[pipeline.place.id] = (run, pipeline)
-    return tree
 
 
 class RangeTeller:

@@ -11,26 +11,24 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from penstock.kernel.flow.ending import FlowJudge
+from penstock.kernel.judge import Judge, Unasked
 from penstock.kernel.net import Net
-from penstock.kernel.state import ExecutionState
+from penstock.kernel.state import Execution
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore, ResultRef
-from penstock.ports.briefing import Briefing, unpacked
+from penstock.ports.briefing import Briefing, state_of, unpacked
 from penstock.ports.dispatch import Held
 from penstock.ports.folders import Base
-from penstock.ports.leases import Keys, Lease, Setting
+from penstock.ports.leases import Keys, Setting
 from penstock.ports.ranges import RangeLease
 from penstock.worker.desk import Desk
-from penstock.worker.fleet_reports import Line, RangeTeller, RunTeller, Teller
+from penstock.worker.fleet_reports import Line, RangeTeller, Teller
+from penstock.worker.holder import StepHolder, SubjobHolder, unfolded
 from penstock.worker.range_runner import RangeRunner
 from penstock.worker.workforce import LocalWorkforce
-
-if TYPE_CHECKING:
-    from penstock.worker.fleet_jobs import SubjobHolder
 
 CLOSING_S = 10.0
 
@@ -61,7 +59,7 @@ class Bench(Protocol):
 
     async def clear(self, desk: Desk) -> None: ...
 
-    def judge(self, setting: Setting, now: Callable[[], float]) -> FlowJudge:
+    def judge(self, setting: Setting) -> Judge:
         """Who evaluates the conditions of a job."""
         ...
 
@@ -141,19 +139,16 @@ class Holding:
                     await self.bench.clear(desk)
 
     async def _subjob(self, briefing: Briefing, compiled: Compiled, keys: Keys, desk: Desk) -> None:
-        from penstock.worker.fleet_jobs import SubjobHolder, unfolded  # Playbooks need none of the data plane.
-
         assert briefing.history is not None
         history = await asyncio.to_thread(self.bench.blobs.get, briefing.history)
-        tree, state, known = unfolded(briefing, history, desk.load)
-        setting = _setting(briefing, compiled, keys, state)
-        judge = self.bench.judge(setting, desk.clock.now)
-        region, gives_way = briefing.region, self.gives_way
-        holder = SubjobHolder(self.teller, setting, tree, known, region, judge, desk, desk.clock, gives_way)
+        state, scope, known = unfolded(briefing, history, desk.load)
+        setting = _setting(briefing, compiled, keys, scope)
+        holder = SubjobHolder(self.teller, setting, state, self.bench.judge(setting), LocalWorkforce(desk), desk.clock)
+        holder.known, holder.load, holder.gives_way = known, desk.load, self.gives_way
         self.progress = lambda: holder.recorded
         self.subjob = holder
         try:
-            holder.begin(briefing.stretch)
+            holder.begin(briefing.region, briefing.iterator, briefing.elements)
             await self._ready(holder.stop)
             await holder.over()
         finally:
@@ -166,21 +161,17 @@ class Holding:
             self.teller.give_back(b"")
 
     async def _run(self, briefing: Briefing, setting: Setting, desk: Desk) -> None:
-        lease = Lease(setting, setting.net.nodes[briefing.run.step], briefing.run)
         force = LocalWorkforce(desk)
-        reports = RunTeller(self.teller, briefing, desk.clock)
-        self.progress = lambda: reports.recorded
-
-        async def stop(reason: str) -> None:
-            await force.stop(lease, reason)
-
-        force.start(lease, reports)
-        await self._ready(stop)
-        await force.settled(lease)
-        if reports.error is not None:
-            self.teller.fail(str(reports.error))
-        elif lease.stop_reason == "interrupt" and not reports.is_ended:
-            self.teller.give_back(reports.unsent())
+        holder = StepHolder(self.teller, setting, state_of(briefing), Unasked(), force, desk.clock)
+        self.progress = lambda: holder.recorded
+        holder.begin(briefing.run)
+        assert holder.lease is not None
+        await self._ready(holder.stop)
+        await force.settled(holder.lease)
+        if holder.error is not None:
+            self.teller.fail(str(holder.error))
+        elif holder.lease.stop_reason == "interrupt" and not holder.is_through:
+            self.teller.give_back(holder.unsent())
 
     async def _range(self, briefing: Briefing, setting: Setting, desk: Desk) -> None:
         node = setting.net.nodes[briefing.run.step]
@@ -214,7 +205,7 @@ class Holding:
                 raise
 
 
-def _setting(briefing: Briefing, compiled: Compiled, keys: Keys, scope: ExecutionState) -> Setting:
+def _setting(briefing: Briefing, compiled: Compiled, keys: Keys, scope: Execution) -> Setting:
     return Setting(
         briefing.execution_id,
         compiled.net,

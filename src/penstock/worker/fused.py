@@ -16,15 +16,15 @@ from penstock.components import declared_columns, runner
 from penstock.components.base import ComponentFailure, PlanCall, Sink
 from penstock.components.runner import PatientThreads
 from penstock.expr.template import ExpressionError
-from penstock.kernel.flow.decide import Ended
-from penstock.kernel.flow.state import ComponentState
+from penstock.kernel.judge import Ended
 from penstock.kernel.net import On
+from penstock.kernel.state import ComponentRun as Component
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.rows import Relation, RowsFailed, Schema, Stage, Staged
 from penstock.tools.base import ToolFailure
 
 if TYPE_CHECKING:
-    from penstock.worker.component_run import ComponentRun
+    from penstock.worker.component_run import ComponentWork
     from penstock.worker.job_crew import JobCrew
 
 
@@ -35,7 +35,7 @@ class Group:
         self.crew = crew
         self.members = members
         self.heads = {name for name in members if not self._sources(name)}
-        self.started: dict[str, ComponentRun] = {}
+        self.started: dict[str, ComponentWork] = {}
         self.results: dict[str, Staged] = {}
         self.is_unfused = False
         self._settled = asyncio.Event()
@@ -44,10 +44,10 @@ class Group:
     def _sources(self, name: str) -> dict[str, tuple[str, str]]:
         """Input port -> (member, port) that feeds it, for inputs fed from within."""
         inside = set(self.members)
-        links = [link for link in self.crew.flow.plan.inbound[name] if link.on is On.DATA and link.source in inside]
+        links = [link for link in self.crew.decider.plan.inbound[name] if link.on is On.DATA and link.source in inside]
         return {link.to_port: (link.source, link.port) for link in links}
 
-    async def perform(self, run: ComponentRun) -> Ended | None:
+    async def perform(self, run: ComponentWork) -> Ended | None:
         """The outcome of one member; None when it is to run by itself."""
         name = run.node.name
         if name in self.heads and not self._settled.is_set():
@@ -60,7 +60,7 @@ class Group:
             return None
         return self._ended(run, self.results[name])
 
-    async def _run(self, last: ComponentRun) -> None:
+    async def _run(self, last: ComponentWork) -> None:
         engine = self.crew.plane.session()
         try:
             stages = await self._stages(last, PatientThreads(self.crew.desk.threads, engine))
@@ -78,7 +78,7 @@ class Group:
         # Who cancels it waits until the query has let go: a thread inside DuckDB does not survive the end of the process.
         return await PatientThreads(self.crew.desk.threads, engine).run(engine.fuse, stages)  # type: ignore[no-any-return]
 
-    async def _stages(self, last: ComponentRun, threads: PatientThreads) -> list[Stage] | None:
+    async def _stages(self, last: ComponentWork, threads: PatientThreads) -> list[Stage] | None:
         """None when some member, as it is used here, cannot be part of a larger query."""
         for name in self.members:
             run = self.started.get(name) or self.crew.stand_in(last, name)
@@ -121,7 +121,7 @@ class Group:
             session.close(())
         return stages
 
-    def _ended(self, run: ComponentRun, staged: Staged) -> Ended:
+    def _ended(self, run: ComponentWork, staged: Staged) -> Ended:
         end = Ended()
         name = run.node.name
         kind, params, call = self._kinds[name]
@@ -146,14 +146,14 @@ def _schema(source: tuple[str, str] | Relation, known: Mapping[tuple[str, str], 
     return source.schema if isinstance(source, Relation) else known[source]
 
 
-def group_of(crew: JobCrew, component: ComponentState, name: str) -> Group | None:
-    part = crew.flow.plan.part(name)
+def group_of(crew: JobCrew, component: Component, name: str) -> Group | None:
+    part = crew.decider.plan.part(name)
     if part.group is None or part.group not in crew.setting.net.groups:
         return None
     members = crew.setting.net.groups[part.group]
     if any(name in members for name, _ in crew.setting.outputs):  # Its rows are to be kept, not to pass through.
         return None
-    key = (component.region.container.id, part.group)
+    key = (component.subjob.scope.id, part.group)
     group = crew.groups.get(key)
     if group is None:
         group = crew.groups[key] = Group(crew, members)

@@ -8,17 +8,17 @@ from hashlib import sha256
 from pathlib import Path
 
 from penstock.components import runner
+from penstock.kernel.decide import Decider, RunOver
 from penstock.kernel.errors import Refused
-from penstock.kernel.flow.decide import Ended, Flow
-from penstock.kernel.flow.ending import stopped
-from penstock.kernel.flow.state import ERROR, OK, PENDING, RUNNING, ComponentState, ContainerState
+from penstock.kernel.judge import Ended, stopped_component
 from penstock.kernel.net import Link
+from penstock.kernel.state import PENDING, RUNNING, ComponentRun, Scope
 from penstock.ports.blobs import BlobStore
 from penstock.ports.components import SHARED_COMMIT
-from penstock.ports.leases import PATIENT_TURNS, JobReports, Memory, Setting, SubjobLease
+from penstock.ports.leases import Lease, Reports, Setting
 from penstock.ports.plugins import at_folder
 from penstock.worker.arrivals import connected, counted_ports
-from penstock.worker.component_run import ComponentRun
+from penstock.worker.component_run import ComponentWork
 from penstock.worker.desk import ComponentBox, Desk
 from penstock.worker.fused import Group, group_of
 from penstock.worker.outcomes import Normaliser
@@ -29,12 +29,12 @@ MAX_BACKLOG = 20_000
 
 
 class JobCrew:
-    def __init__(self, desk: Desk, setting: Setting, flow: Flow) -> None:
+    def __init__(self, desk: Desk, setting: Setting, decider: Decider) -> None:
         assert desk.components is not None
         assert desk.work is not None
         self.desk = desk
         self.setting = setting
-        self.flow = flow
+        self.decider = decider
         self.components: ComponentBox = at_folder(desk.components, setting.folder)
         is_offline = not desk.settings.addresses.is_open
         self.plane = Plane(_folder(desk.work, setting), setting.net.engine, desk.blobs, is_offline=is_offline)
@@ -43,49 +43,49 @@ class JobCrew:
         self.normaliser = Normaliser(desk.blobs, setting.keychain, setting.net.limits.max_payload_bytes, desk.load)
         self.groups: dict[tuple[str, str], Group] = {}
         self._links: dict[str, dict[str, list[Link]]] = {}
-        self._counted = counted_ports(flow.net)
-        self._held: dict[str, tuple[asyncio.Task[None], SubjobLease]] = {}
-        parts = (node.part for node in flow.net.nodes.values() if node.tasks and node.tasks[0].kind == SHARED_COMMIT)
+        self._counted = counted_ports(decider.net)
+        self._held: dict[str, tuple[asyncio.Task[None], Lease]] = {}
+        parts = (node.part for node in decider.net.nodes.values() if node.tasks and node.tasks[0].kind == SHARED_COMMIT)
         self.commits = {(part.container, part.region) for part in parts if part is not None}
         """The sub-jobs that end with a component which commits what others of them wrote."""
 
     def connected(self, name: str) -> dict[str, list[Link]]:
         found = self._links.get(name)
         if found is None:
-            found = self._links[name] = connected(self.flow, name)
-            tasks = self.flow.net.nodes[name].tasks
+            found = self._links[name] = connected(self.decider.plan, name)
+            tasks = self.decider.net.nodes[name].tasks
             if self._counted and tasks:
                 countable = runner.countable(self.components.get(tasks[0].kind))
                 found.update((port, []) for port in sorted(self._counted & countable) if port not in found)
         return found
 
-    def stand_in(self, run: ComponentRun, name: str) -> ComponentRun:
+    def stand_in(self, run: ComponentWork, name: str) -> ComponentWork:
         """A run of a later member of the same group: what its parameters see is what the head sees."""
-        other = object.__new__(ComponentRun)
+        other = object.__new__(ComponentWork)
         other.crew, other.lease, other.component, other.reports = self, run.lease, run.component, run.reports
-        other.flow, other.scope = run.flow, run.scope
-        other.node = self.flow.net.nodes[name]
+        other.decider, other.scope = run.decider, run.scope
+        other.node = self.decider.net.nodes[name]
         other.links = self.connected(name)
         other.globals, other.folder = run.globals, run.setting.folder
         return other
 
     # ---- components
 
-    def start(self, lease: SubjobLease, component: ComponentState, reports: JobReports) -> None:
+    def start(self, lease: Lease, component: ComponentRun, reports: Reports) -> None:
         task = asyncio.ensure_future(self._run(lease, component, reports))
         self._held[component.place.id] = (task, lease)
 
-    async def _run(self, lease: SubjobLease, component: ComponentState, reports: JobReports) -> None:
+    async def _run(self, lease: Lease, component: ComponentRun, reports: Reports) -> None:
         try:
             end = await self._end_of(lease, component, reports)
             if end is not None and lease.stop_reason != "interrupt":
                 self._report(lease, component, reports, end)
-                if self.commits and self.desk.memory is None:
+                if self.commits:
                     await self._roll_back_stopped()
         except asyncio.CancelledError:
             if lease.stop_reason == "cancel":
-                self._report(lease, component, reports, stopped(component))
-            elif lease.stop_reason is None and self.desk.memory is None:
+                self._report(lease, component, reports, stopped_component(component))
+            elif lease.stop_reason is None:
                 raise
         except Refused:
             return  # The server has given the component up already: a late report changes nothing.
@@ -94,14 +94,12 @@ class JobCrew:
         finally:
             self._held.pop(component.place.id, None)
 
-    async def _end_of(self, lease: SubjobLease, component: ComponentState, reports: JobReports) -> Ended | None:
-        if self.desk.memory is not None:  # Whatever a cancel did to it, the record knows.
-            return await self._recalled(self.desk.memory, lease, component, reports)
+    async def _end_of(self, lease: Lease, component: ComponentRun, reports: Reports) -> Ended | None:
         if lease.stop_reason is not None:
             raise asyncio.CancelledError
         if reports.backlog > MAX_BACKLOG:
             await reports.durable()
-        run = ComponentRun(self, lease, component, reports)
+        run = ComponentWork(self, lease, component, reports)
         group = group_of(self, component, run.node.name)
         end = await group.perform(run) if group is not None else None
         if end is None:
@@ -110,20 +108,18 @@ class JobCrew:
             run.was_read()
         return end
 
-    def _report(self, lease: SubjobLease, component: ComponentState, reports: JobReports, end: Ended) -> None:
-        if self.desk.memory is not None:
-            self.desk.memory.told(component.place.id)
-        reports.ended(lease, component, end)
+    def _report(self, lease: Lease, component: ComponentRun, reports: Reports, end: Ended) -> None:
+        reports.decide(RunOver(component, end))
         for key in component.view.local() if end.writes or end.deletes else ():
             if any(key.endswith(name) for name in (*end.writes, *end.deletes)):
                 self.desk.say(component.place.id, None, _stays_local(key))
-        self._let_go_of(component.region.container)
+        self._let_go_of(component.subjob.scope)
 
     async def _roll_back_stopped(self) -> None:
         """A job that dies does not start what would end the transactions of its sub-jobs, and others wait for their locks."""
         from penstock.components.io.sql.transaction import transactions_of
 
-        regions = self.flow.tree.flow.regions
+        regions = self.decider.state.subjobs
 
         def is_over(subjob: str) -> bool:
             return subjob not in regions or regions[subjob].status not in (PENDING, RUNNING)
@@ -131,50 +127,19 @@ class JobCrew:
         transactions = await transactions_of(self.desk.resources, self.setting.execution_id)
         await transactions.roll_back(is_over)
 
-    def _let_go_of(self, container: ContainerState) -> None:
+    def _let_go_of(self, container: Scope) -> None:
         """Of iterations that have closed, this one or one around it, nothing is needed any more."""
-        around: ContainerState | None = container
+        around: Scope | None = container
         while around is not None:
             if around.index is not None and not _is_open(around):
                 self.plane.drop_under(around.prefix)
                 for key in [key for key in self.groups if key[0].startswith(around.prefix)]:
                     del self.groups[key]
-            around = around.opener.region.container if around.opener is not None else None
-
-    async def _recalled(
-        self, memory: Memory, lease: SubjobLease, component: ComponentState, reports: JobReports
-    ) -> Ended | None:
-        """In a replay: what the record says became of it. One that never ended does not end now either."""
-        started = memory.iterator(component.place.id)
-        if started is not None:
-            memory.told(component.place.id)
-            reports.iterate(lease, component, started.total, started.items, started.parallel, started.mode)
-            return None
-        if memory.opened(f"{component.place.id}/"):
-            run = ComponentRun(self, lease, component, reports)
-            await run.play_again()
-        ended, writes, sets, deletes = memory.component(component.place.id)
-        if ended is None:
-            raise asyncio.CancelledError
-        await _its_turn(memory, component.place.id)
-        status = OK if ended.status == "ok" else ERROR
-        return Ended(
-            status,
-            ended.rows_out,
-            ended.outputs,
-            dict(ended.after),
-            ended.result,
-            ended.error,
-            writes,
-            sets,
-            deletes,
-            exit_code=ended.exit_code,
-            dies=ended.dies,
-        )
+            around = around.opener.subjob.scope if around.opener is not None else None
 
     # ---- letting go
 
-    async def stop(self, lease: SubjobLease, reason: str, grace_s: float) -> None:
+    async def stop(self, lease: Lease, reason: str, grace_s: float) -> None:
         lease.stop_reason = lease.stop_reason or (reason if reason == "cancel" else None)
         held = [task for task, held_by in self._held.values() if held_by is lease]
         if held:
@@ -194,8 +159,8 @@ class JobCrew:
                 self.plane.folder.parent.rmdir()
 
 
-def _is_open(iteration: ContainerState) -> bool:
-    iterator = iteration.opener.iterator if iteration.opener is not None else None
+def _is_open(iteration: Scope) -> bool:
+    iterator = iteration.opener.fan if iteration.opener is not None else None
     return iterator is not None and iterator.open.get(iteration.index or 0) is iteration
 
 
@@ -204,15 +169,6 @@ def _folder(work: Path, setting: Setting) -> Path:
     scope = setting.scope.place.id
     folder = work / setting.execution_id
     return folder / sha256(scope.encode()).hexdigest()[:16] if scope else folder
-
-
-async def _its_turn(memory: Memory, scope: str) -> None:
-    """In a replay: ends are told in the order of the record. An end that does not come is waited for only so long."""
-    turns, at = 0, memory.told_so_far
-    while not memory.is_next(scope) and turns < PATIENT_TURNS:
-        await asyncio.sleep(0)
-        turns = turns + 1 if memory.told_so_far == at else 0
-        at = memory.told_so_far
 
 
 def _stays_local(key: str) -> str:

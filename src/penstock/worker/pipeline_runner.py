@@ -8,17 +8,16 @@ from typing import Any
 
 from penstock.expr.template import ExpressionError, UndefinedWrites, rendered
 from penstock.kernel.errors import PenstockError, Unavailable
-from penstock.kernel.facts import Fact, TaskEnded, TaskStarted
+from penstock.kernel.facts import TaskEnded, TaskStarted
 from penstock.kernel.net import Do, Durability, Task, positions
 from penstock.kernel.outcome import Failure, Outcome
-from penstock.kernel.pipeline import END, advance
-from penstock.kernel.places import event_name
+from penstock.kernel.pipeline import END, advance, task_fact
 from penstock.kernel.reducers import ReducerError, lift
-from penstock.kernel.state import PipelineState
+from penstock.kernel.state import Pipeline
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import chance
 from penstock.ports.blobs import BlobStore
-from penstock.ports.leases import Caller, Lease, LeaseLost, Memory, Reports
+from penstock.ports.leases import Caller, StepLease, TaskReports
 from penstock.ports.results import materialised
 from penstock.tools.base import Call, Success, Tool, ToolFailure
 from penstock.worker.child_failure import child_failure
@@ -38,7 +37,7 @@ MAX_BACKLOG = 20_000
 
 
 class PipelineRunner:
-    def __init__(self, lease: Lease, desk: Desk, reports: Reports) -> None:
+    def __init__(self, lease: StepLease, desk: Desk, reports: TaskReports) -> None:
         setting = lease.setting
         self.lease = lease
         self.desk = desk
@@ -59,7 +58,7 @@ class PipelineRunner:
         self._turn = TURN
         self._turns = 0
 
-    async def run(self, pipeline: PipelineState, element: dict[str, Any] | None = None) -> None:
+    async def run(self, pipeline: Pipeline, element: dict[str, Any] | None = None) -> None:
         """Drive the pipeline from wherever its cursor stands until it has ended."""
         scope = TaskScope(self.names, pipeline, element)
         while pipeline.ended is None and self.tasks:
@@ -67,27 +66,15 @@ class PipelineRunner:
                 raise asyncio.CancelledError
             if pipeline.due is not None:
                 await self._wait(pipeline.due)
-            if self.desk.memory is not None:
-                self._check_memory(self.desk.memory, pipeline)
             await self._task(pipeline, scope)
 
     def _warn(self, line: str) -> None:
-        if self.desk.memory is None:  # A replay has nothing to say: it was said when it happened.
-            self.desk.say(self.lease.run.place.id, None, line)
+        self.desk.say(self.lease.run.place.id, None, line)
 
     def share_turns(self, lanes: int) -> None:
         """All lanes run before the event loop looks elsewhere, so each takes only its share of a turn, or a cancel would wait
         for seconds. Not less than a few tasks: a change of lanes costs a tenth of one."""
         self._turn = max(SHARE, TURN // lanes)
-
-    def _check_memory(self, memory: Memory, pipeline: PipelineState) -> None:
-        """A replay goes as far as the record does, and stops where the recorded run was stopped."""
-        if memory.started(pipeline.next_task_run(self.tasks[pipeline.cursor].label)):
-            return
-        failure = memory.given_up(self.lease.run.place.id)
-        if failure is not None:
-            raise LeaseLost(failure)
-        raise asyncio.CancelledError
 
     async def _wait(self, due: float) -> None:
         self.reports.flush()
@@ -95,35 +82,25 @@ class PipelineRunner:
         if delay > 0:
             await self.desk.clock.sleep(delay)
 
-    async def _task(self, pipeline: PipelineState, scope: TaskScope) -> None:
+    async def _task(self, pipeline: Pipeline, scope: TaskScope) -> None:
         task = self.tasks[pipeline.cursor]
         scope.label, scope.outcome, scope.tool_side = task.label, None, True
         if pipeline.under_way is None:
             self._start(pipeline, task)
-        if pipeline.task_runs > self._max_task_runs:
-            # No policy is asked: one that goes on after every error would go on for ever.
-            self._give_up(pipeline, task, _too_many_runs(self._max_task_runs).as_json())
-            return
-        outcome = await self._outcome(pipeline, task, scope)
-        self._conclude(pipeline, task, scope, outcome)
+        outcome = await self._outcome(pipeline, task, scope) if pipeline.task_runs <= self._max_task_runs else None
+        self._record(pipeline, self.conclusion(pipeline, scope, outcome), pipeline.under_way)
         if self._is_strict:
             await self.reports.durable()
 
-    def _start(self, pipeline: PipelineState, task: Task) -> None:
-        body = TaskStarted(task.label, task.kind, pipeline.attempt)
-        self._record(pipeline, body, pipeline.next_task_run(task.label))
+    def _start(self, pipeline: Pipeline, task: Task) -> None:
+        self._record(pipeline, started(task, pipeline), pipeline.next_task_run(task.label))
 
-    def _record(self, pipeline: PipelineState, body: TaskStarted | TaskEnded, task_run_id: str | None) -> None:
-        """Each event of a pipeline follows from the one before it."""
-        place, counter = pipeline.place, pipeline.counter
-        cause = event_name(place.id, counter - 1)
-        self.reports.record(Fact(place.id, (*place.clock, counter), body, cause, task_run_id))
+    def _record(self, pipeline: Pipeline, body: TaskStarted | TaskEnded, task_run_id: str | None) -> None:
+        self.reports.record(task_fact(pipeline, body, task_run_id))
 
     # ---- calling the tool
 
-    async def _outcome(self, pipeline: PipelineState, task: Task, scope: TaskScope) -> Outcome:
-        if self.desk.memory is not None:
-            return await self._recalled(self.desk.memory, pipeline, scope)
+    async def _outcome(self, pipeline: Pipeline, task: Task, scope: TaskScope) -> Outcome:
         started = self._now(), asyncio.get_running_loop().time()
         helpers: dict[str, JsonMap] = {}
         try:
@@ -150,16 +127,7 @@ class PipelineRunner:
             failure = Failure("exception", f"{name}: {cause}".rstrip(": "), False, {"type": name})
         return self.normaliser.failed(failure, self._meta(pipeline, started, scope), helpers)
 
-    async def _recalled(self, memory: Memory, pipeline: PipelineState, scope: TaskScope) -> Outcome:
-        if memory.opened(f"{pipeline.under_way}/"):
-            # The steps of a sub-playbook are decided anew; what came of it is in the record, as for any other task.
-            await self._play(pipeline, scope, "", {}, None)
-        outcome = memory.outcome(pipeline.under_way or "")
-        if outcome is None:
-            raise asyncio.CancelledError
-        return outcome
-
-    def _meta(self, pipeline: PipelineState, started: tuple[float, float], scope: TaskScope) -> JsonMap:
+    def _meta(self, pipeline: Pipeline, started: tuple[float, float], scope: TaskScope) -> JsonMap:
         """`started`: by the clock on the wall, which may be set meanwhile, and by one that only goes on."""
         took = asyncio.get_running_loop().time() - started[1]
         meta: JsonMap = {
@@ -175,7 +143,7 @@ class PipelineRunner:
             meta["iter_index"], meta["iter_key"] = around["index"], around["iter_key"]
         return meta
 
-    async def _call(self, prepared: Prepared, params: Any, pipeline: PipelineState, scope: TaskScope) -> object:
+    async def _call(self, prepared: Prepared, params: Any, pipeline: Pipeline, scope: TaskScope) -> object:
         tool = prepared.tool
         call = self._context(prepared, pipeline, scope)
         if tool.inline:
@@ -208,7 +176,7 @@ class PipelineRunner:
                 await self.reports.durable()
         await asyncio.sleep(0)
 
-    def _context(self, prepared: Prepared, pipeline: PipelineState, scope: TaskScope) -> Call:
+    def _context(self, prepared: Prepared, pipeline: Pipeline, scope: TaskScope) -> Call:
         setting, desk, task = self.lease.setting, self.desk, prepared.task
         task_run_id = pipeline.under_way or ""
         place = pipeline.place.id
@@ -247,7 +215,7 @@ class PipelineRunner:
 
     async def _play(
         self,
-        pipeline: PipelineState,
+        pipeline: Pipeline,
         scope: TaskScope,
         path: str,
         workload: JsonMap,
@@ -270,9 +238,13 @@ class PipelineRunner:
 
     # ---- what becomes of the outcome
 
-    def _conclude(self, pipeline: PipelineState, task: Task, scope: TaskScope, outcome: Outcome) -> None:
+    def conclusion(self, pipeline: Pipeline, scope: TaskScope, outcome: Outcome | None) -> TaskEnded:
+        """What the task's policy makes of its outcome, and what it writes."""
+        task = self.tasks[pipeline.cursor]
+        if outcome is None or pipeline.task_runs > self._max_task_runs:
+            return too_many_runs(task, pipeline, self._max_task_runs)
         data = outcome.as_json()
-        scope.outcome, scope.tool_side = data, False
+        scope.label, scope.outcome, scope.tool_side = task.label, data, False
         error = outcome.error.as_json() if outcome.error is not None else None
         writes: JsonMap = {}
         try:
@@ -289,30 +261,28 @@ class PipelineRunner:
             draw = chance(pipeline.under_way or "").random() if verdict is not None and verdict.jitter else 0.5
             directive = advance(pipeline.cursor, len(self.tasks), pipeline.attempt, error, verdict, draw)
             rule = verdict.rule if verdict is not None else None
-            body = TaskEnded(
+            return TaskEnded(
                 task.label,
                 pipeline.attempt,
                 data,
                 directive.do.value,
                 directive.next,
-                rule,
-                directive.delay,
-                writes,
-                directive.error,
+                rule=rule,
+                delay=directive.delay,
+                writes=writes,
+                error=directive.error,
             )
         except PolicyError as wrong:
-            body = TaskEnded(task.label, pipeline.attempt, data, Do.FAIL.value, END, error=wrong.as_json())
+            failure = wrong.as_json()
         except ExpressionError as wrong:
             failure = PolicyError(f"`set` of task `{task.label}`", wrong).as_json()
-            body = TaskEnded(task.label, pipeline.attempt, data, Do.FAIL.value, END, error=failure)
         except (TypeError, ReducerError) as wrong:
             failure = {
                 "kind": "reducer" if isinstance(wrong, ReducerError) else "not_serialisable",
                 "message": f"a write of task `{task.label}`: {wrong}",
                 "retryable": False,
             }
-            body = TaskEnded(task.label, pipeline.attempt, data, Do.FAIL.value, END, error=failure)
-        self._record(pipeline, body, pipeline.under_way)
+        return TaskEnded(task.label, pipeline.attempt, data, Do.FAIL.value, END, error=failure)
 
     def _lifted(self, shared: Json, scope: TaskScope) -> JsonMap:
         """What is shared, as parts that reducers can put together in any order."""
@@ -325,18 +295,6 @@ class PipelineRunner:
             assert isinstance(values, list)
             lifted[key] = [lift(fan.reducers[key], materialised(value), around["index"]) for value in values]
         return lifted
-
-    def abandon(self, pipeline: PipelineState, failure: JsonMap) -> None:
-        """The lease is being given up: a task that was under way gets the outcome it never gave."""
-        if pipeline.under_way is None:
-            return
-        self.reports.forsake(pipeline)
-        self._give_up(pipeline, self.tasks[pipeline.cursor], failure, given_up=True)
-
-    def _give_up(self, pipeline: PipelineState, task: Task, failure: JsonMap, *, given_up: bool = False) -> None:
-        outcome: JsonMap = {"status": "error", "error": failure, "meta": {"attempt": pipeline.attempt}}
-        body = TaskEnded(task.label, pipeline.attempt, outcome, Do.FAIL.value, END, error=failure, given_up=given_up)
-        self._record(pipeline, body, pipeline.under_way)
 
 
 def _is_being_cancelled() -> bool:
@@ -372,8 +330,16 @@ def _played(path: str, played: Any) -> Any:
     raise child_failure(path, played)
 
 
-def _too_many_runs(limit: int) -> Failure:
-    return Failure("task_run_limit", f"the pipeline ran {limit} tasks, the most that `limits.max_task_runs` allows")
+def started(task: Task, pipeline: Pipeline) -> TaskStarted:
+    return TaskStarted(task.label, task.kind, pipeline.attempt)
+
+
+def too_many_runs(task: Task, pipeline: Pipeline, limit: int) -> TaskEnded:
+    """No policy is asked: one that goes on after every error would go on for ever."""
+    message = f"the pipeline ran {limit} tasks, the most that `limits.max_task_runs` allows"
+    failure = Failure("task_run_limit", message).as_json()
+    outcome: JsonMap = {"status": "error", "error": failure, "meta": {"attempt": pipeline.attempt}}
+    return TaskEnded(task.label, pipeline.attempt, outcome, Do.FAIL.value, END, error=failure)
 
 
 async def _overheard(tool: Tool[Any], params: Any, call: Call) -> object:

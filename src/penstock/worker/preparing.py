@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.expr.template import render, roots
 from penstock.kernel.net import Task
-from penstock.ports.leases import Lease
+from penstock.ports.leases import StepLease
 from penstock.ports.results import materialised
 from penstock.tools.base import Source, Tool
 from penstock.worker.desk import Desk
@@ -31,7 +31,7 @@ class Prepared:
 class Preparation:
     """The tasks of one lease, each made ready when it is first reached."""
 
-    def __init__(self, lease: Lease, desk: Desk) -> None:
+    def __init__(self, lease: StepLease, desk: Desk) -> None:
         self._lease = lease
         self.tools = desk.tools_at(lease.setting.folder)
         self._prepared: list[Prepared | None] = [None] * len(lease.node.tasks)

@@ -14,16 +14,16 @@ from typing import Any
 import msgspec
 
 from penstock.expr.template import ExpressionError, roots
-from penstock.kernel import progress
 from penstock.kernel.errors import PenstockError
-from penstock.kernel.facts import RunEnded, TaskEnded, TaskStarted, event_type
+from penstock.kernel.evolve import pipelines as progress
+from penstock.kernel.facts import TaskEnded, TaskStarted, event_type
 from penstock.kernel.net import Fan
 from penstock.kernel.places import Place
 from penstock.kernel.reducers import fold_parts
-from penstock.kernel.state import PipelineState
+from penstock.kernel.state import Pipeline
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.collections import LARGEST_INLINE, elements
-from penstock.ports.leases import Caller, Lease
+from penstock.ports.leases import Caller
 from penstock.ports.ranges import Failed, RangeLease, RangeReport, RangeReports, TaskTold
 from penstock.ports.results import encode, view
 from penstock.tools.base import Call, ToolFailure
@@ -51,7 +51,7 @@ class ShardPipelines(PipelineRunner):
     told: dict[str, list[tuple[str | None, TaskStarted | TaskEnded]]] | None = None
     """What happened so far, by the place of the element."""
 
-    def _record(self, pipeline: PipelineState, body: TaskStarted | TaskEnded, task_run_id: str | None) -> None:
+    def _record(self, pipeline: Pipeline, body: TaskStarted | TaskEnded, task_run_id: str | None) -> None:
         if self.told is not None:
             self.told.setdefault(pipeline.place.id, []).append((task_run_id, body))
         if isinstance(body, TaskStarted):
@@ -73,7 +73,7 @@ class ShardPipelines(PipelineRunner):
             found.append(prepared)
         return found
 
-    def compute(self, quick: list[Prepared], pipeline: PipelineState, around: dict[str, Any], call: Call) -> None:
+    def compute(self, quick: list[Prepared], pipeline: Pipeline, around: dict[str, Any], call: Call) -> None:
         """Run such a pipeline to its end. Whatever goes wrong is raised, and the element is run again with all ceremony."""
         scope: TaskScope | None = None
         for prepared in quick:
@@ -93,7 +93,7 @@ class ShardPipelines(PipelineRunner):
             result = self.normaliser.result(prepared.tool.run_inline(prepared.constant, call))
         return result
 
-    def context(self, pipeline: PipelineState, quick: list[Prepared]) -> Call:
+    def context(self, pipeline: Pipeline, quick: list[Prepared]) -> Call:
         return self._context(quick[0], pipeline, TaskScope(self.names, pipeline, {}))
 
 
@@ -118,14 +118,10 @@ class _Quiet:
     def backlog(self) -> int:
         return 0
 
-    async def end(self, lease: Lease, body: RunEnded, counter: int) -> None: ...
-
     async def play(
         self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
     ) -> Any:
         return await self._reports.play(caller, path, values, return_step, outputs)
-
-    def forsake(self, pipeline: PipelineState) -> None: ...
 
 
 class _Stretch:
@@ -163,7 +159,7 @@ class RangeRunner:
         self._base = 0
         self._hi = 0
         self._next = lease.shards.lo
-        self._ahead: dict[int, PipelineState] = {}
+        self._ahead: dict[int, Pipeline] = {}
         self._stretch = _Stretch(lease.shards.lo, 0.0)
         self._pipelines: ShardPipelines | None = None
         self._begun = 0.0
@@ -213,8 +209,7 @@ class RangeRunner:
 
     async def _run(self) -> None:
         lease = self.lease
-        stand_in = Lease(lease.setting, lease.node, lease.run)
-        self._pipelines = ShardPipelines(stand_in, self.desk, _Quiet(self.reports))
+        self._pipelines = ShardPipelines(lease, self.desk, _Quiet(self.reports))
         if lease.emits:
             self._pipelines.told = {}
         lanes = min(lease.lanes, self._hi - self._next)
@@ -234,7 +229,7 @@ class RangeRunner:
         assert pipelines is not None
         run, ctx = lease.run, lease.run.ctx
         quick = pipelines.quick()
-        call = pipelines.context(PipelineState(run.place, ctx), quick) if quick else None
+        call = pipelines.context(Pipeline(run.place, ctx), quick) if quick else None
         self._is_slow = call is None
         is_constant = all(prepared.constant is not None for prepared in quick)
         while self._next < self._hi and lease.stop_reason is None:
@@ -257,12 +252,12 @@ class RangeRunner:
 
     async def _pipeline(
         self, index: int, pipelines: ShardPipelines, quick: list[Prepared], call: Call | None
-    ) -> PipelineState:
+    ) -> Pipeline:
         lease, at = self.lease, index - self._base
         run = lease.run
         loop_id = run.loop_name
         place = Place(f"{loop_id}[{index}]", (*run.place.clock, lease.opened_at, index))
-        pipeline = PipelineState(place, run.ctx)
+        pipeline = Pipeline(place, run.ctx)
         key = None if self._keys is None else self._keys[at]
         around = element(self.fan.iterator, loop_id, index, self._items[at], key)
         if call is not None:
@@ -278,12 +273,12 @@ class RangeRunner:
         """An element that only had a result to give."""
         stretch = self._stretch
         if index != stretch.hi or self._ahead:
-            done = PipelineState(self.lease.run.place, self.lease.run.ctx, prev=result, ended="done")
+            done = Pipeline(self.lease.run.place, self.lease.run.ctx, prev=result, ended="done")
             return self._closes(index, done)
         self._keep(stretch, index, result)
         return not index & 63
 
-    def _closes(self, index: int, pipeline: PipelineState) -> bool:
+    def _closes(self, index: int, pipeline: Pipeline) -> bool:
         """Put the element beside those before it. True when somebody should look up: time has passed, or something failed."""
         stretch = self._stretch
         if index != stretch.hi:
@@ -300,7 +295,7 @@ class RangeRunner:
             or (self._is_slow and self._now() - stretch.since > self.lease.report_s)
         )
 
-    def _add(self, stretch: _Stretch, index: int, pipeline: PipelineState) -> None:
+    def _add(self, stretch: _Stretch, index: int, pipeline: Pipeline) -> None:
         result: Json = None
         staged = pipeline.staged
         writes = staged.as_writes()

@@ -7,10 +7,10 @@ from copy import copy
 from typing import Any
 
 from penstock.expr.scope import OutcomeView, bare_args, data_of
-from penstock.kernel.progress import with_writes
-from penstock.kernel.state import PipelineState
+from penstock.kernel.evolve.pipelines import with_writes
+from penstock.kernel.state import Pipeline
 from penstock.kernel.values import JsonMap
-from penstock.ports.leases import Lease
+from penstock.ports.leases import StepLease
 
 EMPTY: Mapping[str, Any] = {}
 
@@ -20,23 +20,24 @@ class LeaseNames:
 
     __slots__ = ("args", "fixed", "iter_parent", "keychain", "results", "workload")
 
-    def __init__(self, lease: Lease) -> None:
+    def __init__(self, lease: StepLease) -> None:
         setting = lease.setting
-        self.args = bare_args(lease.run.args, lease.node.joins)
+        run = lease.run
+        self.args = bare_args(run.args, lease.node.joins)
         self.workload = setting.workload
         self.results = setting.scope.results
         self.keychain = setting.keychain.view()
         self.iter_parent = setting.iter_parent
         self.fixed: dict[str, Any] = {
-            "args": lease.run.args,
+            "args": run.args,
             "workload": self.workload,
             "execution_id": setting.execution_id,
             "execution": {
                 "id": setting.execution_id,
                 "name": setting.net.name,
-                "step": lease.run.step,
-                "step_run_id": lease.run.place.id,
-                "visit": lease.run.visit,
+                "step": run.step,
+                "step_run_id": run.place.id,
+                "visit": run.visit,
                 "started_at": setting.scope.started_at,
                 "trace_id": setting.scope.trace_id,
             },
@@ -66,7 +67,7 @@ class TaskScope:
 
     __slots__ = ("_iter", "_seen_iter", "element", "label", "names", "outcome", "pipeline", "tool_side")
 
-    def __init__(self, names: LeaseNames, pipeline: PipelineState, element: dict[str, Any] | None) -> None:
+    def __init__(self, names: LeaseNames, pipeline: Pipeline, element: dict[str, Any] | None) -> None:
         self.names = names
         self.pipeline = pipeline
         self.element = element

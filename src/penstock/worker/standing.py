@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from penstock.kernel.flow.state import ContainerState
-from penstock.kernel.net import On
+from penstock.kernel.decision import Decision
+from penstock.kernel.net import Net, On
+from penstock.kernel.state import ComponentRun, Scope
 from penstock.kernel.values import Json, JsonMap
 
-if TYPE_CHECKING:
-    from penstock.kernel.flow.decide import Flow
 
-
-def standing(flow: Flow) -> JsonMap:
+def standing(d: Decision) -> JsonMap:
     components: JsonMap = {}
-    _add(flow.root, components, len(flow.root.prefix))
-    return {"components": components, "edges": _edges(flow, components)}
+    _add(d.execution, components, len(d.execution.prefix))
+    return {"components": components, "edges": _edges(d.net, components)}
 
 
-def _add(container: ContainerState, into: JsonMap, cut: int) -> None:
+def _add(container: Scope, into: JsonMap, cut: int) -> None:
     """Under their names in the job, without that of the execution it is."""
-    for scope, component in container.components.items():
+    component: ComponentRun
+    for scope, component in container.runs.items():
         after = component.view.after().get(scope.removeprefix(container.prefix), {})
         into[scope[cut:]] = {
             "state": component.status,
@@ -33,18 +30,18 @@ def _add(container: ContainerState, into: JsonMap, cut: int) -> None:
         }
         if component.inside is not None:
             _add(component.inside, into, cut)
-        if component.iterator is not None:
+        if component.iterations is not None:
             failures: JsonMap = {
-                f"{scope[cut:]}[#{at}]": error for at, error in sorted(component.iterator.failures.items())
+                f"{scope[cut:]}[#{at}]": error for at, error in sorted(component.iterations.failures.items())
             }
             into[scope[cut:]]["failures"] = failures  # type: ignore[index,call-overload]
-            for inner in component.iterator.open.values():
+            for inner in component.iterations.open.values():
                 _add(inner, into, cut)
 
 
-def _edges(flow: Flow, components: JsonMap) -> Json:
+def _edges(net: Net, components: JsonMap) -> Json:
     edges: list[Json] = []
-    for link in flow.net.links:
+    for link in net.links:
         if link.on is On.DATA:
             source = components.get(link.source)
             counts = source.get("rows_out") if isinstance(source, dict) else None

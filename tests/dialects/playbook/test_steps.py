@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.kernel.net import Edge, FailureMode, Fan, LoopMode
+from penstock.kernel.net import Arc, FailureMode, Fan, LoopMode
 from tests.dialects.playbook.support import HEAD, codes, errors, net_of, node_of, problems, steps
 
 
@@ -83,9 +83,9 @@ def test_arcs_are_read_in_the_order_of_the_file():
     node = node_of(steps(text))
     assert node.first_only is False
     assert node.edges == (
-        Edge(0, "a", "{{ event.name == 'step.done' }}", {"n": 1}, reads_event=True),
-        Edge(1, "b", "{{ true }}"),
-        Edge(2, "c", None),
+        Arc(0, "a", "{{ event.name == 'step.done' }}", {"n": 1}, reads_event=True),
+        Arc(1, "b", "{{ true }}"),
+        Arc(2, "c", None),
     )
 
 

@@ -20,7 +20,8 @@ from penstock.cli.engine import next_command, run_named, views_of
 from penstock.cli.output import put_json, say
 from penstock.cli.show.watcher import TICK_S, Nobody
 from penstock.kernel.errors import PenstockError, Unavailable
-from penstock.kernel.evolve import Execution, evolve
+from penstock.kernel.evolve import evolve
+from penstock.kernel.state import State
 from penstock.ports.log import Entry
 from penstock.ports.wire import to_fact
 
@@ -220,7 +221,7 @@ class Following:
         self._watcher = watcher
         self._see = progress.observer()
         self._hear = progress.line_observer()
-        self._tree = None if isinstance(watcher, Nobody) else Execution()
+        self._tree = None if isinstance(watcher, Nobody) else State()
 
     async def to_the_end(self) -> bool:
         """Whether the run was followed to its end: False when a signal ended the watching."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.cli.show.watcher import Heard, Inbox, latest
-from penstock.kernel.evolve import Execution
 from penstock.kernel.net import Link, Net, On
+from penstock.kernel.state import State
 from penstock.kernel.values import Json
 from penstock.ports.log import Entry
 from penstock.projections import jobs_payloads as payloads
@@ -116,7 +116,7 @@ class JobProgress(Inbox[News]):
             if handler is not None:
                 handler(self, entry)
 
-    def look_at(self, tree: Execution) -> None:
+    def look_at(self, tree: State) -> None:
         """Nothing: a job's state has no more to say than its entries."""
 
     def _hear(self, heard: Heard, now: float) -> None:

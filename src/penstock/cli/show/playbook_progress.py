@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.cli.show.watcher import Heard, Inbox
-from penstock.kernel.evolve import Execution
+from penstock.kernel.shards import Shards
+from penstock.kernel.state import State, StepRun
 from penstock.kernel.values import Json
 from penstock.ports.log import Entry
 from penstock.ports.results import decode
@@ -99,18 +100,20 @@ class Progress(Inbox[News]):
             run.line = f"{component} | {heard.line}"
             self.news.append(News("line", run, now, run.line))
 
-    def look_at(self, tree: Execution) -> None:
+    def look_at(self, tree: State) -> None:
         """The state knows how far loops are, and which runs were under way before this process took the execution up."""
         for run in tree.runs.values():
+            if not isinstance(run, StepRun):
+                continue
             shown = self.runs.get(run.place.id)
             if shown is None:
                 shown = _shown(run.place.id, run.scheduled_at, run.visit)
                 self.runs[shown.id] = self.open[shown.id] = shown
-            loop = run.loop or run.fanout
-            if loop is not None:
-                shown.is_loop, shown.total, shown.done, shown.failed = True, loop.total, loop.done, loop.failed
-            if run.fanout is not None:
-                shown.out = len(run.fanout.out)
+            fan = run.fan
+            if fan is not None:
+                shown.is_loop, shown.total, shown.done, shown.failed = True, fan.total, fan.ok, fan.failed
+            if isinstance(fan, Shards):
+                shown.out = len(fan.out)
 
     def _drop_old(self) -> None:
         if len(self.runs) <= KEPT_RUNS:

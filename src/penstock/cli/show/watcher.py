@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from penstock.cli.output import say
-from penstock.kernel.evolve import Execution
+from penstock.kernel.state import State
 from penstock.ports.log import Entry
 from penstock.projections.wording import seconds
 
@@ -38,7 +38,7 @@ class Folding(Protocol):
 
     def fold(self, now: float) -> None: ...
 
-    def look_at(self, tree: Execution) -> None: ...
+    def look_at(self, tree: State) -> None: ...
 
 
 F = TypeVar("F", bound=Folding)

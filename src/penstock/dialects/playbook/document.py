@@ -17,7 +17,7 @@ from penstock.dialects.playbook.writes import read_arc_set, read_step_set
 from penstock.dialects.reader import did_you_mean, listed, read_keychain
 from penstock.dialects.source.node import SourceNode, to_json
 from penstock.dialects.words import INPUT_RULES, OPEN
-from penstock.kernel.net import Durability, Edge, FailureMode, Limits
+from penstock.kernel.net import Arc, Durability, FailureMode, Limits
 from penstock.kernel.values import JsonMap, merge_deeply
 
 _KIND = "Playbook"
@@ -298,5 +298,5 @@ def _read_arc(reading: Reading, node: SourceNode, step: StepDraft) -> None:
     if name is None or target is None:
         return
     takes_failure = guard is not None and reads_event(guard)
-    step.edges.append(Edge(len(step.edges), name, guard, merge_deeply(args, more), writes, takes_failure))
+    step.edges.append(Arc(len(step.edges), name, guard, merge_deeply(args, more), writes, takes_failure))
     step.arc_places.append(ArcPositions(target.place, guard_node.place if guard_node is not None else node.place))

@@ -10,7 +10,7 @@ from enum import Enum
 
 from penstock.dialects.problems import Position
 from penstock.dialects.source.node import SourceNode
-from penstock.kernel.net import AdmitRule, Durability, Edge, FailureMode, Limits, LoopMode, Rule, Writes
+from penstock.kernel.net import AdmitRule, Arc, Durability, FailureMode, Limits, LoopMode, Rule, Writes
 from penstock.kernel.values import Condition, Json, JsonMap, Template, merge_deeply
 
 
@@ -144,7 +144,7 @@ class StepDraft:
     deadline_s: float | None = None
     failure: FailureMode | None = None
     fanout: FanoutDraft = field(default_factory=FanoutDraft)
-    edges: list[Edge] = field(default_factory=list)
+    edges: list[Arc] = field(default_factory=list)
     arc_places: list[ArcPositions] = field(default_factory=list)
     first_only: bool = True
     is_unclear: bool = False

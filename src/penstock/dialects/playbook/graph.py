@@ -20,7 +20,7 @@ from penstock.dialects.drawing.parts import (
     tip,
     wrapped,
 )
-from penstock.kernel.net import Edge, Fan, Gate, LoopMode, Net, Node
+from penstock.kernel.net import Arc, Fan, Gate, LoopMode, Net, Node
 
 # ---- Cards and labels, for all formats
 
@@ -55,7 +55,7 @@ def _how(fan: Fan) -> str:
     return f"parallel × {fan.max_in_flight}" if fan.mode is LoopMode.PARALLEL else "sequential"
 
 
-def arc_text(edge: Edge) -> str:
+def arc_text(edge: Arc) -> str:
     """The guard without its braces, and ends of steps by their bare names; nothing for an arc without guard."""
     if edge.guard is None:
         return ""
@@ -65,11 +65,11 @@ def arc_text(edge: Edge) -> str:
     return _END_OF_STEP.sub(r"\2", text)
 
 
-def is_failure_arc(edge: Edge) -> bool:
+def is_failure_arc(edge: Arc) -> bool:
     return edge.guard is not None and "step.failed" in edge.guard
 
 
-def targets(net: Net) -> list[tuple[str, Edge]]:
+def targets(net: Net) -> list[tuple[str, Arc]]:
     """Every arc with the step it leaves."""
     return [(node.name, edge) for node in net.nodes.values() for edge in node.edges]
 
@@ -146,6 +146,6 @@ def _step(spot: Spot, shown: Card) -> str:
     return card_box(spot, shown.title, (("badge", shown.badges), ("line", shown.lines)), _INDENT)
 
 
-def _arc(way: list[Point], edge: Edge) -> str:
+def _arc(way: list[Point], edge: Arc) -> str:
     style = "arc fail" if is_failure_arc(edge) else "arc"
     return f'<path class="{style}" d="{curve(way)}" marker-end="url(#tip-arc)"/>'

@@ -15,7 +15,7 @@ from penstock.expr.parse import parse_condition
 from penstock.expr.rules import read_expression
 from penstock.expr.scope import Names
 from penstock.expr.template import truth
-from penstock.kernel.net import Edge
+from penstock.kernel.net import Arc
 from penstock.kernel.values import Condition
 
 DONE = "step.done"
@@ -46,7 +46,7 @@ def verdict(condition: Condition, event: str | None) -> bool | None:
     return _truth(tree, {} if event is None else {_EVENT_NAME: event})
 
 
-def fires(edge: Edge, event: str) -> bool | None:
+def fires(edge: Arc, event: str) -> bool | None:
     """Does the arc fire when the step ends like this? It leaves a failure alone unless its guard reads `event` (D49, D57)."""
     if event == FAILED and not edge.reads_event:
         return False

@@ -8,9 +8,9 @@ from __future__ import annotations
 from penstock.dialects.secrets import masked_tree
 from penstock.kernel.net import (
     AdmitRule,
+    Arc,
     Backoff,
     Do,
-    Edge,
     Fan,
     Fanout,
     Gate,
@@ -142,7 +142,7 @@ def _set(writes: Writes) -> JsonMap:
     return {"set": found} if found else {}
 
 
-def _arc(edge: Edge) -> JsonMap:
+def _arc(edge: Arc) -> JsonMap:
     arc: JsonMap = {"step": edge.target}
     if edge.guard is not None:
         arc["when"] = edge.guard

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from penstock.kernel.net import Edge, Node
+from penstock.kernel.net import Arc, Node
 from penstock.projections.explain.values import Saw, because
 from penstock.projections.history import StepRun
 from penstock.projections.wording import condition, error_line
 
 
-def label(edge: Edge) -> str:
+def label(edge: Arc) -> str:
     return f"arc {edge.index + 1}"
 
 
-def fired(edge: Edge | None, run: StepRun, saw: Saw) -> str:
+def fired(edge: Arc | None, run: StepRun, saw: Saw) -> str:
     """What made the arc fire, in one line."""
     if edge is None:
         return "the arc fired"
@@ -21,7 +21,7 @@ def fired(edge: Edge | None, run: StepRun, saw: Saw) -> str:
     return f"{label(edge)} fired: {condition(edge.guard)} was true{because(saw, (run.id, 'arc', edge.index))}"
 
 
-def verdict(edge: Edge, node: Node, run: StepRun, saw: Saw) -> str:
+def verdict(edge: Arc, node: Node, run: StepRun, saw: Saw) -> str:
     """What became of one arc of a step run, in one line."""
     selected = run.selected
     if selected is None:

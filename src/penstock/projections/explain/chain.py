@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.kernel.net import Edge, Net
+from penstock.kernel.net import Arc, Net
 from penstock.projections.explain import arcs
 from penstock.projections.explain.book import Book
 from penstock.projections.explain.values import Saw
@@ -119,7 +119,7 @@ def _went_on(run: StepRun, parent: StepRun | None, net: Net | None, book: Book, 
     return Link(text, run.created_at, where, run.cause or "")
 
 
-def _edge(net: Net | None, step: str, index: int | None) -> Edge | None:
+def _edge(net: Net | None, step: str, index: int | None) -> Arc | None:
     node = net.nodes.get(step) if net is not None else None
     if node is None or index is None:
         return None

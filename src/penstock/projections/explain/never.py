@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.kernel.net import Edge, Net, Node
+from penstock.kernel.net import Arc, Net, Node
 from penstock.projections.explain import arcs
 from penstock.projections.explain.values import Saw
 from penstock.projections.history import ExecutionSeen, History
@@ -30,7 +30,7 @@ def _ways(
 
 
 def _way(
-    node: Node, edge: Edge, execution: ExecutionSeen, net: Net, seen: History, saw: Saw, depth: int, known: set[str]
+    node: Node, edge: Arc, execution: ExecutionSeen, net: Net, seen: History, saw: Saw, depth: int, known: set[str]
 ) -> list[str]:
     indent = "  " * depth
     guard = f" when {condition(edge.guard)}" if edge.guard is not None else ""
@@ -49,7 +49,7 @@ def _way(
     ]
 
 
-def _verdict(edge: Edge, node: Node, run_id: str, seen: History, saw: Saw) -> str:
+def _verdict(edge: Arc, node: Node, run_id: str, seen: History, saw: Saw) -> str:
     run = seen.runs[run_id]
     ended = {"done": "was done", "failed": "failed", "refused": "was refused", "running": "has not ended"}.get(
         run.status, run.status

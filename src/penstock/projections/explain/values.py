@@ -8,12 +8,13 @@ from typing import Any
 from penstock.expr.check import inspect
 from penstock.expr.scope import OutcomeView, Visible
 from penstock.expr.values import MISSING, Missing
-from penstock.kernel.evolve import Execution, evolve
+from penstock.kernel.evolve import evolve
 from penstock.kernel.facts import RunEnded, boundary
 from penstock.kernel.fanin import seen_by_arcs
 from penstock.kernel.net import Node
 from penstock.kernel.places import run_place
-from penstock.kernel.state import ExecutionState, RunState, last_outcome
+from penstock.kernel.state import Execution, State, last_outcome
+from penstock.kernel.state import StepRun as RunState
 from penstock.kernel.values import JsonMap
 from penstock.ports.log import Entry
 from penstock.ports.results import Load
@@ -35,7 +36,7 @@ def what_conditions_saw(entries: Iterable[Entry], load: Load, asked: Mapping[str
             stops[run.end_seq] = (run, node)
     saw: Saw = {}
     last = max(stops, default=0)
-    tree = Execution()
+    tree = State()
     for entry in entries if stops else ():
         evolve(tree, to_fact(entry, load), entry.ts)
         if entry.seq in stops:
@@ -45,7 +46,7 @@ def what_conditions_saw(entries: Iterable[Entry], load: Load, asked: Mapping[str
     return saw
 
 
-def _note(saw: Saw, state: ExecutionState, run: StepRun, node: Node) -> None:
+def _note(saw: Saw, state: Execution, run: StepRun, node: Node) -> None:
     if run.status == "refused":
         token = next(
             (token for token in state.tokens.values() if run_place(state.place, token.step, token.path).id == run.id),
@@ -88,7 +89,7 @@ def _event(run: RunState, end: RunEnded) -> JsonMap:
     }
 
 
-def _visible(state: ExecutionState, event: JsonMap, args: JsonMap) -> Visible:
+def _visible(state: Execution, event: JsonMap, args: JsonMap) -> Visible:
     workload: Any = state.workload if isinstance(state.workload, Mapping) else {}
     fixed: dict[str, Any] = {"event": event, "ctx": state.ctx.values, "workload": workload, "args": args}
     return Visible(fixed, (args, state.ctx.values, workload), (state.results,))

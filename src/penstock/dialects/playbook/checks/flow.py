@@ -24,7 +24,7 @@ from penstock.dialects.playbook.sugar import FAILED as SUGAR_FAILED
 from penstock.dialects.playbook.sugar import NOOP
 from penstock.dialects.problems import Position
 from penstock.dialects.reader import did_you_mean, listed
-from penstock.kernel.net import Do, Edge
+from penstock.kernel.net import Arc, Do
 
 # What other engines and older versions of the language call the three ends of a step.
 _OTHER_NAMES = {
@@ -51,14 +51,14 @@ class Flow:
             for edge in edges:
                 self.before.setdefault(edge.target, set()).add(name)
 
-    def can_fire(self, step: StepDraft, edge: Edge) -> bool:
+    def can_fire(self, step: StepDraft, edge: Arc) -> bool:
         if edge.target not in self.steps:
             return False
         return any(
             fires(edge, end) is not False and self.first_before(step, edge, end) is None for end in ends_of(step)
         )
 
-    def first_before(self, step: StepDraft, edge: Edge, end: str) -> Edge | None:
+    def first_before(self, step: StepDraft, edge: Arc, end: str) -> Arc | None:
         """The arc above that always fires instead, in an exclusive router."""
         if not step.first_only:
             return None
@@ -136,7 +136,7 @@ def _check_arcs(reading: Reading, flow: Flow, step: StepDraft) -> None:
             reading.findings.warning("P0802", "this arc never fires: one above it always does", places.guard, hint=hint)
 
 
-def _warn_missed_failure(reading: Reading, edge: Edge, guard: str, place: Position) -> bool:
+def _warn_missed_failure(reading: Reading, edge: Arc, guard: str, place: Position) -> bool:
     """A guard that looks for an error by other means than `event` is not evaluated when the step failed (D57)."""
     asked = None if edge.reads_event else failure_asked_for(guard)
     if asked is None:
@@ -153,7 +153,7 @@ def _warn_missed_failure(reading: Reading, edge: Edge, guard: str, place: Positi
     return True
 
 
-def _check_event_names(reading: Reading, step: StepDraft, edge: Edge, place: Position) -> None:
+def _check_event_names(reading: Reading, step: StepDraft, edge: Arc, place: Position) -> None:
     ends = ends_of(step)
     for name, _, _ in event_names(edge.guard or ""):
         if name in ends:
@@ -244,7 +244,7 @@ def _circles(flow: Flow) -> Iterator[list[str]]:
     for root in flow.steps:
         if root in index:
             continue
-        work: list[tuple[str, Iterator[Edge]]] = []
+        work: list[tuple[str, Iterator[Arc]]] = []
         _enter(root, flow, index, low, stack, work)
         while work:
             name, edges = work[-1]
@@ -276,7 +276,7 @@ def _enter(
     index: dict[str, int],
     low: dict[str, int],
     stack: list[str],
-    work: list[tuple[str, Iterator[Edge]]],
+    work: list[tuple[str, Iterator[Arc]]],
 ) -> None:
     index[name] = low[name] = len(index)
     stack.append(name)

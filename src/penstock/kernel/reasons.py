@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.kernel.flow.plan import OF_REGION
-from penstock.kernel.flow.scope import Scope
-from penstock.kernel.flow.state import ERROR, OK, SKIPPED, ComponentState, RegionState
 from penstock.kernel.net import Link, On
 from penstock.kernel.places import event_name
+from penstock.kernel.plan import OF_REGION
+from penstock.kernel.scopes import ScopeView
+from penstock.kernel.state import ERROR, OK, SKIPPED, ComponentRun, Subjob
 
 MOST_NAMED = 5
 WIDEST_CONDITION = 80
@@ -34,7 +34,7 @@ def is_stop(reason: str) -> bool:
     return reason == CANCELLED or reason.startswith(ENDING)
 
 
-def unfed(scope: Scope, link: Link, source: ComponentState | None) -> Skip:
+def unfed(view: ScopeView, link: Link, source: ComponentRun | None) -> Skip:
     """A required input gets no rows any more. `source` may lie in a scope around this one."""
     what = f"`{link.source}`"
     if source is None or source.status == SKIPPED:
@@ -46,32 +46,32 @@ def unfed(scope: Scope, link: Link, source: ComponentState | None) -> Skip:
     return Skip(f"its input `{link.to_port}` cannot be fed: {why}", link.source, link.on.value, _settled_by(source))
 
 
-def not_led_to(scope: Scope, control: list[Link]) -> Skip:
+def not_led_to(view: ScopeView, control: list[Link]) -> Skip:
     """None of its control links fired, or it joins branches that did not all come through."""
     joins = [link for link in control if link.on is On.SYNCHRONISE]
     if joins:
-        return _not_joined(scope, joins)
+        return _not_joined(view, joins)
     # What was skipped has a cause of its own further up; what ended otherwise is where the way in was lost.
-    telling = next((link for link in control if _status(scope, link) != SKIPPED), control[0])
+    telling = next((link for link in control if _status(view, link) != SKIPPED), control[0])
     same: dict[tuple[object, ...], list[Link]] = {}
     for link in [telling, *(link for link in control if link is not telling)]:
-        same.setdefault(_alike(scope, link), []).append(link)
-    reason = "; ".join(_not_fired(scope, links) for links in same.values())
+        same.setdefault(_alike(view, link), []).append(link)
+    reason = "; ".join(_not_fired(view, links) for links in same.values())
     prefix = "none of the links to it fired: " if len(same) > 1 else ""
-    return Skip(prefix + reason, telling.source, telling.on.value, _settled_by(_source(scope, telling)))
+    return Skip(prefix + reason, telling.source, telling.on.value, _settled_by(_source(view, telling)))
 
 
-def _alike(scope: Scope, link: Link) -> tuple[object, ...]:
+def _alike(view: ScopeView, link: Link) -> tuple[object, ...]:
     """Links of which the same is to be said."""
-    status = _status(scope, link)
+    status = _status(view, link)
     if status == SKIPPED:
         return (status, link.on in OF_REGION)
     return (status, link.on, link.index if link.on is On.IF else None)
 
 
-def _not_fired(scope: Scope, links: list[Link]) -> str:
-    link, status = links[0], _status(scope, links[0])
-    what = _listed(list(dict.fromkeys(_what(scope, one) for one in links)))
+def _not_fired(view: ScopeView, links: list[Link]) -> str:
+    link, status = links[0], _status(view, links[0])
+    what = _listed(list(dict.fromkeys(_what(view, one) for one in links)))
     is_one = len(links) == 1
     if status == SKIPPED:
         return f"{what} {'was' if is_one else 'were'} skipped"
@@ -81,44 +81,44 @@ def _not_fired(scope: Scope, links: list[Link]) -> str:
     return f"{what} {_ended(status)}, so {whose} did not fire"
 
 
-def _not_joined(scope: Scope, joins: list[Link]) -> Skip:
-    failed = [link for link in joins if _status(scope, link) == ERROR]
+def _not_joined(view: ScopeView, joins: list[Link]) -> Skip:
+    failed = [link for link in joins if _status(view, link) == ERROR]
     if failed:
         branches = [
-            f"sub-job `{scope.plan.region(link.source).name}` ended in ERROR{_at(scope, link)}" for link in failed
+            f"sub-job `{view.plan.region(link.source).name}` ended in ERROR{_at(view, link)}" for link in failed
         ]
         reason = f"of the branches that it joins, {_listed(branches)}"
     else:
-        reason = f"all of the branches that it joins were skipped: {_listed([_what(scope, link) for link in joins])}"
+        reason = f"all of the branches that it joins were skipped: {_listed([_what(view, link) for link in joins])}"
     telling = (failed or joins)[0]
-    return Skip(reason, telling.source, telling.on.value, _settled_by(_source(scope, telling)))
+    return Skip(reason, telling.source, telling.on.value, _settled_by(_source(view, telling)))
 
 
-def _at(scope: Scope, link: Link) -> str:
+def _at(view: ScopeView, link: Link) -> str:
     """The component that failed in a branch."""
-    region = scope.region(scope.plan.region(link.source))
-    error = region.error if region is not None else None
+    subjob = view.subjob_of(link.source)
+    error = subjob.error if subjob is not None else None
     component = error.get("component") if isinstance(error, dict) else None
-    return f" at `{str(component).removeprefix(scope.state.prefix)}`" if component is not None else ""
+    return f" at `{str(component).removeprefix(view.state.prefix)}`" if component is not None else ""
 
 
-def _what(scope: Scope, link: Link) -> str:
+def _what(view: ScopeView, link: Link) -> str:
     if link.on not in OF_REGION:
         return f"`{link.source}`"
-    name = scope.plan.region(link.source).name
+    name = view.plan.region(link.source).name
     return f"sub-job `{name}`" if name == link.source else f"sub-job `{name}` (with `{link.source}`)"
 
 
-def _source(scope: Scope, link: Link) -> ComponentState | RegionState | None:
-    return scope.region(scope.plan.region(link.source)) if link.on in OF_REGION else scope.component(link.source)
+def _source(view: ScopeView, link: Link) -> ComponentRun | Subjob | None:
+    return view.subjob_of(link.source) if link.on in OF_REGION else view.component(link.source)
 
 
-def _status(scope: Scope, link: Link) -> str:
-    source = _source(scope, link)
+def _status(view: ScopeView, link: Link) -> str:
+    source = _source(view, link)
     return source.status if source is not None else SKIPPED
 
 
-def _settled_by(source: ComponentState | RegionState | None) -> str | None:
+def _settled_by(source: ComponentRun | Subjob | None) -> str | None:
     return event_name(source.place.id, source.counter - 1) if source is not None else None
 
 

@@ -14,35 +14,35 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final, NamedTuple, cast
 
-from penstock.kernel.flow.state import KEPT_WRITES, ContainerState, IteratorState, RegionState
-from penstock.kernel.flow.views import Stamp, View, Written
 from penstock.kernel.net import GlobalsMode
+from penstock.kernel.state import KEPT_WRITES, Iterations, Scope, Subjob
 from penstock.kernel.values import Json
+from penstock.kernel.views import Stamp, View, Written
 
 DELETED: Final = cast(Json, object())
 """Stands among merged values for a key that the last iteration to write it has deleted."""
 
 
-def writes_of(container: ContainerState) -> dict[str, Written]:
+def writes_of(scope: Scope) -> dict[str, Written]:
     """What the members of a closed iteration leave behind: for each key they wrote, its last value."""
-    return _last_values(container.regions.values())
+    return _last_values(scope.subjobs.values())
 
 
-def writes_of_handlers(container: ContainerState) -> dict[str, Written]:
+def writes_of_handlers(scope: Scope) -> dict[str, Written]:
     """What the handlers of an iteration's end leave behind, its body apart."""
-    return _last_values([region for region in container.regions.values() if region.handles])
+    return _last_values([subjob for subjob in scope.subjobs.values() if subjob.handles])
 
 
-def writes_in(region: RegionState) -> dict[str, Written]:
+def writes_in(subjob: Subjob) -> dict[str, Written]:
     """What one sub-job of an iteration leaves behind, whatever others beside it have written by then."""
-    return _last_values((region,))
+    return _last_values((subjob,))
 
 
-def _last_values(regions: Collection[RegionState]) -> dict[str, Written]:
-    keys = {key for region in regions for key in _written(region)}
+def _last_values(subjobs: Collection[Subjob]) -> dict[str, Written]:
+    keys = {key for subjob in subjobs for key in _written(subjob)}
     if not keys:
         return {}
-    views = [region.out() for region in regions]
+    views = [subjob.out() for subjob in subjobs]
     found: dict[str, Written] = {}
     for key in sorted(keys):
         present = [written for view in views if (written := view.shared().get(key)) is not None]
@@ -51,15 +51,15 @@ def _last_values(regions: Collection[RegionState]) -> dict[str, Written]:
     return found
 
 
-def _written(region: RegionState) -> Iterator[str]:
+def _written(subjob: Subjob) -> Iterator[str]:
     """With what was written in the joblets that it calls."""
-    for component in region.members.values():
+    for component in subjob.members.values():
         yield from component.written
-        for inner in component.inside.regions.values() if component.inside is not None else ():
+        for inner in component.inside.subjobs.values() if component.inside is not None else ():
             yield from _written(inner)
 
 
-def gather(iterator: IteratorState, index: int, writes: dict[str, Written]) -> None:
+def gather(iterator: Iterations, index: int, writes: dict[str, Written]) -> None:
     if writes:
         iterator.gathered[index] = writes
     low = iterator.settled.low
@@ -68,7 +68,7 @@ def gather(iterator: IteratorState, index: int, writes: dict[str, Written]) -> N
     iterator.merged_up_to = low
 
 
-def _merge_next(iterator: IteratorState, index: int, writes: dict[str, Written]) -> None:
+def _merge_next(iterator: Iterations, index: int, writes: dict[str, Written]) -> None:
     """A resume runs failed iterations again, in their order among the others and without what their handlers wrote before."""
     if iterator.sound is None and _may_run_again(iterator, index):
         iterator.sound = (dict(iterator.merged), set(iterator.sets))
@@ -80,13 +80,13 @@ def _merge_next(iterator: IteratorState, index: int, writes: dict[str, Written])
     _merge(iterator, writes)
 
 
-def _may_run_again(iterator: IteratorState, index: int) -> bool:
+def _may_run_again(iterator: Iterations, index: int) -> bool:
     """Is it the first of which a resume may change what it wrote, or does it come after such a one?"""
     return index in iterator.partial or (iterator.first_failed is not None and index >= iterator.first_failed)
 
 
 def _with(
-    iterator: IteratorState, before: tuple[dict[str, Json], set[str]], writes: dict[int, dict[str, Written]]
+    iterator: Iterations, before: tuple[dict[str, Json], set[str]], writes: dict[int, dict[str, Written]]
 ) -> tuple[dict[str, Json], set[str]]:
     rest = replace(iterator, merged=dict(before[0]), sets=set(before[1]))
     for index in sorted(writes):
@@ -94,7 +94,7 @@ def _with(
     return rest.merged, rest.sets
 
 
-def reopen(old: IteratorState, again: IteratorState) -> None:
+def reopen(old: Iterations, again: Iterations) -> None:
     """A resume goes on from what was merged before the first failure; what came after it is merged when its turn comes."""
     again.merged, again.sets = old.sound if old.sound is not None else (old.merged, old.sets)
     stays = {**old.later, **{index: writes for index, writes in old.gathered.items() if index not in old.not_ok}}
@@ -109,13 +109,13 @@ class Finished(NamedTuple):
     deletes: tuple[str, ...]
 
 
-def finish(iterator: IteratorState) -> Finished:
+def finish(iterator: Iterations) -> Finished:
     merged, sets = _with(iterator, (iterator.merged, iterator.sets), iterator.gathered)
     gone = tuple(key for key, value in merged.items() if value is DELETED)
     return Finished({key: value for key, value in merged.items() if value is not DELETED}, frozenset(sets), gone)
 
 
-def _merge(iterator: IteratorState, writes: dict[str, Written]) -> None:
+def _merge(iterator: Iterations, writes: dict[str, Written]) -> None:
     iterator.sets |= {key for key, written in writes.items() if written.is_set}
     if iterator.mode == GlobalsMode.RESET.value:
         iterator.merged = {key: _value(written) for key, written in writes.items()}
@@ -131,7 +131,7 @@ def _value(written: Written) -> Json:
     return DELETED if written.deleted else written.value
 
 
-def _accumulated(iterator: IteratorState, key: str, written: Written) -> Json:
+def _accumulated(iterator: Iterations, key: str, written: Written) -> Json:
     if written.deleted:
         return DELETED
     value = written.value
@@ -149,7 +149,7 @@ def _accumulated(iterator: IteratorState, key: str, written: Written) -> Json:
     return old + value
 
 
-def seen_by_next(iterator: IteratorState, creator: str, opened: Stamp) -> View:
+def seen_by_next(iterator: Iterations, creator: str, opened: Stamp) -> View:
     """What the next iteration sees: with one at a time also what the earlier ones wrote, unless each starts afresh."""
     if iterator.parallel > 1 or iterator.mode == GlobalsMode.RESET.value or not iterator.merged:
         return iterator.base

@@ -1,4 +1,4 @@
-"""Fan-out: one loop handed out in ranges. What is still to be handed out, what is out, what came of it, and when all is in.
+"""Shards: a loop that is fanned out. What is still to be handed out, what is out, what came of it, and when all is in.
 
 Law: every element is counted once, in the one range report that was accepted for it. What is known of a loop takes room for the
 ranges that are out and the elements that wait for another try, never for all elements: those below `next` that are neither out
@@ -17,7 +17,7 @@ from penstock.kernel import facts
 from penstock.kernel.errors import Bug, Refused
 from penstock.kernel.net import Fanout
 from penstock.kernel.reducers import fold_parts, merged
-from penstock.kernel.state import KEPT_FAILURES, NOT_OPENED, RunState
+from penstock.kernel.state import KEPT_FAILURES, NOT_OPENED, Fan, State, StepRun
 from penstock.kernel.values import Json, JsonMap
 
 SHARDS = "shards"
@@ -33,7 +33,7 @@ Page: TypeAlias = "tuple[int, Json, Json]"
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PendingRange:
     """Elements that wait to be handed out. A page has a `token` to open it by; `hi` is None until it has been opened."""
 
     lo: int
@@ -45,26 +45,17 @@ class Piece:
 
 
 @dataclass(slots=True)
-class Stretch:
-    """Of an iterator of a job, the elements from `lo` up to `hi`. A holder may come to an end earlier by lowering `hi`."""
-
-    iterator: str
-    lo: int
-    hi: int
-
-
-@dataclass(slots=True)
-class ShardRange:
-    """Elements that are out on one lease. `lo` moves up as its holder reports."""
+class ElementRange:
+    """Elements that are out on one lease. `lo` moves up as its holder reports; to end earlier, a holder lowers `hi`."""
 
     number: int
     lo: int
     hi: int | None
-    attempt: int
-    most: int
-    base: int
-    token: Json
-    until: Json
+    attempt: int = 0
+    most: int = 0
+    base: int = 0
+    token: Json = None
+    until: Json = None
     is_started: bool = False
     failed: int = 0
     """Elements that failed since the last report."""
@@ -100,26 +91,20 @@ class Reported:
 
 
 @dataclass(slots=True)
-class FanoutState:
-    opened_at: int
-    total: int | None
-    collection: Json
-    policy: Fanout
+class Shards(Fan):
+    """Elements below `next_index` have been handed out at least once."""
+
+    collection: Json = None
+    policy: Fanout = field(default_factory=Fanout)
     is_paged: bool = False
-    next: int = 0
-    """Elements below it have been handed out at least once."""
     token: Json = None
     """Where the next page begins."""
     awaits_page: bool = False
     """A page is out and has not been opened: where the one after it begins is not known yet."""
     ranges: int = 0
-    out: dict[int, ShardRange] = field(default_factory=dict)
-    pieces: list[Piece] = field(default_factory=list)
-    done: int = 0
-    failed: int = 0
+    out: dict[int, ElementRange] = field(default_factory=dict)
+    pieces: list[PendingRange] = field(default_factory=list)
     retried: int = 0
-    first_failed: int | None = None
-    first_error: Json = None
     failures: dict[int, Page] = field(default_factory=dict)
     """Failed elements and the pages they lie on, kept while a resume may try them again; bounded by KEPT_FAILURES."""
     is_stopping: bool = False
@@ -136,9 +121,16 @@ class FanoutState:
     """What the server has gathered of the elements' results. No state of the kernel's: it only lives and moves with the loop."""
 
     @property
+    def is_elsewhere(self) -> bool:
+        return True
+
+    def goes_on(self, opened_at: int) -> None:
+        self.opened_at = opened_at
+
+    @property
     def remaining(self) -> int | None:
         """Elements that have not been handed out yet; None when nobody knows."""
-        return None if self.total is None else self.total - self.next
+        return None if self.total is None else self.total - self.next_index
 
     @property
     def has_more(self) -> bool:
@@ -149,7 +141,7 @@ class FanoutState:
             return True
         if self.is_paged:
             return self.total is None and not self.awaits_page
-        return self.total is not None and self.next < self.total
+        return self.total is not None and self.next_index < self.total
 
     @property
     def is_over(self) -> bool:
@@ -161,7 +153,7 @@ class FanoutState:
 # ---- what to hand out
 
 
-def cut(fanout: FanoutState, size: int) -> Piece | None:
+def cut(fanout: Shards, size: int) -> PendingRange | None:
     """The next elements to hand out, no more than `size`: those that come again first."""
     if not fanout.has_more:
         return None
@@ -174,12 +166,12 @@ def cut(fanout: FanoutState, size: int) -> Piece | None:
         size = 1 if piece.attempt >= tries > 0 else max(1, size >> (4 * piece.attempt))
         return replace(piece, hi=min(piece.hi, piece.lo + size))
     if fanout.is_paged:
-        return Piece(fanout.next, None, 0, fanout.next, fanout.token)
+        return PendingRange(fanout.next_index, None, 0, fanout.next_index, fanout.token)
     assert fanout.total is not None
-    return Piece(fanout.next, min(fanout.total, fanout.next + size))
+    return PendingRange(fanout.next_index, min(fanout.total, fanout.next_index + size))
 
 
-def enqueued(run: RunState, piece: Piece, most: int) -> facts.ShardsEnqueued:
+def enqueued(run: StepRun, piece: PendingRange, most: int) -> facts.ShardsEnqueued:
     fanout = state_of(run)
     return facts.ShardsEnqueued(
         run.loop_name,
@@ -197,7 +189,7 @@ def enqueued(run: RunState, piece: Piece, most: int) -> facts.ShardsEnqueued:
 # ---- may this be recorded?
 
 
-def accept(fanout: FanoutState, number: int, lo: int | None = None) -> ShardRange:
+def accept(fanout: Shards, number: int, lo: int | None = None) -> ElementRange:
     """The range that a report is about. A late, double or foreign report is refused."""
     held = fanout.out.get(number)
     if held is None:
@@ -207,40 +199,37 @@ def accept(fanout: FanoutState, number: int, lo: int | None = None) -> ShardRang
     return held
 
 
-def comes_again(fanout: FanoutState, attempt: int) -> bool:
+def comes_again(fanout: Shards, attempt: int) -> bool:
     """Does an element that failed at this attempt get another?"""
     return attempt < fanout.policy.retries and not fanout.is_stopping
 
 
-def may_be_lost_again(fanout: FanoutState, attempt: int) -> bool:
+def may_be_lost_again(fanout: Shards, attempt: int) -> bool:
     return attempt < max(fanout.policy.losses, fanout.policy.retries)
 
 
 # ---- transitions
 
 
-def started(run: RunState, body: facts.FanoutStarted, counter: int) -> None:
-    run.counter = counter + 1
-    run.pipeline = None
-    if run.fanout is not None:  # A reopened one: what is done stands, and what failed gets another try.
-        run.fanout.opened_at = counter
-        return
-    policy = Fanout.from_json(body.policy)
-    run.fanout = FanoutState(counter, body.total, body.collection, policy, is_paged=body.is_paged)
-
-
-def reopen(old: FanoutState, run: RunState) -> None:
+def reopen(old: Shards) -> None:
     """The same loop in a new run of its step."""
-    old.pieces.extend(Piece(index, index + 1, 0, *page) for index, page in old.failures.items())
+    old.pieces.extend(PendingRange(index, index + 1, 0, *page) for index, page in old.failures.items())
     old.failed -= len(old.failures)
     old.failures.clear()
     old.pieces = [replace(piece, attempt=0) for piece in old.pieces]
     old.first_failed, old.first_error, old.completed, old.is_stopping = None, None, None, False
     old.opened_at = NOT_OPENED
-    run.fanout = old
 
 
-def evolve(run: RunState, body: object) -> None:
+def moved(state: State, fact: facts.Fact, body: facts.Body, ts: float) -> None:
+    run = state.step_run(fact.scope) or state.step_run(fact.scope.rpartition("[")[0])
+    assert run is not None
+    evolve(run, body)
+    if state.on_shards is not None:
+        state.on_shards(run, body)
+
+
+def evolve(run: StepRun, body: object) -> None:
     fanout = state_of(run)
     match body:
         case facts.ShardsEnqueued():
@@ -265,17 +254,21 @@ def evolve(run: RunState, body: object) -> None:
             raise Bug(f"no transition of a fan-out for {type(body).__name__}")
 
 
-def state_of(run: RunState) -> FanoutState:
-    if run.fanout is None:
+def shards_of(run: StepRun) -> Shards | None:
+    return run.fan if isinstance(run.fan, Shards) else None
+
+
+def state_of(run: StepRun) -> Shards:
+    if not isinstance(run.fan, Shards):
         raise Bug(f"`{run.place.id}` is not fanned out")
-    return run.fanout
+    return run.fan
 
 
-def _enqueued(fanout: FanoutState, body: facts.ShardsEnqueued) -> None:
+def _enqueued(fanout: Shards, body: facts.ShardsEnqueued) -> None:
     if body.range in fanout.out:  # Told once for each of its elements.
         return
     fanout.ranges = body.range + 1
-    fanout.out[body.range] = ShardRange(
+    fanout.out[body.range] = ElementRange(
         body.range, body.lo, body.hi, body.attempt, body.most, body.base, body.token, body.until
     )
     for at, piece in enumerate(fanout.pieces):
@@ -288,22 +281,22 @@ def _enqueued(fanout: FanoutState, body: facts.ShardsEnqueued) -> None:
     if body.hi is None:
         fanout.awaits_page = True
     else:
-        fanout.next = body.hi
+        fanout.next_index = body.hi
 
 
-def _started(fanout: FanoutState, body: facts.ShardsStarted) -> None:
+def _started(fanout: Shards, body: facts.ShardsStarted) -> None:
     held = fanout.out[body.range]
     held.is_started = True
     if held.hi is not None or body.hi is None:
         return
     held.hi, held.until = body.hi, body.next
     fanout.awaits_page = False
-    fanout.next, fanout.token = body.hi, body.next
+    fanout.next_index, fanout.token = body.hi, body.next
     if body.is_end:
         fanout.total = body.hi
 
 
-def _failed(fanout: FanoutState, body: facts.ShardFailed) -> None:
+def _failed(fanout: Shards, body: facts.ShardFailed) -> None:
     held = fanout.out.get(body.range)
     if held is not None:
         held.failed += 1
@@ -318,11 +311,11 @@ def _failed(fanout: FanoutState, body: facts.ShardFailed) -> None:
         fanout.writes.pop(body.iter_index, None)
     if body.again:
         fanout.retried += 1
-        fanout.pieces.append(Piece(body.iter_index, body.iter_index + 1, body.attempt + 1, *page))
+        fanout.pieces.append(PendingRange(body.iter_index, body.iter_index + 1, body.attempt + 1, *page))
         return
     fanout.failed += 1
     if body.range == SETTLED:
-        fanout.done -= 1
+        fanout.ok -= 1
     if len(fanout.failures) < KEPT_FAILURES:
         fanout.failures[body.iter_index] = page
     if fanout.first_failed is None or body.iter_index < fanout.first_failed:
@@ -331,14 +324,14 @@ def _failed(fanout: FanoutState, body: facts.ShardFailed) -> None:
         fanout.is_stopping = True
 
 
-def _report_of(fanout: FanoutState, number: int, index: int) -> Reported:
+def _report_of(fanout: Shards, number: int, index: int) -> Reported:
     for one in fanout.reported.get(number, ()):
         if one.lo <= index < one.hi:
             return one
     raise Bug(f"nobody reported element {index} in range {number}")
 
 
-def _reported(fanout: FanoutState, body: facts.ShardsReported) -> None:
+def _reported(fanout: Shards, body: facts.ShardsReported) -> None:
     held = fanout.out[body.range]
     failed = set(body.failed)
     for index, writes in _pairs(body.writes):
@@ -349,8 +342,8 @@ def _reported(fanout: FanoutState, body: facts.ShardsReported) -> None:
     _moved_up(fanout, held, body.hi, body.shared)
 
 
-def _done(fanout: FanoutState, body: facts.ShardsDone) -> None:
-    fanout.done += body.done
+def _done(fanout: Shards, body: facts.ShardsDone) -> None:
+    fanout.ok += body.done
     if body.at_fanin:
         _stands(fanout, body)
         return
@@ -359,7 +352,7 @@ def _done(fanout: FanoutState, body: facts.ShardsDone) -> None:
     _moved_up(fanout, fanout.out[body.range], body.hi, body.shared)
 
 
-def _stands(fanout: FanoutState, body: facts.ShardsDone) -> None:
+def _stands(fanout: Shards, body: facts.ShardsDone) -> None:
     """Reported elements are done, with all that they gave to reducers."""
     for index in range(body.lo, body.hi):
         written = fanout.writes.get(index)
@@ -369,7 +362,7 @@ def _stands(fanout: FanoutState, body: facts.ShardsDone) -> None:
     _report_of(fanout, body.range, body.lo).settled.update(range(body.lo, body.hi))
 
 
-def _moved_up(fanout: FanoutState, held: ShardRange, hi: int, shared: JsonMap) -> None:
+def _moved_up(fanout: Shards, held: ElementRange, hi: int, shared: JsonMap) -> None:
     held.lo, held.failed = hi, 0
     merged(fanout.policy.reducers, fanout.shared, shared)
     if held.hi is not None and held.lo >= held.hi:
@@ -385,7 +378,7 @@ def _pairs(writes: list[Json]) -> Iterator[tuple[int, JsonMap]]:
         yield index, written
 
 
-def _returned(fanout: FanoutState, body: facts.ShardsReturned) -> None:
+def _returned(fanout: Shards, body: facts.ShardsReturned) -> None:
     """What comes back waits again, also of a loop that is being stopped: a resume hands it out."""
     held = fanout.out.pop(body.range, None)
     if held is None:  # Told once for each of its elements.
@@ -394,7 +387,7 @@ def _returned(fanout: FanoutState, body: facts.ShardsReturned) -> None:
         fanout.awaits_page = False
         return
     attempt = held.attempt + (1 if body.counts else 0)
-    fanout.pieces.append(Piece(held.lo, held.hi, attempt, held.base, held.token, held.until))
+    fanout.pieces.append(PendingRange(held.lo, held.hi, attempt, held.base, held.token, held.until))
 
 
 def shards_settled(body: object) -> int:

@@ -1,4 +1,4 @@
-"""What can be worked out from a component net once, before anything runs: which links end and begin where."""
+"""What can be worked out from a net once, before anything runs: where each node lies, which edges end and begin there."""
 
 from __future__ import annotations
 
@@ -10,13 +10,25 @@ from penstock.kernel.net import Container, Link, Net, Node, On, Opening, Part, R
 
 OF_REGION = frozenset({On.SUBJOB_OK, On.SUBJOB_ERROR, On.SUBJOB_DONE, On.SYNCHRONISE})
 OF_ITERATION = frozenset({On.ITERATION_OK, On.ITERATION_ERROR})
-_INDEX = re.compile(r"\[#\d+\]")
 OF_ERROR = frozenset({On.ERROR, On.SUBJOB_ERROR, On.ITERATION_ERROR})
+_INDEX = re.compile(r"\[#\d+\]")
 
 
-class FlowPlan:
+def plan_of(net: Net) -> Plan:
+    """Worked out once for each net, and kept with it."""
+    plan: Plan | None = net.__dict__.get("plan")
+    if plan is None:
+        plan = net.__dict__["plan"] = Plan(net)
+    return plan
+
+
+class Plan:
     def __init__(self, net: Net) -> None:
         self.net = net
+        self.moves_tokens = net.kind == "playbook"
+        """Its nodes run once for each token. Else each runs once in its scope, when its links have settled."""
+        self.containers = net.containers or {"": _only_container(net)}
+        self.parts = {name: node.part or Part("", 0, rank, name) for rank, (name, node) in enumerate(net.nodes.items())}
         self.inbound: dict[str, list[Link]] = defaultdict(list)
         """Target -> its links, those of its own container and those from around it."""
         self.outbound: dict[str, list[Link]] = defaultdict(list)
@@ -44,8 +56,8 @@ class FlowPlan:
         """(Container, sub-job) -> the ends of an iteration that lead to it; none for a sub-job of the body itself."""
         self.bodies: dict[str, tuple[Region, ...]] = {}
         """Container -> its sub-jobs without those that the end of an iteration leads to."""
-        self.stems = {key: self._stem(key) for key in net.containers}
-        for key, container in net.containers.items():
+        self.stems = {key: self._stem(key) for key in self.containers}
+        for key, container in self.containers.items():
             for region in container.regions:
                 inbound = [link.on for name in region.members for link in self.inbound[name]]
                 self.handles[key, region.index] = frozenset(on for on in inbound if on in OF_ITERATION)
@@ -56,7 +68,7 @@ class FlowPlan:
         """The node that a component is a run of: `each[#3].write` is a run of `write`."""
         local = scope[scope.rfind("/") + 1 :]
         if "[" not in local:
-            return local
+            return local.rpartition("@")[0] if self.moves_tokens else local
         shape = _INDEX.sub("[]", local)
         name = self._nodes.get(shape)
         if name is None:
@@ -71,18 +83,14 @@ class FlowPlan:
         return f"{key}." if key else ""
 
     def part(self, name: str) -> Part:
-        part = self.net.nodes[name].part
-        assert part is not None
-        return part
+        return self.parts[name]
 
     def node(self, name: str) -> Node:
         return self.net.nodes[name]
 
-    def container(self, name: str) -> Container:
-        return self.net.containers[self.part(name).container]
-
     def region(self, name: str) -> Region:
-        return self.container(name).regions[self.part(name).region]
+        part = self.parts[name]
+        return self.containers[part.container].regions[part.region]
 
     def _place(self, link: Link) -> None:
         source, target = self.part(link.source), self.part(link.target)
@@ -110,7 +118,7 @@ class FlowPlan:
             self.awaiting[link.source].append(container)
 
     def is_body(self, container: str) -> bool:
-        return self.net.containers[container].opening is Opening.BODY
+        return self.containers[container].opening is Opening.BODY
 
     def error_path(self, names: Iterable[str]) -> frozenset[str]:
         """What the error links of these nodes, and of the sub-jobs and scopes around them, reach (D38)."""
@@ -135,7 +143,7 @@ class FlowPlan:
             reached.add(name)
             part = self.part(name)
             if part.opens:
-                todo += [one for region in self.net.containers[part.opens].regions for one in region.members]
+                todo += [one for region in self.containers[part.opens].regions for one in region.members]
             todo += [link.target for link in self.outbound[name]]
             if (part.container, part.region) not in failing:
                 todo += [link.target for link in self.of_region[part.container, part.region]]
@@ -147,8 +155,13 @@ class FlowPlan:
             return []
         return [
             link
-            for region in self.net.containers[opens].regions
+            for region in self.containers[opens].regions
             for member in region.members
             for link in self.inbound[member]
             if link.source == name
         ]
+
+
+def _only_container(net: Net) -> Container:
+    """A playbook's steps lie in one scope, as one sub-job."""
+    return Container("", Opening.PLAYBOOK, (Region(0, net.name, tuple(net.nodes)),))

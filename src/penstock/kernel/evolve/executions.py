@@ -1,0 +1,110 @@
+"""The part of `evolve` that knows of executions: how they start, stop, go on and end."""
+
+from __future__ import annotations
+
+from penstock.kernel import facts
+from penstock.kernel.errors import Bug
+from penstock.kernel.evolve.pipelines import pipeline_of
+from penstock.kernel.evolve.restart import continue_in, start_over
+from penstock.kernel.facts import Fact
+from penstock.kernel.kept import STATE, part
+from penstock.kernel.places import child_place
+from penstock.kernel.state import RUNNING, ComponentRun, Execution, State, StepRun, Subjob
+
+
+def execution_at(state: State, scope: str) -> Execution:
+    execution = state.executions.get(scope)
+    if execution is None:
+        raise Bug(f"a fact names the execution scope `{scope}`, which was never opened")
+    return execution
+
+
+def execution_of(state: State, scope: str) -> Execution:
+    """The execution that a step run's place belongs to: what stands before its last slash, slash included."""
+    return execution_at(state, scope[: scope.rfind("/") + 1])
+
+
+def started(state: State, fact: Fact, body: facts.ExecutionStarted, ts: float) -> None:
+    execution, before = state.executions.get(fact.scope), None
+    if execution is None:
+        execution, before = _open_child(state, fact, body.continues)
+    if body.resumed and execution.status != "new":
+        execution.status, execution.error, execution.ended_at, execution.exit_code = "running", None, None, None
+        execution.counter += 1
+        start_over(state, execution, body)
+        return
+    if execution.status != "new":
+        raise Bug(f"scope `{fact.scope}` starts twice")
+    execution.status, execution.started_at, execution.counter = "running", ts, 1
+    execution.name, execution.digest, execution.workload = body.name, body.digest, body.workload
+    execution.document, execution.trace_id = body.document, body.trace_id
+    execution.kind, execution.rules = body.kind, body.rules
+    execution.continues, execution.kept = body.continues, body.state
+    if body.kind == "playbook":
+        execution.subjobs[fact.scope] = Subjob(body.name, 0, execution.place, execution, RUNNING)
+        if body.state is not None and before is None:
+            execution.ctx.values = {STATE: part(body.state, "values")}
+    elif before is not None:
+        continue_in(state, before, execution, body.kept)
+
+
+def _open_child(state: State, fact: Fact, continues: str | None) -> tuple[Execution, Execution | None]:
+    """With the failed child that it goes on from, if it does."""
+    task_run_id = fact.scope.removesuffix("/")
+    run = state.runs.get(task_run_id)
+    children = (
+        run.children if isinstance(run, ComponentRun) else pipeline_of(state, task_run_id.rpartition("/")[0]).children
+    )
+    child, before = Execution(place=child_place(task_run_id, fact.clock[:-2])), None
+    if continues is not None:
+        before = children.pop(continues, None) or state.executions.get(f"{continues}/")
+        if before is None:
+            raise Bug(f"`{fact.scope}` continues `{continues}`, which never ran")
+        # What it finished stands, what failed is there to be reopened.
+        child.ctx, child.results, child.visits = before.ctx, before.results, before.visits
+        child.result, child.result_path = before.result, before.result_path
+        child.tokens, child.unhandled, child.top = before.tokens, before.unhandled, before.top
+    children[task_run_id] = state.executions[fact.scope] = child
+    state.scopes[fact.scope] = child
+    return child, before
+
+
+def interrupted(state: State, fact: Fact, body: facts.ExecutionInterrupted, ts: float) -> None:
+    execution = execution_at(state, fact.scope)
+    execution.counter += 1
+    execution.status = "interrupted"
+
+
+def resumed(state: State, fact: Fact, body: facts.ExecutionResumed, ts: float) -> None:
+    execution = execution_at(state, fact.scope)
+    execution.counter += 1
+    execution.status, execution.error, execution.ended_at = "running", None, None
+    for one in state.executions.values():
+        one.resumed_at = ts
+    if body.reopened:
+        execution.deaths = []
+
+
+def cancel_asked(state: State, fact: Fact, body: facts.CancelAsked, ts: float) -> None:
+    execution = execution_at(state, fact.scope)
+    execution.counter += 1
+    execution.cancelling = True
+
+
+def ended(state: State, fact: Fact, body: facts.ExecutionEnded, ts: float) -> None:
+    execution = execution_at(state, fact.scope)
+    execution.counter += 1
+    execution.status, execution.error, execution.ended_at = body.status, body.error, ts
+    execution.exit_code, execution.failed_iterations = body.exit_code, body.failed_iterations
+
+
+def close_child(state: State, task_run_id: str, *, is_over: bool) -> None:
+    """Nothing is recorded under a child any more: its task has said what came of it."""
+    scope = f"{task_run_id}/"
+    for key in [key for key in state.iterations if key.startswith(scope)]:
+        del state.iterations[key]
+    for key in [key for key, run in state.runs.items() if key.startswith(scope) and (is_over or type(run) is StepRun)]:
+        del state.runs[key]
+    for index in (state.executions, state.scopes, state.subjobs, state.counters) if is_over else ():
+        for key in [key for key in index if key.startswith(scope)]:
+            del index[key]

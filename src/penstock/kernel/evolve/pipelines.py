@@ -1,0 +1,111 @@
+"""Progress inside one pipeline: how its cursor moves, what its tasks write. Nothing here knows of tokens, arcs or other runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.kernel import facts
+from penstock.kernel.errors import Bug
+from penstock.kernel.patches import Staged, assign
+from penstock.kernel.places import Place
+from penstock.kernel.state import Pipeline, State
+from penstock.kernel.values import JsonMap
+
+
+def pipeline_of(state: State, scope: str) -> Pipeline:
+    """The pipeline whose place is `scope`: a step run's, or an iteration's."""
+    held = state.iterations.get(scope)
+    if held is not None:
+        return held[1]
+    run = state.step_run(scope)
+    if run is None or run.pipeline is None:
+        raise Bug(f"no pipeline is open at `{scope}`")
+    return run.pipeline
+
+
+def task_started(pipeline: Pipeline, body: facts.TaskStarted, task_run_id: str | None) -> None:
+    pipeline.counter += 1
+    pipeline.task_runs += 1
+    pipeline.ordinals[body.task] = pipeline.ordinals.get(body.task, 0) + 1
+    pipeline.under_way = task_run_id
+    if pipeline.effect is None:
+        pipeline.effect = task_run_id
+    pipeline.attempt = body.attempt
+    pipeline.due = None
+
+
+def task_ended(pipeline: Pipeline, body: facts.TaskEnded, ts: float) -> None:
+    pipeline.counter += 1
+    pipeline.under_way = None
+    if body.writes:
+        if body.next < 0 and body.do not in ("retry", "fail"):
+            staged = Staged()
+            staged.add(pipeline.staged.as_writes())
+            pipeline.before_end = pipeline.iter, pipeline.ctx, staged
+        _write(pipeline, body.writes)
+    # The same task is to run again, now or after a resume: it must find `_prev` and the results as it found them before.
+    if body.do == "retry":
+        pipeline.attempt += 1
+        pipeline.due = ts + body.delay if body.delay else None
+        return
+    pipeline.outcome = body.outcome
+    if body.do == "fail":
+        pipeline.ended, pipeline.error = "failed", body.error
+        return
+    _keep_result(pipeline, result_name(body.task), body.outcome)
+    pipeline.attempt, pipeline.effect = 1, None
+    if body.next < 0:
+        pipeline.ended = "done"
+    else:
+        pipeline.cursor = body.next
+
+
+def _keep_result(pipeline: Pipeline, name: str, outcome: JsonMap) -> None:
+    if outcome.get("status") == "ok":
+        pipeline.prev = pipeline.results[name] = outcome.get("result")
+    else:
+        pipeline.prev = None
+        pipeline.results.pop(name, None)
+
+
+def result_name(label: str) -> str:
+    """The name under which a result is found. A generated label is dotted; of one with an odd number of parts the author wrote
+    the last (`pages.do.fetch`), and means the result by it."""
+    return label if label.count(".") % 2 else label.rpartition(".")[2]
+
+
+def with_writes(pipeline: Pipeline, writes: JsonMap) -> Pipeline:
+    """A copy as it will be once `writes` are recorded."""
+    ahead = replace(pipeline, staged=Staged())
+    _write(ahead, writes)
+    return ahead
+
+
+def _write(pipeline: Pipeline, writes: JsonMap) -> None:
+    into_iter = writes.get("iter")
+    if isinstance(into_iter, dict):
+        pipeline.iter = dict(pipeline.iter)
+        for key, value in into_iter.items():
+            assign(pipeline.iter, key, value)
+    if "ctx" in writes or "append" in writes or "shared" in writes:
+        pipeline.staged.add(writes)
+        patch = Staged()
+        patch.add(writes)
+        pipeline.ctx = patch.applied_to(pipeline.ctx)
+
+
+def reopened(old: Pipeline, place: Place) -> Pipeline:
+    """The same pipeline in a new place. It failed at its cursor, and gets all its attempts there again."""
+    return Pipeline(
+        place=place,
+        ctx=old.ctx,
+        iter=old.iter,
+        cursor=old.cursor,
+        prev=old.prev,
+        results=old.results,
+        staged=old.staged,
+        task_runs=old.task_runs,
+        ordinals=old.ordinals,
+        effect=old.effect,
+        children=old.children,
+    )

@@ -1,0 +1,297 @@
+"""Fans: one part per element, so many at a time; what follows from the end of one, and from the end of the last.
+
+A part of a loop is a pipeline, a part of an iterator a scope with sub-jobs. Iterations of a parallel loop do not see each other.
+Those that wrote to ctx close in the order of their index, so that of two conflicting writers it is always the later index that
+fails, whichever ran faster (D9).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.kernel import facts, links
+from penstock.kernel.components import in_iteration
+from penstock.kernel.decision import Decision
+from penstock.kernel.facts import Fact
+from penstock.kernel.judge import Ended
+from penstock.kernel.loop import closing, may_close
+from penstock.kernel.merging import finish
+from penstock.kernel.net import FailureMode, Iteration, Node
+from penstock.kernel.places import Path, event_name
+from penstock.kernel.scopes import ScopeView, handlers_of, leading
+from penstock.kernel.state import ERROR, OK, RUNNING, ComponentRun, Iterations, Loop, Run, Scope, StepRun, root_subjob
+from penstock.kernel.survey import look_at_handlers, look_inside, survey
+from penstock.kernel.values import Json, JsonMap
+
+LONGEST_SHOWN = {True: 100, False: 200}
+"""Of an element that is a text, in the log: of a loop, of an iterator."""
+MOST_WAITING = 1_000
+"""So many parts may have run and wait for an earlier one before they close; while it is more, no new ones open."""
+LIMIT = "CONDITION_REEVALUATION_LIMIT"
+
+
+@dataclass(slots=True)
+class Elements:
+    """A runner says over which elements a fan is to run. `total` is None where a condition is judged before each part."""
+
+    run: Run
+    total: int | None
+    items: Any = None
+    parallel: int = 1
+    mode: str = "accumulate"
+    spread: bool = False
+    """Others will run the parts."""
+    collection: Json = None
+    """Of a loop whose elements were read page by page: what was read."""
+
+
+def start(d: Decision, given: Elements) -> None:
+    run = given.run
+    if isinstance(run, StepRun):
+        fan = d.node_of(run).fan
+        assert fan is not None
+        if not run.is_fanning:  # Else it is taken up where it was stopped.
+            reducers: JsonMap = dict(fan.reducers)
+            total = len(given.items)
+            d.in_run(run, facts.LoopStarted(total, fan.mode.value, fan.max_in_flight, reducers, given.collection))
+        loop = run.loop
+        assert loop is not None
+        loop.items = given.items
+    else:
+        name, mode = run.place.id, given.mode
+        d.in_run(run, facts.IteratorStarted(name, given.total, given.items, given.parallel, mode, given.spread))
+    look_inside(d, run)
+
+
+def advance(d: Decision, run: Run) -> None:
+    """Open what may be opened; when nothing is open and nothing to come, the fan is over."""
+    fan = run.fan
+    if run.status != RUNNING or fan is None:
+        return
+    only = d.mandate.elements_of(run)
+    width = 1 if only is not None else fan.parallel
+    while len(fan.open) - fan.waiting < width and (index := _next(d, run)) is not None:
+        _open(d, run, index)
+    if (
+        not fan.open and only is None and isinstance(run, ComponentRun)
+    ):  # The runner of a loop ends it: it has the results.
+        complete(d, run)
+
+
+def has_next(d: Decision, run: Run) -> bool:
+    return _next(d, run) is not None
+
+
+def _next(d: Decision, run: Run) -> int | None:
+    """The next part to open."""
+    fan, node = run.fan, d.node_of(run)
+    assert fan is not None
+    if run.place.id in d.stops or fan.waiting >= MOST_WAITING:
+        return None
+    if d.witness is not None and fan.total is not None:
+        return _witnessed(d, run)
+    if not d.may_start(node.name) or (fan.failed and halts(node)):
+        return None
+    index = fan.next_index
+    only = d.mandate.elements_of(run)
+    if only is not None:
+        index = max(index, only.lo)
+        return index if only.hi is not None and index < only.hi else None
+    while index in fan.settled or index in fan.open:
+        index += 1
+    if fan.total is not None:
+        return index if index < fan.total else None
+    return index if _again(d, run, node, index) else None
+
+
+def halts(node: Node) -> bool:
+    """Does the first failed part keep others from opening?"""
+    if node.fan is not None:
+        return node.fan.failure is FailureMode.FAIL_FAST
+    return node.iterates is not None and node.iterates.halts
+
+
+def _witnessed(d: Decision, run: Run) -> int | None:
+    """In a replay a part opens if it did in the record: how many ran before a failure stopped the others was chance."""
+    fan = run.fan
+    assert fan is not None
+    assert fan.total is not None
+    assert d.witness is not None
+    only = d.mandate.elements_of(run)
+    lo, hi = (fan.next_index, fan.total) if only is None else (only.lo, only.hi or fan.total)
+    for index in range(lo, hi):
+        is_known = index in fan.settled or index in fan.open
+        if not is_known and d.witness.has_begun(_name(run, index), root_subjob(run).place.id):
+            return index
+    return None
+
+
+def _again(d: Decision, run: Run, node: Node, index: int) -> bool:
+    """Rulebook 8: a condition that is evaluated again and again is cut off, in case nothing will ever make it false."""
+    assert isinstance(run, ComponentRun)
+    limit = d.net.limits.max_reevaluations
+    if index > limit:
+        message = f"the condition of `{run.name}` was evaluated again {limit} times and is still true"
+        d.stops[run.place.id] = {"kind": LIMIT, "message": f"{LIMIT}: {message}", "retryable": False, "limit": limit}
+        return False
+    verdict = d.judge.again(node, run, index)
+    if verdict is True:
+        return True
+    d.stops[run.place.id] = verdict or None
+    return False
+
+
+def _name(run: Run, index: int) -> str:
+    return f"{run.place.id}[{index}]" if isinstance(run, StepRun) else f"{run.place.id}[#{index}]"
+
+
+def _open(d: Decision, run: Run, index: int) -> None:
+    fan, scope = run.fan, _name(run, index)
+    assert fan is not None
+    cause = event_name(run.place.id, fan.opened_at)
+    if isinstance(fan, Loop):
+        item = _shown(fan.items[index], is_loop=True) if fan.items is not None else None
+        clock = (*run.place.clock, fan.opened_at, index, 0)
+        d.record(Fact(scope, clock, facts.IterationStarted(index, item), cause))
+        return
+    assert isinstance(fan, Iterations)
+    item = _shown(fan.items[index], is_loop=False) if fan.items is not None else None
+    container = d.plan.parts[d.name_of(run)].opens
+    assert container is not None
+    subjobs = len(d.plan.bodies[container])
+    # Where the body has sub-jobs of its own, the first of them begins at (0,).
+    at: Path = (0,) if subjobs == 1 else ()
+    start_of = (*run.place.clock, fan.opened_at, index)
+    counter = d.state.counter(scope)
+    if (reopened := fan.reopened.get(index)) is not None:
+        subjob = reopened.subjobs.get(scope)
+        start_of, counter = reopened.place.clock, max(reopened.counter, subjob.counter if subjob is not None else 0)
+    d.record(Fact(scope, (*start_of, at, counter), facts.ElementStarted(run.place.id, index, item, subjobs), cause))
+    survey(d, fan.open[index])
+
+
+def _shown(item: Any, *, is_loop: bool) -> Json:
+    """A small element is worth seeing in the log; a larger one is found among the elements."""
+    longest = LONGEST_SHOWN[is_loop]
+    if isinstance(item, dict) and not is_loop and len(item) <= 12:
+        return dict(item) if all(_is_small(one, longest) for one in item.values()) else None
+    return item if _is_small(item, longest) else None
+
+
+def _is_small(item: Any, longest: int) -> bool:
+    return item is None or isinstance(item, (int, float)) or (isinstance(item, str) and len(item) <= longest)
+
+
+# ---- the end of one
+
+
+def end_part(d: Decision, run: StepRun, index: int) -> None:
+    """The pipeline of an iteration has come to its end. It closes, unless it has to wait for an earlier one; and so do those that
+    waited for it."""
+    loop = run.loop
+    assert loop is not None
+    pipeline = loop.open.get(index)
+    while pipeline is not None and may_close(loop, index, pipeline):
+        scope, counter = pipeline.place.id, pipeline.counter
+        clock = (*pipeline.place.clock, counter)
+        d.record(Fact(scope, clock, closing(loop, index, pipeline), event_name(scope, counter - 1)))
+        index = loop.settled.low
+        pipeline = loop.open.get(index)
+        if pipeline is not None and pipeline.ended is None:
+            break
+    d.fans.append(run)
+
+
+def close(d: Decision, view: ScopeView) -> None:
+    """Close an iteration whose body has ended, or whose handlers have; and go on with the next one."""
+    scope, component = view.state, view.state.opener
+    assert component is not None
+    if scope.status == RUNNING:
+        if not d.has_ended(view):
+            return
+        _record_end(d, view, component)
+        if scope.handlers:
+            look_at_handlers(d, view)
+            return
+    if not scope.handlers:
+        d.fans.append(component)
+
+
+def _record_end(d: Decision, view: ScopeView, component: ComponentRun) -> None:
+    scope = view.state
+    assert scope.index is not None
+    if view.is_single:
+        status, error = links.aggregate(view, view.bodies[0])
+    else:
+        failed = links.failures(view)
+        status, error = (ERROR, links.first_error(failed)) if failed else (OK, None)
+    status = ERROR if status == ERROR else OK
+    handlers = len(handlers_of(view, leading(status)))
+    subjob = scope.subjobs.get(scope.place.id)
+    if subjob is not None:
+        in_iteration(d, view, links.checkpoint(None, subjob, status))
+    in_iteration(
+        d,
+        view,
+        facts.ElementEnded(component.name, scope.index, "error" if status == ERROR else "ok", error, handlers),
+    )
+
+
+# ---- the end of all
+
+
+def complete(d: Decision, run: ComponentRun) -> None:
+    """All iterations of an iterator that are to run have closed."""
+    iterator, node = run.iterations, d.node_of(run)
+    assert iterator is not None
+    assert node.iterates is not None
+    ended, stop = iterator.ok + iterator.failed, d.stops.get(run.place.id)
+    body = facts.IteratorCompleted(
+        run.name,
+        "error" if iterator.failed or stop is not None else "ok",
+        ended,
+        iterator.ok,
+        iterator.failed,
+        sorted(iterator.failures),
+    )
+    d.in_run(run, body)
+    error = _error(d, run, iterator, node.iterates)
+    finished = finish(iterator)
+    end = Ended(
+        ERROR if error is not None else OK,
+        after={"NB_ITERATION": ended, "NB_ITERATION_OK": iterator.ok, "NB_ITERATION_ERROR": iterator.failed},
+        error=error,
+        writes=finished.writes,
+        sets=finished.sets,
+        deletes=finished.deletes,
+        exports_all=True,
+        exit_code=iterator.death[1] if iterator.death is not None else None,
+        dies=iterator.death is not None or (isinstance(error, dict) and error.get("kind") == LIMIT),
+    )
+    d.ends.append((run, end))
+
+
+def _error(d: Decision, run: ComponentRun, iterator: Iterations, settings: Iteration) -> Json:
+    judged = d.stops.get(run.place.id)
+    if judged is not None:
+        return judged
+    if iterator.failed and (settings.halts or settings.fails or iterator.death is not None):
+        first = iterator.first_error if isinstance(iterator.first_error, dict) else {}
+        index = iterator.first_failed
+        message = f"iteration {index} of `{run.name}` failed: {first.get('message', 'no reason given')}"
+        kind = first.get("kind", "iteration")
+        return {**first, "kind": kind, "message": message, "iteration": index, "failed": iterator.failed}
+    if iterator.death is not None:  # What its error link led to made the iteration OK, and the job dies all the same.
+        return iterator.death[2]
+    is_short = iterator.total is not None and iterator.ok + iterator.failed < iterator.total
+    if is_short or (iterator.total is None and run.place.id not in d.stops):
+        message = f"`{run.name}` was stopped before its last iteration"
+        return {"kind": "stopped", "message": message, "retryable": True}
+    return None
+
+
+def open_parts(run: Run) -> list[str]:
+    """The iterations of an iterator that are not over."""
+    assert run.fan is not None
+    return [part.place.id for part in run.fan.open.values() if isinstance(part, Scope)]

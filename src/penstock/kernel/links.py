@@ -1,0 +1,284 @@
+"""Which links fire, what is fed, and what a scope amounts to. Questions only: nothing is recorded here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from penstock.kernel.facts import CheckpointSaved
+from penstock.kernel.merging import writes_in
+from penstock.kernel.net import Link, On, Opening, Part, Region
+from penstock.kernel.plan import OF_ITERATION, OF_REGION, Plan
+from penstock.kernel.scopes import ScopeView, leading
+from penstock.kernel.state import (
+    ERROR,
+    OK,
+    SETTLED,
+    SKIPPED,
+    ComponentRun,
+    Scope,
+    Subjob,
+    rules_of,
+)
+from penstock.kernel.values import Json, JsonMap
+
+# ---- has a link fired?
+
+
+def settled(view: ScopeView, link: Link) -> bool | None:
+    """Did the link fire? None: that is not decided yet, since what it comes from has not ended."""
+    if link.on in OF_REGION:
+        subjob = view.subjob_of(link.source)
+        if subjob is None or subjob.status not in SETTLED:
+            return None
+        return joins(view, link) if link.on is On.SYNCHRONISE else subjob_fires(link, subjob.status)
+    if link.on in OF_ITERATION:
+        return link.on is leading(view.state.body) if view.state.body else None
+    if view.plan.parts[link.source].container != view.key:  # It has ended before this scope opened.
+        return link.on is not On.DATA or _is_fed(view, link)
+    component = view.component(link.source)
+    if component is None or component.status not in SETTLED:
+        return None
+    return _has_fired(link, component)
+
+
+def joins(view: ScopeView, link: Link) -> bool | None:
+    """A join waits for all of its branches, then all of its links fire or none (D35)."""
+    branches = [view.subjob_of(one.source) for one in view.plan.joins[link.target]]
+    ends = [branch.status for branch in branches if branch is not None and branch.status in SETTLED]
+    if len(ends) < len(branches):
+        return None
+    return ERROR not in ends and any(end != SKIPPED for end in ends)
+
+
+def settlements(view: ScopeView, name: str) -> dict[int, bool] | None:
+    """Which links of a node have fired. None: not all have settled, or not all that bring rows into the body that it opens."""
+    found: dict[int, bool] = {}
+    for link in view.plan.inbound[name]:
+        fired = settled(view, link)
+        if fired is None:
+            return None
+        found[link.index] = fired
+    for link in view.plan.awaited.get(name, ()):
+        source = view.component(link.source)
+        if source is None or source.status not in SETTLED:
+            return None
+    return found
+
+
+def subjob_fires(link: Link, status: str) -> bool:
+    match link.on:
+        case On.SUBJOB_OK:
+            return status == OK
+        case On.SUBJOB_ERROR:
+            return status == ERROR
+    return link.on is On.SUBJOB_DONE
+
+
+def fired_by(plan: Plan, name: str, component: ComponentRun, ifs: tuple[int, ...]) -> list[Link]:
+    """The control links that a component fires by its end: others in the order of the document, then `if` in its own."""
+    shown = [link for link in plan.outbound[name] if not link.hidden]
+    fired = [link for link in shown if link.on is not On.IF and _fires(link, component)]
+    return fired + [link for index in ifs for link in plan.outbound[name] if link.index == index]
+
+
+def _fires(link: Link, component: ComponentRun) -> bool:
+    match link.on:
+        case On.OK | On.PARALLELISE:
+            return component.status == OK
+        case On.ERROR:
+            return component.status == ERROR
+        case On.ITERATOR_COMPLETE:
+            return component.fan is not None
+    return False
+
+
+def _has_fired(link: Link, component: ComponentRun) -> bool:
+    if link.on is On.DATA:
+        return component.status == OK and link.port in component.outputs
+    if link.hidden and link.on is not On.IF:  # Nothing is recorded of it: it fires with the link it stands beside.
+        return _fires(link, component)
+    return link.index in component.fired
+
+
+# ---- what flows in
+
+
+def _is_fed(view: ScopeView, link: Link) -> bool:
+    source = around(view, link)
+    if source is None:
+        return False
+    if source is view.state.opener:
+        return source.fan is not None or link.port in source.rows_in
+    return source.status == OK and link.port in source.outputs
+
+
+def around(view: ScopeView, link: Link) -> ComponentRun | None:
+    """The component that a link begins at, in this scope or in one around it."""
+    home = view.plan.parts[link.source].container
+    while view.key != home:
+        if view.state.opener is None:
+            return None
+        view = ScopeView(view.plan, view.state.opener.subjob.scope)
+    return view.component(link.source)
+
+
+def sees(view: ScopeView, name: str) -> list[str]:
+    """The scopes whose globals a node finds, each once, in the order of its links."""
+    found: dict[str, None] = {}
+    for link in view.plan.inbound[name]:
+        if link.on in OF_ITERATION:
+            ended = (subjob for subjob in view.state.subjobs.values() if subjob.status in (OK, ERROR))
+            found.update(dict.fromkeys(subjob.place.id for subjob in ended if not subjob.handles))
+            continue
+        if view.plan.parts[link.source].container != view.key:
+            continue
+        source = view.subjob_of(link.source) if link.on in OF_REGION else view.component(link.source)
+        if source is not None and source.status in (OK, ERROR):
+            found[source.place.id] = None
+    return list(found)
+
+
+def feeds(view: ScopeView, name: str) -> Iterator[tuple[Link, ComponentRun]]:
+    """The data links of a node that carry rows, with the components they come from."""
+    for link in view.data(name):
+        if settled(view, link):
+            source = around(view, link)
+            if source is not None:
+                yield link, source
+
+
+def rows_in(view: ScopeView, name: str) -> JsonMap:
+    counts: JsonMap = {}
+    for link, source in feeds(view, name):
+        if source is view.state.opener:
+            rows = _element_rows(view) if source.fan is not None else source.rows_in.get(link.port, 0)
+        else:
+            rows = source.rows_out.get(link.port, 0)
+        before = counts.get(link.to_port, 0)
+        assert isinstance(before, int)
+        assert isinstance(rows, int)
+        counts[link.to_port] = before + rows
+    return counts
+
+
+def element(scope: Scope) -> Json:
+    """The element of an iteration, or of the iteration that surrounds this scope."""
+    container: Scope | None = scope
+    while container is not None and container.index is None:
+        container = container.opener.subjob.scope if container.opener is not None else None
+    if container is None or container.opener is None or container.opener.iterations is None:
+        return None
+    items = container.opener.iterations.items
+    assert container.index is not None
+    return items[container.index] if items is not None else None
+
+
+def _element_rows(view: ScopeView) -> int:
+    item = element(view.state)
+    rows = item.get("rows") if isinstance(item, dict) else None
+    if isinstance(rows, list):
+        return len(rows)
+    return len(item) if isinstance(item, list) else 1
+
+
+# ---- globals
+
+
+def global_name(name: str, part: Part, bare: str) -> str:
+    """What a component writes inside a joblet is called `caller.__inner__NAME` (D14)."""
+    if not part.prefix or bare.startswith(f"{part.prefix[0]}."):
+        return bare
+    return f"{name}__{bare}"
+
+
+# ---- what a scope amounts to
+
+
+def aggregate(view: ScopeView, region: Region) -> tuple[str, Json]:
+    """OK, unless a component ended in ERROR and no error link inside the sub-job took it; SKIPPED if all members were."""
+    members = [(name, view.component(name)) for name in region.members]
+    ran = [(name, one) for name, one in members if one is not None and one.status != SKIPPED]
+    for name, component in ran:
+        if component.status == ERROR and not _is_handled(view, name, component):
+            return ERROR, with_component(component)
+    return (OK if ran else SKIPPED), None
+
+
+def failed_in(view: ScopeView, region: Region) -> dict[str, bool]:
+    """The components of a sub-job that are in ERROR, and whether an error link inside of it took that."""
+    found = ((name, view.component(name)) for name in region.members)
+    return {name: _is_handled(view, name, one) for name, one in found if one is not None and one.status == ERROR}
+
+
+def _is_handled(view: ScopeView, name: str, component: ComponentRun) -> bool:
+    part = view.plan.parts[name]
+    for link in view.plan.outbound[name]:
+        target = view.plan.parts[link.target]
+        if link.on is On.ERROR and link.index in component.fired and target.region == part.region:
+            handler = view.component(link.target)
+            if handler is not None and handler.status in (OK, ERROR):
+                return True
+    return False
+
+
+def with_component(component: ComponentRun) -> JsonMap:
+    error = component.error
+    said: JsonMap = dict(error) if isinstance(error, dict) else {"message": str(error)}
+    said.setdefault("component", component.name)
+    return said
+
+
+def failures(view: ScopeView) -> list[Subjob]:
+    """The sub-jobs of a scope that ended in ERROR and whose subjob_error led to no handler that ended OK (D37). In a joblet that
+    link is confined to its inside, and does not keep the call from failing (D64)."""
+    is_confined = rules_of(view.state) >= 2 and _is_joblet(view)
+    return [
+        state
+        for region in view.spec.regions
+        if (state := view.subjob(region)) is not None
+        and state.status == ERROR
+        and (is_confined or not _is_taken(view, region))
+    ]
+
+
+def _is_joblet(view: ScopeView) -> bool:
+    """A call, or an iteration whose body is a joblet: there its members are named after the iterator."""
+    if view.spec.opening is Opening.BODY:
+        first = view.spec.regions[0].members if view.spec.regions else ()
+        return any(name.startswith(f"{view.key}.__") for name in first)
+    return view.spec.opening is Opening.JOBLET
+
+
+def _is_taken(view: ScopeView, region: Region) -> bool:
+    """A handler has dealt with an error when it ran and its own sub-job ended OK. One that tells of it and then dies has not."""
+    for link in view.plan.of_region[view.key, region.index]:
+        handler = view.component(link.target) if link.on is On.SUBJOB_ERROR else None
+        if handler is not None and handler.status in (OK, ERROR) and handler.subjob.status == OK:
+            return True
+    return False
+
+
+def first_error(failed: list[Subjob]) -> Json:
+    error = failed[0].error
+    said: JsonMap = dict(error) if isinstance(error, dict) else {"message": str(error)}
+    if len(failed) > 1:
+        said["others"] = len(failed) - 1
+    return said
+
+
+def checkpoint(context: Json, subjob: Subjob, status: str) -> CheckpointSaved:
+    outputs: JsonMap = {}
+    for _, component in sorted(subjob.members.items()):
+        hashes: JsonMap = {
+            port: output.get("hash") for port, output in component.outputs.items() if isinstance(output, dict)
+        }
+        if hashes:
+            outputs[component.name] = hashes
+    if subjob.scope.index is not None:
+        values: JsonMap = {key: one.value for key, one in writes_in(subjob).items() if not one.deleted}
+        context = None
+    else:
+        values = subjob.out().shared_values()
+    size = len(json.dumps([values, outputs, context], default=str))
+    return CheckpointSaved(subjob.name, size, status.lower(), values, outputs, context)

@@ -1,0 +1,241 @@
+"""What a resume keeps of a job, and what starts over."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from penstock.kernel import facts
+from penstock.kernel.decision import Decision
+from penstock.kernel.errors import Refused
+from penstock.kernel.links import failures
+from penstock.kernel.net import On, Region
+from penstock.kernel.plan import Plan
+from penstock.kernel.scopes import ScopeView
+from penstock.kernel.state import (
+    ERROR,
+    OK,
+    PENDING,
+    RUNNING,
+    ComponentRun,
+    Execution,
+    Iterations,
+    Scope,
+    Subjob,
+    dying,
+)
+
+
+def resume(d: Decision, *, failed_only: bool = False, lost: str | None = None) -> None:
+    """Record the new start. After a crash whatever has closed is kept; after a failure, what ended OK or was dealt with (D30).
+
+    `failed_only`: also a job that completed is resumed, for the sake of its failed iterations. `lost`: whoever held this sub-job
+    is gone: it starts over, and all others stay as they are.
+    """
+    state = d.execution
+    if lost is not None:
+        kept = [other for other in state.subjobs if other != lost]
+        kept_components, reopened = _going_on(state, kept)
+    elif state.status == "completed" and failed_only:
+        kept, kept_components, reopened = _besides_failed(d)
+    elif state.status in ("completed", "cancelled"):
+        failed, noun = state.failed_iterations, "iteration" if state.failed_iterations == 1 else "iterations"
+        if failed and state.status == "completed":
+            raise Refused(
+                f"the run is completed, and {failed:,} {noun} of it failed",
+                hint="`penstock resume --failed` runs only the failed iterations again",
+            )
+        raise Refused(f"the run is {state.status}; there is nothing to resume")
+    else:
+        kept = kept_of(d.plan, state, has_failed=state.status == "failed")
+        kept_components, reopened = _going_on(state, kept)
+    body = facts.ExecutionStarted(
+        state.name,
+        state.digest,
+        state.workload,
+        "",
+        state.trace_id,
+        kind="job",
+        resumed=True,
+        kept=kept,
+        lost=lost,
+        kept_components=kept_components,
+        reopened=reopened,
+        rules=state.rules,
+    )
+    d.mark(body)
+
+
+def _going_on(execution: Execution, kept: list[str]) -> tuple[list[str], list[str]]:
+    """Components that stay in sub-jobs that start over, and iterations that go on."""
+    components = list(_kept_members(execution, frozenset(kept)))
+    return components, list(_reopened(execution, components, frozenset(kept)))
+
+
+# ---- failed iterations of a job that went on
+
+
+class _Sorted(NamedTuple):
+    """What stays when only failed iterations run again (D60), and which iterations that had ended OK go on."""
+
+    kept: list[str]
+    """Sub-jobs."""
+    components: list[str]
+    """Of sub-jobs that start over."""
+    reopened: list[str]
+
+
+def _besides_failed(d: Decision) -> _Sorted:
+    if not _has_failed_iterations(d.execution):
+        raise Refused("no iteration of the run failed that could be run again")
+    found = _Sorted([], [], [])
+    _sort_out(d, d.execution, found)
+    return found
+
+
+def _sort_out(d: Decision, scope: Scope, found: _Sorted) -> None:
+    view = ScopeView(d.plan, scope)
+    again = _again(view)
+    for region in view.spec.regions:
+        state = view.subjob(region)
+        if state is None or state.handles:  # What the end of an iteration leads to follows from it once more.
+            continue
+        if again.isdisjoint(region.members):
+            found.kept.append(view.subjob_scope(region))
+            continue
+        for name in region.members:
+            component = view.component(name)
+            if component is None:
+                continue
+            if name not in again:
+                found.components.append(view.scope(name))
+            elif component.inside is not None:
+                _sort_out(d, component.inside, found)
+            elif component.iterations is not None:
+                for iteration in component.iterations.partial.values():
+                    found.reopened.append(iteration.place.id)
+                    _sort_out(d, iteration, found)
+
+
+def _has_failed(iterator: Iterations | None) -> bool:
+    return iterator is not None and bool(iterator.failed or iterator.partial)
+
+
+def _has_failed_iterations(scope: Scope) -> bool:
+    return any(
+        _has_failed(component.iterations) or (component.inside is not None and _has_failed_iterations(component.inside))
+        for component in scope.runs.values()
+    )
+
+
+def _again(view: ScopeView) -> set[str]:
+    """The nodes of a scope that start anew: iterators with failed iterations, what follows from their ends, and whoever gives
+    these rows that are nowhere any more."""
+    plan, found = view.plan, set[str]()
+    todo = [
+        name
+        for region in view.spec.regions
+        for name in region.members
+        if (component := view.component(name)) is not None
+        and (
+            _has_failed(component.iterations)
+            or (component.inside is not None and _has_failed_iterations(component.inside))
+        )
+    ]
+    while todo:
+        name = todo.pop()
+        if name in found:
+            continue
+        found.add(name)
+        part, component = plan.part(name), view.component(name)
+        todo += [link.target for link in (*plan.outbound[name], *plan.of_region[part.container, part.region])]
+        todo += plan.awaiting.get(name, ())
+        goes_on = component is not None and component.fan is not None  # Over the elements that it had.
+        given = plan.awaited[name] if goes_on else [*plan.awaited[name], *view.data(name)]
+        todo += [link.source for link in given if plan.part(link.source).region == part.region and not link.crosses]
+    return {name for name in found if plan.part(name).container == view.key}
+
+
+def _kept_members(scope: Scope, kept: frozenset[str]) -> Iterator[str]:
+    """Components that an earlier resume kept in sub-jobs that start over once more."""
+    for subjob_name, subjob in scope.subjobs.items():
+        for name, component in subjob.members.items() if subjob_name not in kept else ():
+            if component.kept:
+                yield name
+            elif component.inside is not None:
+                yield from _kept_members(component.inside, kept)
+
+
+def _reopened(scope: Scope, components: list[str], kept: Collection[str] = frozenset()) -> Iterator[str]:
+    """Iterations that an earlier resume had opened again and that have not ended: they go on once more. What is kept of them is
+    added to `components`. `kept` are the sub-jobs that stay as they are."""
+    members = [one for one in scope.runs.values() if one.subjob.place.id not in kept]
+    iterators = [one.fan for one in members if one.fan is not None]
+    for iterator in (*iterators, *scope.kept_iterators.values()):
+        for iteration in (*iterator.open.values(), *iterator.reopened.values()):
+            if iteration.is_reopened and not iteration.body:
+                yield iteration.place.id
+                components += _still_kept(iteration)
+                yield from _reopened(iteration, components)
+    for inside in (*(one.inside for one in members), *scope.kept_insides.values()):
+        if inside is not None:
+            yield from _reopened(inside, components)
+
+
+def _still_kept(scope: Scope) -> Iterator[str]:
+    """Of an iteration that was opened again: what has closed, and what stayed as it was."""
+    for subjob_name, subjob in scope.subjobs.items():
+        if subjob.status not in (PENDING, RUNNING):
+            yield subjob_name
+            continue
+        for name, component in subjob.members.items():
+            if component.kept:
+                yield name
+            elif component.inside is not None:
+                yield from _still_kept(component.inside)
+
+
+def kept_of(plan: Plan, scope: Scope, *, has_failed: bool) -> list[str]:
+    """The sub-jobs to keep, here and inside joblet calls whose own sub-job starts over."""
+    return list(_kept(ScopeView(plan, scope), has_failed=has_failed))
+
+
+def _kept(view: ScopeView, *, has_failed: bool) -> Iterator[str]:
+    for region in view.spec.regions:
+        state = view.subjob(region)
+        if state is None:
+            continue
+        if _is_kept(view, state.status, region, has_failed=has_failed):
+            yield view.subjob_scope(region)
+            continue
+        for name in region.members:
+            component = view.component(name)
+            if component is not None and component.inside is not None:
+                yield from _kept(ScopeView(view.plan, component.inside), has_failed=has_failed)
+
+
+def _is_kept(view: ScopeView, status: str, region: Region, *, has_failed: bool) -> bool:
+    if status in (PENDING, RUNNING):
+        return False
+    if not has_failed:
+        return True
+    members = [view.component(name) for name in region.members]
+    if any(view.plan.part(name).always for name in region.members):
+        return False
+    if any(component is not None and _has_died(component) for component in members):
+        return False
+    failed = failures(view)
+    is_dealt_with = status == ERROR and view.subjob(region) not in failed and not view.plan.net.aborts
+    return (status == OK and not _handles(view, region, failed)) or is_dealt_with
+
+
+def _handles(view: ScopeView, region: Region, failed: list[Subjob]) -> bool:
+    """Was it led to by the failure of a sub-job that starts over? In a joblet it was, though the call failed all the same."""
+    links = [link for name in region.members for link in view.plan.inbound[name] if link.on is On.SUBJOB_ERROR]
+    return any(view.subjob_of(link.source) in failed for link in links)
+
+
+def _has_died(component: ComponentRun) -> bool:
+    if component.dies:
+        return True
+    return component.inside is not None and dying(component.inside) is not None

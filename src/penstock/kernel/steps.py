@@ -1,0 +1,267 @@
+"""The rules of steps: tokens, admission and joins, what follows from the end of a step run, how a playbook ends."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from penstock.kernel import facts
+from penstock.kernel.decision import Decision, Ready
+from penstock.kernel.errors import Refused
+from penstock.kernel.facts import Fact, RunEnded
+from penstock.kernel.judge import Admission, Selection, message_of
+from penstock.kernel.kept import STATE, closed
+from penstock.kernel.net import FailureMode, Gate, Node, Region
+from penstock.kernel.places import ENTRY_PATH, Path, after_all, event_name, next_paths
+from penstock.kernel.scopes import ScopeView
+from penstock.kernel.state import StepRun, Subjob, Token, Unhandled
+from penstock.kernel.values import Json, JsonMap
+
+# ---- what there is to decide
+
+
+def begin(d: Decision) -> None:
+    """Send the entry token; or, in a scope that continues a failed one, give what failed there another run."""
+    if d.execution.unhandled:
+        reopen(d)
+    else:
+        _create_token(d, d.net.entry, ENTRY_PATH, {}, event_name(d.execution.place.id, 0))
+
+
+def look(d: Decision, view: ScopeView, region: Region) -> None:
+    """At runs that have ended and whose arcs are not decided, then at tokens that wait, each in the order of its place."""
+    if not d.mandate.is_whole:
+        return
+    for run in sorted(d.execution.ending.values(), key=lambda run: run.path):
+        _route(d, run)
+    for path in sorted(d.execution.tokens):
+        d.look_at(view, d.execution.tokens[path].step, path)
+
+
+def ready(d: Decision, view: ScopeView, name: str, path: Path) -> Ready | None:
+    """None while a join waits for others, and where nothing may start: then the token waits."""
+    token, node = d.execution.tokens.get(path), d.net.nodes[name]
+    if token is None or not d.may_start(name):
+        return None
+    consumed: tuple[Path, ...] = ()
+    if node.gate is Gate.JOIN:
+        waiting = _waiting(d, node)
+        if any(not waiting[origin] for origin in node.joins):
+            return None
+        # Rule D55: one token from each step named; of several from one step the earliest place is taken.
+        chosen = {origin: waiting[origin][0] for origin in node.joins}
+        consumed = tuple(one.path for one in chosen.values())
+        args: JsonMap = {origin: one.args for origin, one in chosen.items()}
+        last = d.execution.tokens[max(consumed)]
+        token = Token(name, last.path, args, last.origin, last.parent, last.counter)
+    admission = _admission(d, node, token)
+    return Ready(None if admission.allow else admission, token, admission.rule, consumed)
+
+
+def _waiting(d: Decision, node: Node) -> dict[str, list[Token]]:
+    waiting: dict[str, list[Token]] = {name: [] for name in node.joins}
+    for path in sorted(d.execution.tokens):
+        token = d.execution.tokens[path]
+        if token.step == node.name and token.origin in waiting:
+            waiting[token.origin].append(token)
+    return waiting
+
+
+def _admission(d: Decision, node: Node, token: Token) -> Admission:
+    visits = d.execution.visits.get(node.name, 0)
+    if visits >= d.net.limits.max_step_visits:
+        return Admission(False, None, _too_many_visits(node.name, visits))
+    return Admission(True) if node.admit is None else d.judge.admit(node, token)
+
+
+# ---- starting
+
+
+def start(d: Decision, view: ScopeView, name: str, ready: Ready) -> None:
+    token = ready.token
+    assert token is not None
+    _schedule(d, token, ready.rule, [list(path) for path in ready.consumed])
+
+
+def _schedule(
+    d: Decision, token: Token, rule: int | None, consumed: list[list[int]], continues: str | None = None
+) -> None:
+    place = d.root.place(token.step, token.path)
+    visit = d.execution.visits.get(token.step, 0) + 1
+    body = facts.RunScheduled(token.step, list(token.path), visit, token.args, rule, consumed, continues)
+    cause = event_name(place.id, token.counter - 1)
+    d.record(Fact(place.id, (*place.clock, token.counter), body, cause))
+    d.in_run(d.state.runs[place.id], facts.RunStarted(token.step))
+
+
+def refuse(d: Decision, view: ScopeView, name: str, ready: Ready) -> None:
+    """The token, or all that a join takes, are not let in."""
+    admission, token = ready.refusal, ready.token
+    assert isinstance(admission, Admission)
+    assert token is not None
+    for path in ready.consumed or (token.path,):
+        place = view.place(name, path)
+        body = facts.TokenRefused(name, list(path), admission.rule, admission.error)
+        d.record(Fact(place.id, (*place.clock, 1), body, event_name(place.id, 0)))
+
+
+def _create_token(
+    d: Decision, step: str, path: Path, args: JsonMap, cause: str, run: StepRun | None = None, arc: int | None = None
+) -> None:
+    """`run`: that it comes from; with `arc`, over that arc."""
+    view, parent = d.root, run.place.id if run is not None else None
+    origin = run.step if run is not None and arc is not None else None
+    place = view.place(step, path)
+    d.record(Fact(place.id, (*place.clock, 0), facts.TokenCreated(step, list(path), args, parent, origin, arc), cause))
+    d.look_at(view, step, path)
+
+
+def reopen(d: Decision) -> None:
+    """Give every unhandled failed run another one that continues it."""
+    for one in sorted((one for one in d.execution.unhandled if one.run is not None), key=_path_of):
+        failed = one.run
+        assert failed is not None
+        path = next_paths(failed.path, 1)[0]
+        _create_token(
+            d, failed.step, path, failed.args, event_name(d.execution.place.id, d.execution.counter - 1), failed
+        )
+        _schedule(d, d.execution.tokens[path], None, [], continues=failed.place.id)
+
+
+def resume(d: Decision, restarted: list[str]) -> None:
+    """Go on after a crash, an interruption or a failure. What has settled stays settled.
+
+    Only a run that came to its end as failed has its failed steps reopened: one that was merely stopped on the way goes on as if
+    it had not been, and so to the end it would have had.
+    """
+    execution = d.execution
+    if execution.status in ("completed", "cancelled"):
+        raise Refused(f"the run is {execution.status}; there is nothing to resume")
+    has_failed = execution.status == "failed"
+    reopened = [one.run.place.id for one in execution.unhandled if one.run is not None and has_failed]
+    if has_failed and not reopened:
+        raise Refused(
+            "the run failed for a reason that would come again: " + message_of(execution.error),
+            hint="correct the document and start a new run",
+        )
+    d.mark(facts.ExecutionResumed(restarted, reopened))
+    if reopened:
+        reopen(d)
+
+
+# ---- the end of a step run
+
+
+def end(d: Decision, view: ScopeView, name: str, run: StepRun, end: RunEnded) -> None:
+    """Recorded by whoever holds it; what follows is decided by the server."""
+    scope, counter = run.place.id, run.counter
+    if run.pipeline is not None and run.fan is None:  # The facts of its tasks are counted among its own.
+        counter = run.pipeline.counter
+    d.record(Fact(scope, (*run.place.clock, counter), end, event_name(scope, counter - 1)))
+    if d.mandate.is_whole:
+        _route(d, run)
+
+
+def _route(d: Decision, run: StepRun) -> None:
+    """Settle its arcs: those fire that the judge selects, and each sends a token."""
+    execution, end, node = d.execution, run.ended, d.net.nodes[run.step]
+    assert end is not None
+    # What another step's failure stopped is not the arcs' business; what came to its own end is, or a resume would lose it.
+    is_stopped = execution.cancelling or (execution.deaths and end.given_up)
+    selection = Selection() if is_stopped else d.judge.select(node, run, end)
+    is_unhandled = end.status == "failed" and not selection.fired
+    aborts = (is_unhandled or selection.error is not None) and d.net.failure is FailureMode.FAIL_FAST
+    body = facts.ArcsSelected(
+        facts.boundary(end),
+        [arc.index for arc in selection.fired],
+        [arc.target for arc in selection.fired],
+        selection.writes,
+        is_unhandled,
+        aborts,
+        selection.error,
+    )
+    d.in_run(run, body)
+    chosen = event_name(run.place.id, run.counter - 1)
+    paths = next_paths(run.path, len(selection.fired))
+    for arc, path in zip(selection.fired, paths, strict=True):
+        d.in_run(run, facts.ArcEnqueued(arc.target, list(path), arc.index), chosen)
+    for arc, path in zip(selection.fired, paths, strict=True):
+        _create_token(d, arc.target, path, arc.args, chosen, run, arc.index)
+
+
+# ---- the end of a playbook
+
+
+def is_over(d: Decision, region: Region, subjob: Subjob) -> bool:
+    """Nothing runs, and no token can move."""
+    return not (d.nodes or d.execution.runs or d.execution.ending)
+
+
+def conclude(d: Decision, view: ScopeView) -> tuple[facts.ExecutionEnded, Path, str | None]:
+    """What the playbook comes to, where that stands, and what it follows from: the decision that left a failure unhandled."""
+    execution = d.execution
+    # Tokens that only wait because the run is being stopped are not stranded.
+    stranded = [] if execution.is_stopping else _strand(d)
+    status: Literal["completed", "failed", "cancelled"] = "completed"
+    error: Json = None
+    if execution.cancelling:
+        status = "cancelled"
+    elif execution.unhandled or stranded:
+        status, error = "failed", _first_error(execution.unhandled, stranded)
+    kept = closed(execution.kept, execution.ctx.values.get(STATE), {}) if status == "completed" else None
+    failed = [one.run for one in sorted(execution.unhandled, key=_path_of) if one.run is not None]
+    cause = event_name(failed[0].place.id, failed[0].counter - 1) if failed else None
+    return facts.ExecutionEnded(status, error, state=kept), after_all(execution.top), cause
+
+
+def _strand(d: Decision) -> list[JsonMap]:
+    stranded: list[JsonMap] = []
+    for path in sorted(d.execution.tokens):
+        token = d.execution.tokens[path]
+        node = d.net.nodes[token.step]
+        waiting = _waiting(d, node)
+        present = [name for name in node.joins if waiting[name]]
+        missing = [name for name in node.joins if not waiting[name]]
+        place = d.root.place(token.step, path)
+        body = facts.TokenStranded(token.step, list(path), missing, present)
+        d.record(Fact(place.id, (*place.clock, token.counter), body, event_name(place.id, 0)))
+        stranded.append(_stranded(token.step, missing, present))
+    return stranded
+
+
+def _path_of(one: Unhandled) -> Path:
+    return one.run.path if one.run is not None else ()
+
+
+def _first_error(unhandled: list[Unhandled], stranded: list[JsonMap]) -> Json:
+    """The earliest failure by place; how many more there were is said beside it."""
+    ordered = sorted(unhandled, key=_path_of)
+    if not ordered:
+        return stranded[0]
+    first = ordered[0]
+    error: JsonMap = dict(first.error) if isinstance(first.error, dict) else {"message": str(first.error)}
+    error.setdefault("step", first.step)
+    others = len(ordered) + len(stranded) - 1
+    if others:
+        error["others"] = others
+    return error
+
+
+def _too_many_visits(step: str, visits: int) -> JsonMap:
+    return {
+        "kind": "visit_limit",
+        "message": f"step `{step}` was visited {visits} times, the most that `limits.max_step_visits` allows",
+        "retryable": False,
+        "step": step,
+    }
+
+
+def _stranded(step: str, missing: list[str], present: list[str]) -> JsonMap:
+    lacking = ", ".join(f"`{name}`" for name in missing)
+    have = ", ".join(f"`{name}`" for name in present)
+    return {
+        "kind": "stranded",
+        "message": f"step `{step}` joins tokens and none came from {lacking} (it has those from {have})",
+        "retryable": False,
+        "step": step,
+        "missing": list(missing),
+    }

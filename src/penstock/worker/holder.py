@@ -1,0 +1,286 @@
+"""Holds a part of an execution on a worker of a fleet: decides inside it, runs it, and tells the server what was decided.
+
+A step run, a sub-job and some elements of an iterator are held alike. They differ in what is known at the start (a step run as it
+was briefed, a job as its log had it) and in who runs what starts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from penstock.kernel import sharing
+from penstock.kernel.abandon import at_work
+from penstock.kernel.decide import Decider, GiveUp, Hold, HoldElements, News, RunOver
+from penstock.kernel.evolve import evolve
+from penstock.kernel.facts import ComponentStarted, Fact, RunEnded
+from penstock.kernel.fans import Elements, open_parts
+from penstock.kernel.judge import Judge
+from penstock.kernel.mandate import NOTHING
+from penstock.kernel.net import Durability
+from penstock.kernel.shards import ElementRange
+from penstock.kernel.state import ComponentRun, Death, Execution, Run, State, StepRun, Subjob
+from penstock.kernel.values import JsonMap
+from penstock.ports.ambient import Clock
+from penstock.ports.briefing import Briefing, unpack_entries
+from penstock.ports.dispatch import NoteKind
+from penstock.ports.leases import Caller, Lease, Setting, Workforce
+from penstock.ports.log import Entry
+from penstock.ports.results import Load
+from penstock.ports.saying import said_facts
+from penstock.ports.wire import to_entry, to_fact
+from penstock.worker.fleet_reports import FLUSH_S, GATHER, Answer, Teller, ask_to_play
+
+PLAYING = frozenset({"run_job", "playbook"})
+"""Components that run other executions."""
+
+
+def unfolded(briefing: Briefing, history: bytes, load: Load) -> tuple[State, Execution, int]:
+    """The job as its log had it when the sub-job went out, and the last entry of that."""
+    state = State()
+    place = briefing.scope.place
+    execution = state.root if not place.id else Execution(place=place)
+    state.executions[place.id] = state.scopes[place.id] = execution
+    entries = unpack_entries(history)
+    for entry in entries:
+        evolve(state, to_fact(entry, load), entry.ts)
+    return state, execution, entries[-1].seq
+
+
+class Holder:
+    """What the work under one lease reports to."""
+
+    def __init__(
+        self, teller: Teller, setting: Setting, state: State, judge: Judge, workforce: Workforce, clock: Clock
+    ) -> None:
+        self.teller = teller
+        self.decider = Decider(state, setting.scope, setting.net, judge)
+        self.setting = setting
+        self.workforce = workforce
+        self.recorded = 0
+        self.error: BaseException | None = None
+        self.is_through = False
+        self._clock = clock
+        self._name = teller.card.name
+        self._entries: list[Entry] = []
+        self._due: asyncio.TimerHandle | None = None
+        self._over = asyncio.Event()
+        self._asides: set[asyncio.Future[None]] = set()
+        self._is_strict = setting.net.durability is Durability.STRICT
+        self.lease: Lease | None = None
+
+    async def over(self) -> None:
+        await self._over.wait()
+
+    async def stop(self, reason: str) -> None:
+        """Told to stop: what is at work ends as stopped, and nothing else starts. Or only let go, and say nothing."""
+        assert self.lease is not None
+        await self.workforce.stop(self.lease, reason)
+
+    async def close(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+        await self.workforce.close_job(self.setting, is_over=False)
+
+    # ---- deciding
+
+    def decide(self, stimulus: object, *, is_durable_first: bool = False) -> list[Fact]:
+        now = self._clock.now()
+        facts = self.decider.decide(stimulus, now)
+        self._keep(facts, now)
+        self._follow(facts, stimulus, is_durable_first=is_durable_first)
+        return facts
+
+    def _follow(self, facts: list[Fact], stimulus: object, *, is_durable_first: bool) -> None:
+        raise NotImplementedError
+
+    def record(self, fact: Fact) -> None:
+        now = self._clock.now()
+        evolve(self.decider.state, fact, now)
+        self._keep([fact], now)
+
+    def _keep(self, facts: list[Fact], now: float) -> None:
+        self.recorded += len(facts)
+        self._entries += [to_entry(fact, 0, now, self._name) for fact in facts]
+        if facts and self._due is None:
+            self._due = asyncio.get_running_loop().call_later(FLUSH_S, self.flush)
+
+    def give_up(self, run: StepRun, failure: JsonMap) -> None:
+        """What its task runs is ended by the server, when it hears that the task was given up."""
+        self.decide(GiveUp(lambda child: [], run=run, error=failure))
+
+    # ---- telling
+
+    def flush(self, *, is_last: bool = False) -> None:
+        """Whole decisions go out together: what is half told could not be settled."""
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+        entries = self._told(is_last=is_last)
+        if is_last:
+            self.is_through = True
+            self.teller.say_lines()
+            self.teller.say(NoteKind.DONE, said_facts(entries))
+            self._over.set()
+        elif entries:
+            self.teller.say(NoteKind.SAID, said_facts(entries))
+
+    def _told(self, *, is_last: bool) -> list[Entry]:
+        entries, self._entries = self._entries, []
+        return entries
+
+    def unsent(self) -> bytes:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+        return said_facts(self._told(is_last=True))
+
+    def gathered_enough(self) -> bool:
+        return len(self._entries) >= GATHER
+
+    async def durable(self) -> None:
+        self.flush()
+        await self.teller.drained()
+
+    @property
+    def backlog(self) -> int:
+        return len(self._entries)
+
+    async def play(
+        self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
+    ) -> Answer:
+        self.flush()
+        return await ask_to_play(self.teller, caller, path, values, return_step, outputs)
+
+    def now(self) -> float:
+        return self._clock.now()
+
+    def broke(self, error: BaseException) -> None:
+        self.error = error
+        self._over.set()
+
+
+class StepHolder(Holder):
+    """Holds one step run: its pipeline, or its loop."""
+
+    def begin(self, run: StepRun) -> None:
+        self.decider.mandate.only = NOTHING
+        self.lease = Lease(self.setting, self.decider, run)
+        self.workforce.start(self.lease, run, self)
+
+    def _follow(self, facts: list[Fact], stimulus: object, *, is_durable_first: bool) -> None:
+        if facts and type(facts[-1].body) is RunEnded:
+            self.flush(is_last=True)
+
+
+class SubjobHolder(Holder):
+    """Holds one sub-job of a job, or some elements of an iterator in it."""
+
+    known = 0
+    """The last entry of the log that is known here."""
+    load: Load
+    gives_way: Callable[[], bool] = staticmethod(lambda: False)
+    """Asked now and then by whoever holds some iterations: does somebody else need the place?"""
+    _at_work = 0
+    _is_idle = False
+
+    def begin(self, subjob: str, iterator: str, elements: ElementRange | None) -> None:
+        held: Subjob = self.decider.execution.subjobs[subjob]
+        self.lease = Lease(self.setting, self.decider, held)
+        if elements is not None:
+            self.decide(HoldElements(iterator, elements))
+            return
+        before: list[Run] = list(at_work(held.members.values()))
+        self._start(before, is_durable_first=False)
+        self.decide(Hold(subjob))
+
+    async def stop(self, reason: str) -> None:
+        if reason == "cancel":
+            self.setting.scope.cancelling = True
+        assert self.lease is not None
+        await self.workforce.stop(self.lease, "cancel" if reason == "abort" else reason)
+        if reason == "interrupt":
+            self._over.set()
+
+    def dies(self, deaths: list[list[str]]) -> None:
+        self.decider.mandate.deaths = [Death(scope, why) for scope, why in deaths]
+
+    def curtail(self) -> None:
+        """Of some elements: the iteration that is under way is the last one here. The others go to somebody else."""
+        mandate = self.decider.mandate
+        held = mandate.elements
+        if held is not None and held.hi is not None:
+            held.hi = min(held.hi, max(held.lo, self.decider.state.runs[mandate.fan].fan.next_index))
+
+    def news(self, history: bytes) -> None:
+        """What has happened around the sub-job since it went out, or since the last news."""
+        entries = [one for one in unpack_entries(history) if one.seq > self.known]
+        if entries and not self._over.is_set():
+            self.known = entries[-1].seq
+            self.decide(News([(to_fact(one, self.load), one.ts) for one in entries]))
+
+    # ---- deciding
+
+    def decide(self, stimulus: object, *, is_durable_first: bool = False) -> list[Fact]:
+        if isinstance(stimulus, RunOver | Elements):
+            self._at_work -= 1
+        if isinstance(stimulus, Elements):
+            stimulus.spread = self._spreads(stimulus)
+        return super().decide(stimulus, is_durable_first=is_durable_first)
+
+    def _spreads(self, given: Elements) -> bool:
+        """What runs other executions is spread by these, and has to be known to the server while it runs."""
+        d, run = self.decider, given.run
+        assert isinstance(run, ComponentRun)
+        if d.mandate.elements is not None or not sharing.may_spread(d, run, given.total, given.parallel):
+            return False
+        return not PLAYING & sharing.kinds_inside(d.plan, d.name_of(run))
+
+    def _follow(self, facts: list[Fact], stimulus: object, *, is_durable_first: bool) -> None:
+        started = [one.scope for one in facts if type(one.body) is ComponentStarted and one.body.opens is None]
+        if self.decider.mandate.elements is not None and self.gives_way():
+            self.curtail()
+        self._start([self.decider.state.runs[scope] for scope in started], is_durable_first=is_durable_first)
+        self._idle(not self._at_work)
+        if sharing.is_through(self.decider):
+            self.flush(is_last=True)
+        elif self.gathered_enough():
+            self.flush()
+
+    def _start(self, fresh: list[Run], *, is_durable_first: bool) -> None:
+        self._at_work += len(fresh)
+        if fresh and (is_durable_first or self._is_strict):
+            task = asyncio.ensure_future(self._start_once_kept(fresh))
+            self._asides.add(task)
+            task.add_done_callback(self._asides.discard)
+            return
+        self._start_now(fresh)
+
+    def _start_now(self, fresh: list[Run]) -> None:
+        assert self.lease is not None
+        for run in fresh:
+            self.workforce.start(self.lease, run, self)
+
+    async def _start_once_kept(self, fresh: list[Run]) -> None:
+        await self.durable()
+        self._start_now(fresh)
+
+    def _idle(self, is_idle: bool) -> None:
+        """Nothing can be done here before other sub-jobs have done theirs: they may have our place."""
+        if is_idle != self._is_idle:
+            self._is_idle = is_idle
+            self.teller.waits(1 if is_idle else -1)
+
+    def _told(self, *, is_last: bool) -> list[Entry]:
+        """Of an iteration of some elements all is told or nothing: whoever has it next begins with a clean sheet."""
+        entries, self._entries = self._entries, []
+        mandate = self.decider.mandate
+        if mandate.elements is None or is_last:
+            return entries
+        open_ = tuple(open_parts(self.decider.state.runs[mandate.fan]))
+        self._entries = [one for one in entries if _lies_in(one.scope, open_)]
+        return [one for one in entries if not _lies_in(one.scope, open_)]
+
+
+def _lies_in(scope: str, iterations: tuple[str, ...]) -> bool:
+    return any(scope == one or scope.startswith(f"{one}.") for one in iterations)
