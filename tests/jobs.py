@@ -12,9 +12,9 @@ from typing import Any
 
 from penstock.app.embedded import Embedded
 from penstock.kernel.values import JsonMap
-from penstock.projections.jobs import job_standing
 from penstock.server.documents import DocumentInvalid, Documents
 from penstock.server.runs import RunSummary
+from penstock.views.jobs import job_standing
 from tests.engine import Played, _with_engine
 
 

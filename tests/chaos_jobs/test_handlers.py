@@ -13,7 +13,7 @@ from penstock.adapters.memory.log import MemoryLog
 from penstock.app.embedded import Embedded
 from penstock.ports.log import Entry
 from penstock.ports.wire import to_fact
-from penstock.projections.jobs import job_standing
+from penstock.views.jobs import job_standing
 from tests.chaos.engines import MemoryHome, Told, resumed, virtually
 from tests.chaos_jobs import jobs
 from tests.chaos_jobs.homes import DecisionLog, leftovers, started

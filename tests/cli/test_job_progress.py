@@ -12,7 +12,7 @@ from penstock.cli.show.job_progress import JobProgress
 from penstock.kernel.net import Net
 from tests.cli.jobs import LOOP, ORDERS, WAITS, write_job
 from tests.cli.test_terminal import Terminal
-from tests.projections.jobs import Outcome, job, play
+from tests.views.jobs import Outcome, job, play
 
 Capture = pytest.CaptureFixture[str]
 

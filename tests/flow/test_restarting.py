@@ -11,7 +11,7 @@ from penstock.kernel.flow import abandoning
 from penstock.kernel.flow.decide import Ended
 from penstock.kernel.flow.state import KEPT_FAILURES
 from penstock.ports.wire import to_entry
-from penstock.projections.canonical import canonical
+from penstock.views.canonical import canonical
 from tests.flow.nets import Play, error, job, sets
 
 NET = job("it (iterate) x", "it (ok) after", iterations={"it": {"halts": False}})

@@ -13,13 +13,13 @@ from penstock.cli.show.playbook_progress import Progress
 from penstock.kernel.errors import Refused
 from penstock.ports.log import Entry
 from penstock.ports.results import decode
-from penstock.projections.history import history
-from penstock.projections.standing import standing_of
-from penstock.projections.steps import fanins, step_runs
+from penstock.views.history import history
+from penstock.views.standing import standing_of
+from penstock.views.steps import fanins, step_runs
 from tests.cli.support import call
 from tests.engine import document, play, resume
 from tests.fanning import Idle, Shaky, play_with
-from tests.projections.support import entries, explained, seen, text_of
+from tests.views.support import entries, explained, seen, text_of
 
 Capture = pytest.CaptureFixture[str]
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from penstock.cli.show.playbook_summary import Where
     from penstock.cli.show.watcher import Folding
     from penstock.ports.log import Header
-    from penstock.projections.jobs import JobStanding
     from penstock.server.documents import Documents, Pinned
     from penstock.server.runs import RunSummary, RunUnderWay
+    from penstock.views.jobs import JobStanding
 
 
 T = TypeVar("T")
@@ -183,7 +183,7 @@ class ForegroundRun:
             progress,
         )
         if self.options.json:
-            from penstock.projections.jobs import job_json  # Only jobs need it.
+            from penstock.views.jobs import job_json  # Only jobs need it.
 
             self._put(job_json(header, standing, summary))
         else:
@@ -199,7 +199,7 @@ class ForegroundRun:
 
     async def _begin_job(self) -> tuple[Header, RunSummary, JobStanding]:
         """What the job came to is read from the log while that is still open."""
-        from penstock.projections.jobs import job_standing  # Only jobs need it.
+        from penstock.views.jobs import job_standing  # Only jobs need it.
 
         summary = await self.begin()
         entries = self.engine.log.read(self.run.execution_id)

@@ -9,8 +9,8 @@ from penstock.kernel.errors import PenstockError
 from penstock.ports.blobs import BlobStore, ResultRef, is_ref
 from penstock.ports.log import EventLog
 from penstock.ports.results import decode
-from penstock.projections.history import ExecutionSeen
 from penstock.server.documents import Documents, Pinned
+from penstock.views.history import ExecutionSeen
 
 if TYPE_CHECKING:
     from penstock.dialects.job import CompiledJob

@@ -14,13 +14,13 @@ from penstock.ports.blobs import BlobStore
 from penstock.ports.log import Entry, EventLog, Header
 from penstock.ports.results import decode, loader
 from penstock.ports.wire import iso
-from penstock.projections.explain import Explanation, Log, explain
-from penstock.projections.history import earlier_of, history, job_around
 from penstock.server.book import RunBook
 from penstock.server.documents import Documents
+from penstock.views.explain import Explanation, Log, explain
+from penstock.views.history import earlier_of, history, job_around
 
 if TYPE_CHECKING:
-    from penstock.projections.jobs import JobStanding
+    from penstock.views.jobs import JobStanding
 
 CRASHED = "crashed"
 
@@ -62,10 +62,10 @@ class Views:
         return self._playbook(header)
 
     def _playbook(self, header: Header) -> JsonMap:
-        from penstock.projections.children import children_of
-        from penstock.projections.standing import standing_of
-        from penstock.projections.steps import fanins, step_runs
         from penstock.server.runs import summary_of
+        from penstock.views.children import children_of
+        from penstock.views.standing import standing_of
+        from penstock.views.steps import fanins, step_runs
 
         run, status = header.execution_id, self.status_of(header)
         is_live = status == "running"
@@ -87,14 +87,14 @@ class Views:
         return {**view, **more, "steps": _json(steps), "fanin": fanin, "children": _json(children)}
 
     def _job(self, header: Header) -> JsonMap:
-        from penstock.projections.jobs import job_json
+        from penstock.views.jobs import job_json
 
         standing = self.job(header, with_iterations=True)
         status = self.status_of(header)
         return {**job_json(header, standing, job_shown(status, header, standing)), **_more(header, status)}
 
     def job(self, header: Header, *, with_iterations: bool) -> JobStanding:
-        from penstock.projections.jobs import job_standing
+        from penstock.views.jobs import job_standing
 
         entries, net = self.log.read(header.execution_id), self.book(header).root_net()
         return job_standing(entries, net, load=loader(self.blobs), with_iterations=with_iterations)
@@ -119,9 +119,9 @@ def answered(node: str, kind: str, log: Log, book: RunBook) -> Explanation:
 
 
 def _of_job(node: str, execution: str, log: Log, book: RunBook) -> Explanation:
-    from penstock.projections.jobs_explain import explain_job
-    from penstock.projections.jobs_fold import JobFold
-    from penstock.projections.jobs_view import JobView
+    from penstock.views.jobs_explain import explain_job
+    from penstock.views.jobs_fold import JobFold
+    from penstock.views.jobs_view import JobView
 
     told = history(log.entries())
     first, *then = [*earlier_of(execution, told), execution]

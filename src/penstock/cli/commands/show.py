@@ -12,9 +12,9 @@ from penstock.cli.output import BOLD, GREEN, RED, YELLOW, one_line, painted, put
 from penstock.cli.show.job_summary import show_job
 from penstock.cli.show.local_feed import warning_lines, warnings_of
 from penstock.cli.show.playbook_summary import bounded
-from penstock.projections.jobs_names import counted_ports
-from penstock.projections.wording import counted, elements, error_line, seconds
 from penstock.remote.client import at
+from penstock.views.jobs_names import counted_ports
+from penstock.views.wording import counted, elements, error_line, seconds
 
 if TYPE_CHECKING:
     from penstock.cli.engine import Engine

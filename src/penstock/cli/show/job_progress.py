@@ -15,8 +15,8 @@ from penstock.kernel.evolve import Execution
 from penstock.kernel.net import Link, Net, On
 from penstock.kernel.values import Json
 from penstock.ports.log import Entry
-from penstock.projections import jobs_payloads as payloads
-from penstock.projections.jobs_names import node_of, subjob_name
+from penstock.views import jobs_payloads as payloads
+from penstock.views.jobs_names import node_of, subjob_name
 
 STATES = {"ok": "OK", "error": "ERROR", "skipped": "SKIPPED"}
 

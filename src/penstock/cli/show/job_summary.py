@@ -12,10 +12,10 @@ from penstock.cli.layout import table, wrapped
 from penstock.cli.output import BOLD, GREEN, RED, YELLOW, one_line, painted, put, safe, say
 from penstock.cli.show.playbook_summary import bounded
 from penstock.kernel.values import JsonMap
-from penstock.projections.jobs import JobStanding, JobSummary
-from penstock.projections.jobs_names import counted_ports, node_of
-from penstock.projections.wording import counted, error_line, seconds
 from penstock.server.views import CRASHED, Shown, Views, job_shown
+from penstock.views.jobs import JobStanding, JobSummary
+from penstock.views.jobs_names import counted_ports, node_of
+from penstock.views.wording import counted, error_line, seconds
 
 if TYPE_CHECKING:
     from penstock.ports.log import Header

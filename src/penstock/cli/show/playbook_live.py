@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from penstock.cli.output import one_line, safe
 from penstock.cli.show.playbook_progress import News, Progress, Shown
 from penstock.cli.show.watcher import BAD, GOOD, PASSED_BY, Lines, Screen, clock
-from penstock.projections.wording import counted, error_line, seconds
+from penstock.views.wording import counted, error_line, seconds
 
 if TYPE_CHECKING:
     from rich.text import Text

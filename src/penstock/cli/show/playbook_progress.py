@@ -17,7 +17,7 @@ from penstock.kernel.values import Json
 from penstock.ports.log import Entry
 from penstock.ports.results import decode
 from penstock.ports.wire import step_of, step_run_of
-from penstock.projections.wording import elements
+from penstock.views.wording import elements
 
 KEPT_RUNS = 200
 MOST_TOLD = 20

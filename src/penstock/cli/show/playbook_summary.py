@@ -14,8 +14,8 @@ from penstock.cli.output import BOLD, GREEN, RED, YELLOW, is_terminal, one_line,
 from penstock.cli.show.playbook_progress import Progress, Shown
 from penstock.kernel.values import JsonMap
 from penstock.ports.results import encode
-from penstock.projections.wording import counted, error_line, seconds
 from penstock.server.runs import RunSummary
+from penstock.views.wording import counted, error_line, seconds
 
 MOST_LINES = 40
 WIDEST = 200

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from penstock.cli.output import say
 from penstock.kernel.evolve import Execution
 from penstock.ports.log import Entry
-from penstock.projections.wording import seconds
+from penstock.views.wording import seconds
 
 if TYPE_CHECKING:
     from rich.text import Text
