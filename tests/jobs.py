@@ -14,8 +14,8 @@ from penstock.app.embedded import Embedded
 from penstock.kernel.values import JsonMap
 from penstock.server.documents import DocumentInvalid, Documents
 from penstock.server.runs import RunSummary
-from penstock.views.jobs import job_standing
 from tests.engine import Played, _with_engine
+from tests.views.support import standing as job_standing
 
 
 class Ran:

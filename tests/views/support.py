@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from penstock.app.embedded import embedded
+from penstock.kernel.net import Link, Net
 from penstock.ports.log import Entry
 from penstock.ports.results import loader
 from penstock.server.book import RunBook
 from penstock.server.documents import Documents
+from penstock.views.answers import JobStanding, job_standing
 from penstock.views.explain import Explanation, Log, explain
-from penstock.views.history import History, history
+from penstock.views.run_view import RunView
 
 
 def entries(home: Path, execution_id: str = "run-1") -> list[Entry]:
@@ -22,8 +25,18 @@ def entries(home: Path, execution_id: str = "run-1") -> list[Entry]:
         asyncio.run(engine.close())
 
 
-def seen(home: Path, execution_id: str = "run-1") -> History:
-    return history(entries(home, execution_id))
+def seen(home: Path, execution_id: str = "run-1") -> RunView:
+    return RunView.of(entries(home, execution_id), whole=True)
+
+
+def standing(
+    known: Iterable[Entry],
+    document: Net | Sequence[Link] | None,
+    *,
+    execution: str = "",
+    with_iterations: bool = True,
+) -> JobStanding:
+    return job_standing(RunView.of(known, listed=[execution] if with_iterations else []), document, execution)
 
 
 def explained(
@@ -36,7 +49,7 @@ def explained(
         log = Log(lambda: known, loader(engine.blobs), is_live)
         documents = Documents(engine.tools, engine.components)
         book = RunBook(engine.log, engine.blobs, documents, execution_id)
-        return explain(node, history(known), book, log)
+        return explain(node, log, book)
     finally:
         asyncio.run(engine.close())
 

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.views.history import history
-from penstock.views.standing import standing_of
-from penstock.views.steps import step_runs
+from penstock.views.answers import step_runs
+from penstock.views.run_view import RunView
 from tests.engine import play, resume
 from tests.views.support import entries, seen
-
-
-def _nothing(ref: object) -> None:
-    raise AssertionError("nothing is stored outside this log")
 
 
 def test_a_step_has_its_tasks_with_attempts_and_the_last_error(tmp_path: Path) -> None:
@@ -109,7 +104,7 @@ def test_what_was_under_way_when_nobody_works_on_it_was_interrupted(tmp_path: Pa
     play("- step: start\n  tool: [{name: n, kind: noop}]", tmp_path)
     known = entries(tmp_path)
     started = next(at for at, entry in enumerate(known) if entry.type == "task.started")
-    half = history(known[: started + 1])
+    half = RunView.of(known[: started + 1])
     assert [step["status"] for step in step_runs(half, is_live=True)] == ["running"]
     assert [step["status"] for step in step_runs(half, is_live=False)] == ["interrupted"]
 
@@ -135,20 +130,17 @@ def test_the_fold_gives_the_state_the_run_ended_with(tmp_path: Path) -> None:
         """,
         tmp_path,
     )
-    standing = standing_of(entries(tmp_path), _nothing)
-    assert (standing.state.status, standing.state.ctx.values, standing.state.result) == ("completed", {"seen": 5}, 5)
-    assert standing.events == len(played.events)
-    assert standing.history.counts["task.done"] == 1
+    view = RunView.of(entries(tmp_path))
+    assert view.root is not None
+    assert (view.root.status, view.root.ctx.values, view.root.result) == ("completed", {"seen": 5}, 5)
+    assert view.seq == len(played.events)
+    assert view.counts["task.done"] == 1
 
 
 def test_memory_does_not_grow_with_the_number_of_iterations(tmp_path: Path) -> None:
     play("- step: start\n  loop: {in: '{{ range(0, 2000) }}', iterator: x}\n  tool: [{name: n, kind: noop}]", tmp_path)
     found = seen(tmp_path)
-    (run,) = found.runs.values()
-    assert run.iterations is not None
-    assert (run.iterations.total, run.iterations.done, len(run.attempts), len(run.iterations.open)) == (
-        2000,
-        2000,
-        0,
-        0,
-    )
+    assert found.root is not None
+    (run,) = found.root.runs.values()
+    assert run.fan is not None
+    assert (run.fan.total, run.fan.ok, len(run.attempts), len(run.fan.open)) == (2000, 2000, 0, 0)

@@ -9,9 +9,10 @@ import pytest
 from penstock.kernel.flow.decide import Ended
 from penstock.kernel.net import Net
 from penstock.ports.log import Header
-from penstock.views.jobs import JobStanding, job_json, job_standing
-from penstock.views.jobs_names import is_of_component, node_of, subjob_name
+from penstock.views.answers import JobStanding, job_json
+from penstock.views.names import is_of_component, node_of, subjob_name
 from tests.views.jobs import Outcome, Played, job, play
+from tests.views.support import standing as job_standing
 
 
 def standing(net: Net, outcomes: dict[str, Outcome] | None = None, **more: Any) -> JobStanding:
@@ -177,7 +178,7 @@ def test_iterations_that_failed_under_continue_are_counted_in_the_result() -> No
     assert found.iterations["failures"] == ["it[#1]"]
     assert found.result == {"iterations": 3, "failed_iterations": 1}
     assert found.counts["failed_iterations"] == 1
-    assert found.seen.status == "completed"
+    assert found.execution.status == "completed"
 
 
 def test_an_iteration_whose_handler_fails_has_failed() -> None:
@@ -261,7 +262,7 @@ def test_globals_of_iterations_are_those_that_the_iterator_commits() -> None:
 def test_what_a_resume_keeps_shows_its_state_and_what_it_does_not_starts_anew() -> None:
     net = job("a (ok) b", "b (subjob_ok) c", "c (ok) d")
     played = play(net, {"d": ValueError("no")})
-    assert job_standing(played.entries, net).seen.status == "failed"
+    assert job_standing(played.entries, net).execution.status == "failed"
     played.resume(d=None)
     found = job_standing(played.entries, net)
     assert {name: (one["state"], one.get("kept")) for name, one in found.components.items()} == {

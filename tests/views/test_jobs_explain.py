@@ -9,10 +9,9 @@ import pytest
 
 from penstock.kernel.errors import Refused
 from penstock.kernel.flow.decide import Ended
-from penstock.views.explain import Log
-from penstock.views.jobs_explain import explain_job
-from penstock.views.jobs_fold import JobFold
-from penstock.views.jobs_view import JobView
+from penstock.kernel.net import Net
+from penstock.views.explain import Explanation, Log, explain
+from penstock.views.model import Execution
 from tests.views.jobs import Played, job, play
 from tests.views.support import text_of
 
@@ -22,9 +21,23 @@ def _nothing(ref: object) -> None:
 
 
 def explained(played: Played, node: str, *, is_live: bool = False, with_net: bool = True) -> str:
-    seen = JobFold().add_all(played.entries)
-    view = JobView(seen, played.net if with_net else None, lambda name: f"job.yaml:{len(name)}", is_live)
-    return text_of(explain_job(node, view, Log(lambda: played.entries, _nothing, is_live)))
+    return text_of(answered(played, node, is_live=is_live, with_net=with_net))
+
+
+class Book:
+    def __init__(self, net: Net | None) -> None:
+        self._net = net
+
+    def net(self, execution: Execution) -> Net | None:
+        return self._net
+
+    def where(self, execution: Execution, step: str, arc: int | None = None, task: str | None = None) -> str:
+        return f"job.yaml:{len(step)}"
+
+
+def answered(played: Played, node: str, *, is_live: bool = False, with_net: bool = True) -> Explanation:
+    log = Log(lambda: played.entries, _nothing, is_live)
+    return explain(node, log, Book(played.net if with_net else None))
 
 
 def lines(text: str) -> list[str]:
@@ -241,8 +254,7 @@ def test_a_long_chain_is_cut_in_the_middle() -> None:
 
 def test_the_answer_is_there_as_json_too() -> None:
     played = play(job("a (ok) b"))
-    view = JobView(JobFold().add_all(played.entries), played.net, lambda name: "", False)
-    answer: Any = explain_job("b", view, Log(lambda: played.entries, _nothing, False)).as_json()
+    answer: Any = answered(played, "b").as_json()
     assert (answer["node"], answer["status"]) == ("b", "OK")
     assert answer["because"][0]["title"] == "why it ran"
 

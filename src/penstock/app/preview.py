@@ -20,7 +20,7 @@ from penstock.server.documents import Documents
 from penstock.server.inputs import require_known
 from penstock.server.played import context_group
 from penstock.server.preview import Make, PreviewFailed, component_and_port, cut_off, previewed
-from penstock.views.jobs_names import node_of
+from penstock.views.names import node_of
 
 if TYPE_CHECKING:
     from penstock.dialects.source.positions import SourceMap

@@ -21,7 +21,6 @@ from penstock.cli.show.watcher import TICK_S, F, Nobody, Watcher
 from penstock.kernel.errors import Bug, Unavailable
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
-from penstock.ports.results import loader
 from penstock.server.runs import RunUnderWay
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from penstock.ports.log import Header
     from penstock.server.documents import Documents, Pinned
     from penstock.server.runs import RunSummary, RunUnderWay
-    from penstock.views.jobs import JobStanding
+    from penstock.views.answers import JobStanding
 
 
 T = TypeVar("T")
@@ -183,7 +182,7 @@ class ForegroundRun:
             progress,
         )
         if self.options.json:
-            from penstock.views.jobs import job_json  # Only jobs need it.
+            from penstock.views.answers import job_json  # Only jobs need it.
 
             self._put(job_json(header, standing, summary))
         else:
@@ -199,12 +198,12 @@ class ForegroundRun:
 
     async def _begin_job(self) -> tuple[Header, RunSummary, JobStanding]:
         """What the job came to is read from the log while that is still open."""
-        from penstock.views.jobs import job_standing  # Only jobs need it.
+        from penstock.views.answers import job_standing  # Only jobs need it.
+        from penstock.views.run_view import RunView
 
         summary = await self.begin()
         entries = self.engine.log.read(self.run.execution_id)
-        load = loader(self.engine.blobs)
-        standing = job_standing(entries, self.net, load=load, with_iterations=self.options.json)
+        standing = job_standing(RunView.of(entries, listed=[""] if self.options.json else ()), self.net)
         header = self.engine.log.header(self.run.execution_id)
         assert header is not None
         return header, summary, standing

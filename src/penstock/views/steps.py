@@ -1,56 +1,362 @@
-"""The step runs of a run as `show` lists them, in canonical order."""
+"""How a view takes in the events of a playbook: tokens, step runs, their tasks, loops and ranges."""
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from penstock.kernel.values import Json, JsonMap
-from penstock.views.history import History, StepRun
+from penstock.ports.log import Entry
+from penstock.views import payloads
+from penstock.views.contexts import merge, path_of
+from penstock.views.model import (
+    FAILED,
+    JOINED,
+    OK,
+    REFUSED,
+    RUNNING,
+    STRANDED,
+    Attempt,
+    Execution,
+    Failure,
+    Fan,
+    Range,
+    Ranges,
+    Run,
+    Selected,
+    Task,
+    Totals,
+)
 
+if TYPE_CHECKING:
+    from penstock.views.run_view import RunView
 
-def step_runs(seen: History, *, is_live: bool) -> list[JsonMap]:
-    """`is_live`: somebody works on the run now. What was under way when nobody does was interrupted."""
-    return [_step_run(run, is_live) for run in seen.in_order()]
-
-
-def _step_run(run: StepRun, is_live: bool) -> JsonMap:
-    iterations = run.iterations
-    counts: JsonMap = {"total": 0, "done": 0, "failed": 0}
-    if iterations is not None:
-        counts = {"total": iterations.total, "done": iterations.done, "failed": iterations.failed}
-    ended, started = run.ended_at, run.started_at
-    return {
-        "step": run.step,
-        "step_run_id": run.id,
-        "visit": run.visit,
-        "status": standing(run.status, is_live),
-        "tasks": [
-            {
-                "name": task.name,
-                "kind": task.kind,
-                "attempts": task.attempts,
-                "runs": task.runs,
-                "status": standing(task.status, is_live and run.ended_at is None),
-                "error": task.error,
-            }
-            for task in run.tasks.values()
-        ],
-        "iterations": counts,
-        "error": run.error,
-        "continues": run.continues,
-        "duration_ms": None if ended is None or started is None else round(max(0.0, ended - started) * 1000, 3),
-    }
+KEPT_RUNS = 1_000
+"""Step runs of one execution that have ended and are kept one by one, unless the view is whole."""
+FAILURES_BESIDE = 1_000
+"""So many runs that failed and were not handled are kept besides."""
+SHARDS = "shards"
+AT_FANIN = -1
+"""The range of an element that failed at the fan-in, in logs of the first release."""
+_STATUSES = {"done": OK, "failed": FAILED}
 
 
-def fanins(seen: History, *, is_live: bool) -> JsonMap:
-    """Step run -> how far its fanned-out loop is, for each that has one."""
-    runs = [run for run in seen.in_order() if run.fanout is not None]
-    return {
-        run.id: cast(Json, run.fanout.as_json(is_live=is_live and run.ended_at is None))
-        for run in runs
-        if run.fanout is not None
-    }
+def _created(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+    data = payloads.TokenCreated.of(entry)
+    run = Run(entry.scope, data.step, entry.clock, entry.seq, entry.ts)
+    run.origin, run.arc, run.parent, run.cause = data.origin, data.arc, data.parent_step_run_id, entry.cause
+    execution.runs[name] = run
 
 
-def standing(status: str, is_live: bool) -> str:
-    return "interrupted" if status == "running" and not is_live else status
+def _refused(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+    run = execution.runs.get(name)
+    if run is not None:
+        data = payloads.TokenRefused.of(entry)
+        run.status, run.rule, run.error, run.ended_at = REFUSED, data.rule, data.error, entry.ts
+        _close(view, execution, name)
+
+
+def _stranded(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+    run = execution.runs.get(name)
+    if run is not None:
+        run.status, run.missing, run.ended_at = STRANDED, payloads.TokenStranded.of(entry).missing, entry.ts
+
+
+def _scheduled(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+    run = execution.runs.get(name)
+    if run is None:
+        return
+    data = payloads.RunScheduled.of(entry)
+    run.status, run.visit, run.rule = RUNNING, data.visit, data.rule
+    run.scheduled_seq, run.started_at, run.continues = entry.seq, entry.ts, data.continues
+    before = view.run(run.continues)
+    if before is not None:
+        before.continued_by = run.id
+    for path in data.tokens:
+        token = f"{run.node}@{'.'.join(map(str, path))}"
+        run.tokens.append(execution.scope + token)
+        if token != name and token in execution.runs:
+            execution.runs[token].joined, execution.runs[token].status = run.id, JOINED
+
+
+def _began(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+    run = execution.runs.get(name)
+    if run is not None:
+        run.worker_at = entry.ts
+
+
+def _ended(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+    run = execution.runs.get(name)
+    if run is None:
+        return
+    data = payloads.RunEnded.of(entry)
+    run.status, run.error = _STATUSES[data.status], data.error
+    run.ended_at, run.end_seq = entry.ts, entry.seq
+    run.under_way.clear()
+    ranges = run.fan.ranges if run.fan is not None else None
+    if ranges is not None and ranges.status == RUNNING:  # Given up: it never came to its fan-in.
+        ranges.status = FAILED
+    path = path_of(name)
+    continued = path_of(run.continues) if run.continues is not None else None
+    merge(execution.ctx, data.writes, path, continued)
+    if run.status == OK:
+        execution.results[data.step] = data.result
+        if path >= execution.result_path:
+            execution.result, execution.result_path = data.result, path
+
+
+def _selected(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+    run = execution.runs.get(name)
+    if run is None:
+        return
+    data = payloads.ArcsSelected.of(entry)
+    was_stopped = execution.stopped_seq is not None
+    if data.abort and not was_stopped:
+        execution.stopped_seq = entry.seq
+    run.selected = Selected(entry.seq, data.on, data.arcs, data.steps, data.unhandled, was_stopped, data.error)
+    merge(execution.ctx, data.writes, path_of(name))
+    arcs = execution.arcs.setdefault(run.node, {})
+    for arc in data.arcs:
+        arcs[arc] = arcs.get(arc, 0) + 1
+    _close(view, execution, name)
+
+
+def _close(view: RunView, execution: Execution, name: str) -> None:
+    if view.whole:
+        return
+    execution.closed.append(name)
+    if len(execution.closed) > 2 * KEPT_RUNS:
+        for each in execution.closed[:KEPT_RUNS]:
+            _let_go(execution, each)
+        del execution.closed[:KEPT_RUNS]
+
+
+def _let_go(execution: Execution, name: str) -> None:
+    run = execution.runs.get(name)
+    if run is None:
+        return
+    is_telling = run.selected is not None and run.selected.unhandled and run.continued_by is None
+    if is_telling and len(execution.runs) < 2 * KEPT_RUNS + FAILURES_BESIDE:
+        return
+    del execution.runs[name]
+    for token in run.tokens:
+        execution.runs.pop(token[len(execution.scope) :], None)
+    run.ms = run.took * 1000
+    execution.gone.setdefault(run.node, Totals()).add(run)
+
+
+# ---- tasks and iterations
+
+
+def _run_around(execution: Execution, name: str) -> Run | None:
+    bracket = name.find("[")
+    return execution.runs.get(name if bracket < 0 else name[:bracket])
+
+
+def _task_started(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+    run = _run_around(execution, name)
+    if run is None:
+        return
+    data = payloads.TaskStarted.of(entry)
+    task = run.tasks.get(data.task)
+    if task is None:
+        task = run.tasks[data.task] = Task(data.task, data.kind)
+    task.runs += 1
+    task.attempts = max(task.attempts, data.attempt)
+    if entry.task is not None:
+        run.under_way[entry.task] = Attempt(entry.task, data.task, data.kind, data.attempt, entry.ts)
+    if task.status != "error" or run.fan is None:
+        task.status = RUNNING
+
+
+def _task_ended(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+    run = _run_around(execution, name)
+    if run is None:
+        return
+    data = payloads.TaskEnded.of(entry)
+    task = run.tasks.get(data.task)
+    if task is None:
+        return
+    attempt = run.under_way.pop(entry.task or "", None)
+    if run.fan is not None and data.do != "fail":
+        if task.status != "error":
+            task.status = "ok"
+        return
+    attempt = attempt or Attempt("", task.name, task.kind, data.attempt, entry.ts)
+    attempt.end(data, entry.ts)
+    run.try_out(attempt)
+    if run.fan is None:
+        task.status, task.error = data.outcome.status or "", data.outcome.error
+    else:  # Of a loop's tasks the failure is what must not be lost among thousands that went well.
+        task.status = "error"
+        task.error = task.error or attempt.error or attempt.failure
+
+
+def _loop_started(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+    run = execution.runs.get(name)
+    if run is None or run.fan is not None:  # Taken up again after a crash: what was counted stands.
+        return
+    data = payloads.LoopStarted.of(entry)
+    before = view.run(run.continues)
+    run.fan = Fan(data.total, data.mode)
+    if before is not None and before.fan is not None:
+        run.fan.ok = before.fan.ok
+
+
+def _fan_of(execution: Execution, name: str) -> Fan | None:
+    run = _run_around(execution, name)
+    return run.fan if run is not None else None
+
+
+def _index(name: str) -> int:
+    return int(name[name.rfind("[") + 1 : -1])
+
+
+def _iteration_started(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+    fan = _fan_of(execution, name)
+    if fan is not None:
+        fan.open.add(_index(name))
+
+
+def _iteration_done(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+    fan = _fan_of(execution, name)
+    if fan is not None:
+        fan.open.discard(_index(name))
+        fan.ok += 1
+
+
+def _iteration_failed(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+    fan = _fan_of(execution, name)
+    if fan is not None:
+        index = _index(name)
+        fan.open.discard(index)
+        fan.fail(Failure(index, payloads.TokenRefused.of(entry).error))
+
+
+# ---- ranges
+
+
+def _fanned_out(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+    """What was done in the failed run that this one goes on from stands; what failed is tried again."""
+    run = execution.runs.get(name)
+    if run is None:
+        return
+    data = payloads.FanoutStarted.of(entry)
+    ranges = Ranges(data.loop_id, data.is_paged)
+    run.fan = Fan(data.total, "fan-out", ranges=ranges)
+    before = view.run(run.continues)
+    if before is not None and before.fan is not None and before.fan.ranges is not None:
+        old = before.fan.ranges
+        run.fan.ok = before.fan.ok
+        ranges.next, ranges.count, ranges.retried = old.next, old.count, old.retried
+        ranges.lost, ranges.workers = old.lost, dict(old.workers)
+
+
+def _enqueued(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
+    data = payloads.ShardsEnqueued.of(entry)
+    ranges.out[data.range] = Range(data.range, data.lo, data.hi, data.attempt)
+    ranges.count = max(ranges.count, data.range + 1)
+    ranges.next = max(ranges.next, data.hi or 0)
+
+
+def _taken(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
+    data = payloads.ShardsStarted.of(entry)
+    held = ranges.out.get(data.range)
+    if held is None:
+        return
+    held.worker = entry.worker
+    if data.hi is not None:
+        held.hi = data.hi
+        ranges.next = max(ranges.next, data.hi)
+        if data.is_end:
+            fan.total = data.hi
+
+
+def _moved_up(ranges: Ranges, entry: Entry, number: int, hi: int, count: int) -> None:
+    held = ranges.out.get(number)
+    if held is None:
+        return
+    held.lo = hi
+    if entry.worker is not None:
+        ranges.workers[entry.worker] = ranges.workers.get(entry.worker, 0) + count
+    if held.hi is not None and held.lo >= held.hi:
+        del ranges.out[number]
+
+
+def _reported(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
+    """Those that wait for the fan-in are counted as done so far: most of them will be."""
+    data = payloads.ShardsReported.of(entry)
+    count = data.hi - data.lo
+    fan.ok += count - len(data.failed)
+    _moved_up(ranges, entry, data.range, data.hi, count)
+
+
+def _done(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
+    data = payloads.ShardsDone.of(entry)
+    view.counts[SHARDS] = view.counts.get(SHARDS, 0) + data.done
+    if not data.at_fanin:
+        fan.ok += data.done
+        _moved_up(ranges, entry, data.range, data.hi, data.done + data.failed)
+
+
+def _failed(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
+    data = payloads.ShardFailed.of(entry)
+    if data.up_to is not None:
+        _moved_up(ranges, entry, data.range, data.up_to, 1)
+    if data.again:
+        ranges.retried += 1
+        return
+    view.counts[SHARDS] = view.counts.get(SHARDS, 0) + (data.range != AT_FANIN)
+    if data.range == AT_FANIN or data.at_fanin:  # It had been counted as done.
+        fan.ok -= 1
+    fan.fail(Failure(data.iter_index, data.error, data.iter_key, data.attempt))
+
+
+def _returned(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
+    data = payloads.ShardsReturned.of(entry)
+    if ranges.out.pop(data.range, None) is not None:  # It may be told of each of its elements.
+        ranges.lost += data.reason == "lost"
+
+
+def _completed(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
+    data = payloads.FaninCompleted.of(entry)
+    fan.total, fan.ok, fan.failed = data.total, data.succeeded, data.failed
+    ranges.status, ranges.skipped, ranges.retried = data.status, data.skipped, data.retried
+    ranges.refs, ranges.shared = data.refs, data.shared
+
+
+_RANGE_HANDLERS: dict[str, Callable[[RunView, Fan, Ranges, Entry], None]] = {
+    "loop.shard.enqueued": _enqueued,
+    "loop.shard.started": _taken,
+    "loop.shard.reported": _reported,
+    "loop.shard.done": _done,
+    "loop.shard.failed": _failed,
+    "loop.shard.returned": _returned,
+    "loop.fanin.completed": _completed,
+}
+
+
+def _ranged(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+    fan = _fan_of(execution, name)
+    if fan is not None and fan.ranges is not None:
+        _RANGE_HANDLERS[entry.type](view, fan, fan.ranges, entry)
+
+
+STEP_HANDLERS: dict[str, Callable[[RunView, Execution, str, Entry], None]] = {
+    "token.created": _created,
+    "token.refused": _refused,
+    "token.stranded": _stranded,
+    "step.scheduled": _scheduled,
+    "step.started": _began,
+    "step.done": _ended,
+    "step.failed": _ended,
+    "loop.done": _ended,
+    "next.selected": _selected,
+    "task.started": _task_started,
+    "task.done": _task_ended,
+    "loop.started": _loop_started,
+    "loop.iteration.started": _iteration_started,
+    "loop.iteration.done": _iteration_done,
+    "loop.iteration.failed": _iteration_failed,
+    "loop.fanout.started": _fanned_out,
+    **dict.fromkeys(_RANGE_HANDLERS, _ranged),
+}

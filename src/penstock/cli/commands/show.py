@@ -13,7 +13,7 @@ from penstock.cli.show.job_summary import show_job
 from penstock.cli.show.local_feed import warning_lines, warnings_of
 from penstock.cli.show.playbook_summary import bounded
 from penstock.remote.client import at
-from penstock.views.jobs_names import counted_ports
+from penstock.views.names import counted_ports
 from penstock.views.wording import counted, elements, error_line, seconds
 
 if TYPE_CHECKING:

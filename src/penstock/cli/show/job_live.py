@@ -14,7 +14,7 @@ from penstock.cli.output import one_line, safe
 from penstock.cli.show.job_progress import JobProgress, News, Part
 from penstock.cli.show.watcher import BAD, GOOD, PASSED_BY, WAITING, Lines, Screen, clock
 from penstock.kernel.net import Container, Net, Opening, Region
-from penstock.views.jobs_names import counted_ports
+from penstock.views.names import counted_ports
 from penstock.views.wording import counted, error_line, seconds
 
 if TYPE_CHECKING:

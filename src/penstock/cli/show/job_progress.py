@@ -15,8 +15,8 @@ from penstock.kernel.evolve import Execution
 from penstock.kernel.net import Link, Net, On
 from penstock.kernel.values import Json
 from penstock.ports.log import Entry
-from penstock.views import jobs_payloads as payloads
-from penstock.views.jobs_names import node_of, subjob_name
+from penstock.views import payloads
+from penstock.views.names import node_of, subjob_name
 
 STATES = {"ok": "OK", "error": "ERROR", "skipped": "SKIPPED"}
 
@@ -173,7 +173,7 @@ class JobProgress(Inbox[News]):
     # ---- events
 
     def _started(self, entry: Entry) -> None:
-        data = payloads.read_started(entry.payload)
+        data = payloads.ExecutionStarted.of(entry)
         if not data.resumed:
             return
         kept = {scope[1:-1] for scope in data.kept if scope.startswith("<")}
@@ -191,7 +191,7 @@ class JobProgress(Inbox[News]):
     def _subjob_ended(self, entry: Entry) -> None:
         if "[#" in entry.scope:
             return
-        data, name = payloads.read_subjob_ended(entry.payload), subjob_name(entry.scope)
+        data, name = payloads.SubjobEnded.of(entry), subjob_name(entry.scope)
         self.subjobs[name] = STATES[data.status]
         self.news.append(News("subjob", name, entry.ts, None, STATES[data.status]))
 
@@ -203,7 +203,7 @@ class JobProgress(Inbox[News]):
             self._inside(entry.scope)
             part.started_at = part.started_at or entry.ts
             return
-        data = payloads.read_component_started(entry.payload)
+        data = payloads.ComponentStarted.of(entry)
         part.type, part.subjob, part.rows_in, part.started_at = data.type, data.subjob, data.rows_in, entry.ts
         part.ended_at, part.kept, part.rows_out = None, False, {}
         self.news.append(News("started", entry.scope, entry.ts, part))
@@ -217,7 +217,7 @@ class JobProgress(Inbox[News]):
 
     def _component_ended(self, entry: Entry) -> None:
         part = self.part(entry.scope)
-        data = payloads.read_component_ended(entry.payload)
+        data = payloads.ComponentEnded.of(entry)
         state = STATES[data.status]
         if "[#" in entry.scope:
             part.state = state if part.state != "ERROR" else "ERROR"
@@ -235,7 +235,7 @@ class JobProgress(Inbox[News]):
         if "[#" in entry.scope:
             part.state = part.state if part.runs else "SKIPPED"
             return
-        data = payloads.read_component_skipped(entry.payload)
+        data = payloads.ComponentSkipped.of(entry)
         part.state, part.reason, part.subjob, part.ended_at = "SKIPPED", data.cause, data.subjob, entry.ts
         part.kept = False
         self.news.append(News("SKIPPED", entry.scope, entry.ts, part))
@@ -244,7 +244,7 @@ class JobProgress(Inbox[News]):
         if "[#" in entry.scope:
             return
         part = self.part(entry.scope)
-        part.total, part.done, part.failed = payloads.read_iterator_started(entry.payload).total, 0, 0
+        part.total, part.done, part.failed = payloads.IteratorStarted.of(entry).total, 0, 0
 
     def _iteration_ended(self, entry: Entry) -> None:
         owner = entry.scope[: entry.scope.rindex("[#")]
@@ -253,12 +253,12 @@ class JobProgress(Inbox[News]):
             part.done += 1
             return
         part.failed += 1
-        error = payloads.read_element_ended(entry.payload).error
+        error = payloads.ElementEnded.of(entry).error
         self.news.append(News("iteration", entry.scope, entry.ts, part, _message(error)))
 
     def _iterator_completed(self, entry: Entry) -> None:
         if "[#" not in entry.scope:
-            data = payloads.read_iterator_completed(entry.payload)
+            data = payloads.IteratorCompleted.of(entry)
             part = self.part(entry.scope)
             part.done, part.failed = data.ok, data.failed
 

@@ -13,8 +13,8 @@ from penstock.cli.output import BOLD, GREEN, RED, YELLOW, one_line, painted, put
 from penstock.cli.show.playbook_summary import bounded
 from penstock.kernel.values import JsonMap
 from penstock.server.views import CRASHED, Shown, Views, job_shown
-from penstock.views.jobs import JobStanding, JobSummary
-from penstock.views.jobs_names import counted_ports, node_of
+from penstock.views.answers import JobStanding, JobSummary
+from penstock.views.names import counted_ports, node_of
 from penstock.views.wording import counted, error_line, seconds
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def tell_job(
     _headline(summary, standing, execution_id)
     if summary.status == "failed":
         _failure(summary, where)
-    _next(summary, execution_id, home, standing.seen.failed_iterations)
+    _next(summary, execution_id, home, standing.execution.failed_iterations)
 
 
 def figures(standing: JobStanding) -> str:
@@ -58,7 +58,7 @@ def figures(standing: JobStanding) -> str:
 def _headline(summary: JobSummary, standing: JobStanding, execution_id: str) -> None:
     paint = {"completed": GREEN, "failed": RED}.get(summary.status, YELLOW)
     took = seconds(summary.duration_ms / 1000)
-    failed = standing.seen.failed_iterations if summary.status == "completed" else 0
+    failed = standing.execution.failed_iterations if summary.status == "completed" else 0
     status = painted(with_failed(summary.status, failed), BOLD + (YELLOW if failed else paint))
     say(wrapped(f"{status} after {took}: {figures(standing)}  (run {execution_id})", sys.stderr))
 
@@ -182,11 +182,11 @@ def show_job(views: Views, header: Header) -> int:
 
 def _page(header: Header, standing: JobStanding, shown: Shown, *, crashed: bool) -> str:
     paint = {"completed": GREEN, "failed": RED}.get(shown.status, YELLOW)
-    failed = standing.seen.failed_iterations if shown.status == "completed" else 0
+    failed = standing.execution.failed_iterations if shown.status == "completed" else 0
     shown_status = with_failed(shown.status, failed) + (" (crashed)" if crashed else "")
     status = painted(shown_status, BOLD + (YELLOW if failed else paint), sys.stdout)
     label = f"  label {header.label}" if header.label else ""
-    events = counted(standing.seen.events, "event")
+    events = counted(standing.events, "event")
     lines = [
         f"run {header.execution_id}  {safe(header.name)}{safe(label)}",
         wrapped(f"{status} after {seconds(shown.duration_ms / 1000)}: {figures(standing)}, {events}", sys.stdout),
@@ -205,7 +205,7 @@ def _page(header: Header, standing: JobStanding, shown: Shown, *, crashed: bool)
 
 
 def _resumes(standing: JobStanding) -> list[str]:
-    resumed = [start for start in standing.seen.starts if start.resumed]
+    resumed = [start for start in standing.execution.starts if start.resumed]
     if not resumed:
         return []
     kept = counted(resumed[-1].kept, "sub-job")

@@ -1,20 +1,22 @@
-"""What an explanation is made of, and what it is made from."""
+"""What an explanation is made of, and what it is made from: a view of the run, its documents, and its log."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
 
-from penstock.kernel.net import Net, Node
+from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
 from penstock.ports.log import Entry
 from penstock.ports.results import Load
-from penstock.views.explain.book import Book
-from penstock.views.explain.chain import chain
-from penstock.views.explain.target import Target
-from penstock.views.explain.values import Saw
-from penstock.views.history import History, StepRun
-from penstock.views.steps import standing
+from penstock.views.explain.wiring import Wiring
+from penstock.views.model import Execution
+from penstock.views.run_view import RunView
+
+Saw = dict[tuple[str, str, int], list[tuple[str, str]]]
+"""(step run id, `arc` or `admit`, index) -> the variables of that condition and their values, shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,37 +55,44 @@ class Log:
     is_live: bool
 
 
-@dataclass(frozen=True, slots=True)
+class Book(Protocol):
+    """The documents behind a log, as far as an explanation needs them."""
+
+    def net(self, execution: Execution) -> Net | None:
+        """The graph an execution runs; None when its document can no longer be read."""
+        ...
+
+    def where(self, execution: Execution, step: str, arc: int | None = None, task: str | None = None) -> str:
+        """`file:line` of a step, of one of its arcs or of one of its tasks; empty when that is not known."""
+        ...
+
+
+@dataclass
 class Inquiry:
-    """One question about one step run, with all that is needed to answer it."""
+    """A question about something in one execution, with all that is needed to answer it."""
 
-    target: Target
-    run: StepRun
-    seen: History
+    view: RunView
+    execution: Execution
     book: Book
-    saw: Saw
     log: Log
+    saw: Saw = field(default_factory=dict)
 
-    @property
+    @cached_property
     def net(self) -> Net | None:
-        return self.book.net(self.target.execution)
+        return self.book.net(self.execution)
 
-    @property
-    def node(self) -> Node | None:
-        return self.net.nodes.get(self.run.step) if self.net is not None else None
+    @cached_property
+    def wiring(self) -> Wiring:
+        """Of a job: its links, and what became of them."""
+        return Wiring(self.execution, self.net, is_live=self.log.is_live)
 
-    @property
-    def is_open(self) -> bool:
-        return self.log.is_live and self.run.ended_at is None
+    def about(self, execution: Execution) -> Inquiry:
+        """The same about an execution inside or around this one."""
+        if execution is self.execution:
+            return self
+        return Inquiry(self.view, execution, self.book, self.log, self.saw)
 
-    @property
-    def status(self) -> str:
-        return standing(self.run.status, self.log.is_live)
-
-    def where(self, task: str | None = None) -> str:
-        place = self.book.where(self.target.execution, self.target.step, task=task)
-        return f"  ({place})" if place else ""
-
-    def chain(self) -> list[str]:
-        links = chain(self.run, self.seen, self.book, self.saw)
-        return [f"{link.text}{f'  ({link.where})' if link.where else ''}" for link in links]
+    def place(self, node: str, arc: int | None = None, task: str | None = None) -> str:
+        """`  (file:line)`, or nothing."""
+        found = self.book.where(self.execution, node, arc, task)
+        return f"  ({found})" if found else ""
