@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from penstock.cli.show.playbook_live import StepLines
-from penstock.cli.show.playbook_progress import Progress
+from penstock.cli.show.live import Lines, loops
+from penstock.cli.show.progress import Progress
 from penstock.kernel.errors import Refused
 from penstock.kernel.evolve import Execution, evolve
 from penstock.ports.log import Entry
@@ -236,7 +236,7 @@ def told(known: list[Entry]) -> list[str]:
     for entry in known:
         observe(entry)
     progress.fold(0.0)
-    return StepLines("").news(progress)
+    return Lines("").news(progress)
 
 
 def test_lines_tell_of_elements_and_ranges_that_come_again_but_not_of_thousands(tmp_path: Path) -> None:
@@ -260,11 +260,11 @@ def test_a_running_loop_is_counted_with_its_ranges_out(tmp_path: Path) -> None:
     play(PARTIAL, tmp_path)
     known = entries(tmp_path)
     at = next(number for number, entry in enumerate(known, 1) if entry.type == "loop.shard.done")
-    progress, tree = Progress(), Execution()
-    for entry in known[:at]:
-        evolve(tree, to_fact(entry, None), entry.ts)
-    progress.look_at(tree)
-    ((name, settled, words),) = StepLines("").loops(progress)
-    assert (name, settled) == ("start@0", progress.open["start@0"].done)
+    progress = Progress()
+    progress.catch_up(known[:at])
+    ((name, settled, words),) = loops(progress)
+    fan = progress.runs["start@0"].fan
+    assert fan is not None
+    assert (name, settled) == ("start@0", fan.ok)
     assert "of 10 iterations" in words
     assert "ranges out" in words

@@ -190,8 +190,11 @@ class JobStanding:
 
 
 def job_standing(view: RunView, document: Net | Sequence[Link] | None, scope: str = "") -> JobStanding:
-    """`document`: the job's net, with which components that have not begun are shown too; or its links. What is inside iterations is shown if the view lists it; else
-    it is counted, and only iterations that failed are shown. `scope`: of a job that a task or a component of the run runs."""
+    """`document`: the job's net, with which components that have not begun are shown too; or its links.
+
+    What is inside iterations is shown if the view lists it; else it is counted, and only iterations that failed are shown.
+    `scope`: of a job that a task or a component of the run runs.
+    """
     execution = view.executions.get(scope) or Execution(scope, "job", "", "", 0.0)
     is_listed = view.lists(execution)
     groups = [one for one in execution.groups.values() if is_listed or "[#" not in one.scope or _is_failed(one)]

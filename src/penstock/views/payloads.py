@@ -170,7 +170,10 @@ class ShardFailed(Payload):
 
 class ShardsReturned(Payload):
     range: int
+    lo: int
+    hi: int | None
     reason: str
+    worker: str | None = None
 
 
 class FaninCompleted(Payload):
