@@ -11,7 +11,6 @@ from argparse import Namespace
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -105,8 +104,9 @@ class _Foreground:
 
     def _catch_up(self, last: int) -> None:
         """What happened before this process took the run up. What happens meanwhile waits in the buffer of the progress."""
-        entries = self.engine.log.read(self.under_way.execution_id)
-        self.progress.catch_up(takewhile(lambda entry: entry.seq <= last, entries))
+        from penstock.views.moments import view_at  # Only a run that is resumed needs it.
+
+        self.progress.start_from(view_at(self.engine.log, self.under_way.execution_id, last))
 
     def _look(self) -> None:
         if self._is_watched:

@@ -17,6 +17,7 @@ from penstock.ports.wire import iso
 from penstock.server.book import RunBook
 from penstock.server.documents import Documents
 from penstock.views.model import Execution
+from penstock.views.moments import LATEST, view_at
 from penstock.views.run_view import RunView
 
 if TYPE_CHECKING:
@@ -112,8 +113,14 @@ class Views:
         """Without iterations what is inside them is counted and not listed, but for those that failed."""
         from penstock.views.answers import job_standing
 
-        entries, net = self.log.read(header.execution_id), self.book(header).root_net()
-        return job_standing(RunView.of(entries, listed=[""] if with_iterations else ()), net)
+        net = self.book(header).root_net()
+        if not with_iterations:
+            return job_standing(self.at(header), net)
+        return job_standing(RunView.of(self.log.read(header.execution_id), listed=[""]), net)
+
+    def at(self, header: Header, seq: int = LATEST) -> RunView:
+        """The run right after one of its entries."""
+        return view_at(self.log, header.execution_id, seq)
 
     def explained(self, header: Header, node: str) -> JsonMap:
         """Why a step of a playbook or a component of a job ran, waits or was skipped: what `penstock explain --json` prints."""

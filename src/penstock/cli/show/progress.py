@@ -153,9 +153,12 @@ class Progress:
         return self._has_begun or bool(self._waiting)
 
     def catch_up(self, entries: Iterable[Entry]) -> None:
+        self.start_from(self.view.apply_all(entries))
+
+    def start_from(self, view: RunView) -> None:
         """What happened before anybody watched is no news."""
-        self.view.apply_all(entries)
-        for execution in self.view.executions.values():
+        self.view = view
+        for execution in view.executions.values():
             if execution.kind == "playbook":
                 self.runs.update({run.id: run for run in execution.runs.values() if run.status == "running"})
 
