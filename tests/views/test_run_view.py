@@ -1,0 +1,252 @@
+"""A view of a run: the same however it came about, bounded in memory, and there for any entry of the log."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.adapters.memory.log import MemoryLog
+from penstock.app.embedded import Embedded
+from penstock.kernel.net import Net
+from penstock.ports.log import Entry
+from penstock.server.documents import DocumentInvalid, Documents, Pinned
+from penstock.views import run_view, steps
+from penstock.views.answers import job_standing
+from penstock.views.contexts import globals_of
+from penstock.views.links import links_of
+from penstock.views.moments import view_at
+from penstock.views.run_view import FORMAT, RunView
+from tests.chaos.engines import RUN, MemoryHome, Told, resumed, started, virtually
+from tests.chaos.random_playbooks import workshop, write_random
+from tests.chaos_jobs.homes import started as job_started
+from tests.depth import times
+from tests.fleet.random_jobs import random_document
+from tests.histories.test_histories import ENDS, HISTORIES
+from tests.histories.test_histories import entries as recorded
+from tests.replay.corpus import CORPUS
+
+Log = tuple[MemoryHome, Told | None]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("runs")
+
+
+def playbook(folder: Path, seed: int) -> Log:
+    home = MemoryHome.at(folder / f"playbook-{seed}", workshop(seed))
+    home.folder.mkdir(exist_ok=True)
+    file = write_random(home.folder, seed)
+
+    async def body(engine: Embedded) -> Told:
+        return await started(engine, file)
+
+    return home, virtually(home.open, body)
+
+
+def job(folder: Path, seed: int) -> Log:
+    """Links drawn at random may lead in a circle: such jobs are passed over."""
+    home = MemoryHome.at(folder / f"job-{seed}")
+    home.folder.mkdir(exist_ok=True)
+    for again in range(50):
+        file = home.folder / f"job-{again}.yaml"
+        file.write_text(random_document(seed + 1_000 * again), encoding="utf-8")
+
+        async def body(engine: Embedded, file: Path = file) -> Told:
+            return await job_started(engine, file)
+
+        try:
+            return home, virtually(home.open, body)
+        except DocumentInvalid:
+            continue
+    raise AssertionError("nothing but circles")
+
+
+def cut_and_resumed(log: Log, seed: int) -> Log:
+    """The process died after one of the entries, and another took the run up."""
+    home, _ = log
+    last = len(home.entries())
+    home = home.cut(random.Random(seed).randint(last // 3, last - 1))
+
+    async def body(engine: Embedded) -> Told:
+        return await resumed(engine)
+
+    return home, virtually(home.open, body)
+
+
+@cache
+def logs(folder: Path, kind: str, seed: int) -> Log:
+    make = playbook if kind == "playbook" else job
+    log = make(folder, seed // 2)
+    return cut_and_resumed(log, seed) if seed % 2 else log
+
+
+def net_of(home: MemoryHome) -> Net:
+    engine = home.open()
+    document = Pinned.from_bytes(home.store.executions[RUN].document)
+    return Documents(engine.tools, engine.components).compile(document)[0]
+
+
+EVERY = [(kind, seed) for kind in ("playbook", "job") for seed in range(times(12))]
+
+
+def agree(entries: list[Entry], seed: int) -> None:
+    """Folded at once, folded with stops at snapshots, and folded from any snapshot."""
+    chance = random.Random(seed)
+    for more in ({}, {"whole": True, "listed": [""]}):
+        whole = RunView.of(entries, **more)  # type: ignore[arg-type]
+        view = RunView.of((), **more)  # type: ignore[arg-type]
+        for entry in entries:
+            view.apply(entry)
+            if chance.random() < 0.2:
+                view = RunView.restore(view.snapshot())
+        assert view == whole
+
+
+@pytest.mark.parametrize(("kind", "seed"), EVERY)
+def test_a_view_that_stopped_at_snapshots_is_the_view_that_never_stopped(folder: Path, kind: str, seed: int) -> None:
+    agree(logs(folder, kind, seed)[0].entries(), seed)
+
+
+@pytest.mark.parametrize("name", sorted(CORPUS))
+def test_so_it_is_with_runs_of_every_sort(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    agree(CORPUS[name](tmp_path).entries(), len(name))
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+def test_logs_of_every_release_are_understood(history: str) -> None:
+    agree(list(recorded(history)), 1)
+    root = RunView.of(recorded(history)).root
+    assert root is not None
+    status, ctx, result = ENDS[Path(history).stem]
+    assert (root.status, root.ctx.values) == (status, ctx)
+    assert ({key: root.result[key] for key in result} if isinstance(result, dict) else root.result) == result
+    assert not [run for run in root.runs.values() if run.status in ("waiting", "running")]
+
+
+@pytest.mark.parametrize(("kind", "seed"), EVERY)
+def test_the_view_at_an_entry_is_that_of_the_entries_up_to_it(folder: Path, kind: str, seed: int) -> None:
+    home, _ = logs(folder, kind, seed)
+    entries, log = home.entries(), MemoryLog(home.store)
+    chance = random.Random(seed)
+    for _ in range(8):
+        seq = chance.randint(0, len(entries))
+        assert view_at(log, RUN, seq, every=13) == RunView.of(entries[:seq])
+    assert view_at(log, RUN, every=13) == RunView.of(entries)
+
+
+@pytest.mark.parametrize(("kind", "seed"), EVERY)
+def test_a_view_ends_with_the_variables_that_the_run_ended_with(folder: Path, kind: str, seed: int) -> None:
+    home, told = logs(folder, kind, seed)
+    root = RunView.of(home.entries()).root
+    assert root is not None
+    assert told is not None
+    summary = told.summary
+    assert (root.status, root.error) == (summary.status, summary.error)
+    if kind == "job":
+        assert globals_of(root) == summary.ctx
+    else:
+        assert (root.ctx.values, root.result) == (summary.ctx, summary.result)
+
+
+@pytest.mark.parametrize("seed", range(0, times(12), 2))
+def test_what_iterations_did_is_counted_when_they_are_let_go(folder: Path, seed: int) -> None:
+    home, _ = logs(folder, "job", seed)
+    net, entries = net_of(home), home.entries()
+    light, listed = (job_standing(RunView.of(entries, listed=one), net) for one in ([], [""]))
+    assert light.edges == listed.edges
+    assert light.metrics == listed.metrics
+
+
+def test_a_snapshot_that_cannot_be_read_is_passed_over(folder: Path) -> None:
+    home, _ = logs(folder, "job", 0)
+    log, entries = MemoryLog(home.store), home.entries()
+    log.keep_snapshot(RUN, FORMAT, len(entries) - 1, b"not one")
+    log.keep_snapshot(RUN, FORMAT + 1, len(entries) - 2, RunView().snapshot())
+    assert view_at(log, RUN) == RunView.of(entries)
+
+
+def test_an_event_of_a_newer_release_is_passed_over() -> None:
+    known = list(recorded(HISTORIES[0]))
+    odd = known[5]._replace(type="step.teleported", payload=b'{"where":1}')
+    later = RunView.of([*known[:5], odd, *(entry._replace(seq=entry.seq + 1) for entry in known[5:])])
+    expected = RunView.of(known)
+    assert later.root is not None
+    assert expected.root is not None
+    assert (later.root.status, later.root.ctx, later.root.result) == (
+        expected.root.status,
+        expected.root.ctx,
+        expected.root.result,
+    )
+
+
+# ---- memory
+
+
+def chain_of(visits: int) -> list[Entry]:
+    """The entries of a step that visits itself so often."""
+    found: list[Any] = [("playbook.started", "", b'{"name":"c","entry":"a","workload":{}}')]
+    for number in range(visits):
+        run = f"a@{number}"
+        parent = b"null" if not number else b'"a@%d"' % (number - 1)
+        found += [
+            ("token.created", run, b'{"step":"a","parent_step_run_id":%s,"arc":0}' % parent),
+            ("step.scheduled", run, b'{"step":"a","visit":%d}' % (number + 1)),
+            ("step.done", run, b'{"step":"a","status":"done","result":%d}' % number),
+            ("next.selected", run, b'{"on":"step.done","arcs":[0],"steps":["a"]}'),
+        ]
+    return [
+        Entry(seq, float(seq), kind, scope, None, f"[[{seq}],0]", None, "server", None, payload)
+        for seq, (kind, scope, payload) in enumerate(found, 1)
+    ]
+
+
+def test_of_thousands_of_step_runs_the_latest_are_kept_and_the_others_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "KEPT_RUNS", 50)
+    root = RunView.of(chain_of(1_000)).root
+    assert root is not None
+    assert 50 <= len(root.runs) <= 101
+    assert list(root.runs)[-1] == "a@999"
+    assert (root.totals()["a"].runs, root.arcs["a"], root.result) == (1_000, {0: 1_000}, 999)
+
+
+def test_executions_inside_are_let_go_but_for_the_latest_and_failed_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_view, "KEPT_CHILDREN", 10)
+    found: list[tuple[str, str, bytes]] = [("playbook.started", "", b'{"name":"c","entry":"a"}')]
+    for number in range(100):
+        scope, end = f"a@0/call#{number}/", "failed" if number == 3 else "completed"
+        found += [
+            ("job.started", scope, b'{"name":"inner"}'),
+            (f"job.{end}", scope, b'{"status":"%s"}' % end.encode()),
+        ]
+    known = [
+        Entry(seq, 0.0, kind, scope, None, "[[0],0]", None, "server", None, payload)
+        for seq, (kind, scope, payload) in enumerate(found, 1)
+    ]
+    view = RunView.of(known)
+    assert 10 <= len(view.executions) <= 22
+    assert "a@0/call#3/" in view.executions
+    assert sum(view.gone.values()) + len(view.executions) == 101
+
+
+# ---- links
+
+
+def test_arcs_and_links_are_fired_dead_or_unsettled(folder: Path) -> None:
+    for kind in ("playbook", "job"):
+        home, told = logs(folder, kind, 0)
+        net, entries = net_of(home), home.entries()
+        assert told is not None
+        root = RunView.of(entries).root
+        assert root is not None
+        states = {link.state for link in links_of(root, net)}
+        assert states <= {"fired", "dead"}
+        assert all((link.fired > 0) == (link.state == "fired") for link in links_of(root, net))
+        early = RunView.of(entries[:2]).root
+        assert early is not None
+        assert {link.state for link in links_of(early, net)} == {"unsettled"}
