@@ -22,6 +22,7 @@ from penstock.views.moments import view_at
 from penstock.views.run_view import FORMAT, RunView
 from tests.chaos.engines import RUN, MemoryHome, Told, resumed, started, virtually
 from tests.chaos.random_playbooks import workshop, write_random
+from tests.chaos_jobs.homes import DecisionLog
 from tests.chaos_jobs.homes import started as job_started
 from tests.depth import times
 from tests.fleet.random_jobs import random_document
@@ -29,7 +30,8 @@ from tests.histories.test_histories import ENDS, HISTORIES
 from tests.histories.test_histories import entries as recorded
 from tests.replay.corpus import CORPUS
 
-Log = tuple[MemoryHome, Told | None]
+Log = tuple[MemoryHome, Told, list[int]]
+"""A run in memory, what became of it, and after which entries its log may have ended."""
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +47,7 @@ def playbook(folder: Path, seed: int) -> Log:
     async def body(engine: Embedded) -> Told:
         return await started(engine, file)
 
-    return home, virtually(home.open, body)
+    return _played(home, body)
 
 
 def job(folder: Path, seed: int) -> Log:
@@ -60,22 +62,27 @@ def job(folder: Path, seed: int) -> Log:
             return await job_started(engine, file)
 
         try:
-            return home, virtually(home.open, body)
+            return _played(home, body)
         except DocumentInvalid:
             continue
     raise AssertionError("nothing but circles")
 
 
+def _played(home: MemoryHome, body: Any) -> Log:
+    log = DecisionLog(MemoryLog(home.store))
+    told: Told = virtually(lambda: home.open(log), body)
+    return home, told, sorted(log.appended)
+
+
 def cut_and_resumed(log: Log, seed: int) -> Log:
-    """The process died after one of the entries, and another took the run up."""
-    home, _ = log
-    last = len(home.entries())
-    home = home.cut(random.Random(seed).randint(last // 3, last - 1))
+    """The process died after one of its appends, and another took the run up."""
+    home, _, boundaries = log
+    home = home.cut(random.Random(seed).choice(boundaries[len(boundaries) // 3 : -1] or boundaries[:1]))
 
     async def body(engine: Embedded) -> Told:
         return await resumed(engine)
 
-    return home, virtually(home.open, body)
+    return home, virtually(home.open, body), []
 
 
 @cache
@@ -131,7 +138,7 @@ def test_logs_of_every_release_are_understood(history: str) -> None:
 
 @pytest.mark.parametrize(("kind", "seed"), EVERY)
 def test_the_view_at_an_entry_is_that_of_the_entries_up_to_it(folder: Path, kind: str, seed: int) -> None:
-    home, _ = logs(folder, kind, seed)
+    home, _, _ = logs(folder, kind, seed)
     entries, log = home.entries(), MemoryLog(home.store)
     chance = random.Random(seed)
     for _ in range(8):
@@ -142,10 +149,9 @@ def test_the_view_at_an_entry_is_that_of_the_entries_up_to_it(folder: Path, kind
 
 @pytest.mark.parametrize(("kind", "seed"), EVERY)
 def test_a_view_ends_with_the_variables_that_the_run_ended_with(folder: Path, kind: str, seed: int) -> None:
-    home, told = logs(folder, kind, seed)
+    home, told, _ = logs(folder, kind, seed)
     root = RunView.of(home.entries()).root
     assert root is not None
-    assert told is not None
     summary = told.summary
     assert (root.status, root.error) == (summary.status, summary.error)
     if kind == "job":
@@ -156,7 +162,7 @@ def test_a_view_ends_with_the_variables_that_the_run_ended_with(folder: Path, ki
 
 @pytest.mark.parametrize("seed", range(0, times(12), 2))
 def test_what_iterations_did_is_counted_when_they_are_let_go(folder: Path, seed: int) -> None:
-    home, _ = logs(folder, "job", seed)
+    home, _, _ = logs(folder, "job", seed)
     net, entries = net_of(home), home.entries()
     light, listed = (job_standing(RunView.of(entries, listed=one), net) for one in ([], [""]))
     assert light.edges == listed.edges
@@ -164,7 +170,7 @@ def test_what_iterations_did_is_counted_when_they_are_let_go(folder: Path, seed:
 
 
 def test_a_snapshot_that_cannot_be_read_is_passed_over(folder: Path) -> None:
-    home, _ = logs(folder, "job", 0)
+    home, _, _ = logs(folder, "job", 0)
     log, entries = MemoryLog(home.store), home.entries()
     log.keep_snapshot(RUN, FORMAT, len(entries) - 1, b"not one")
     log.keep_snapshot(RUN, FORMAT + 1, len(entries) - 2, RunView().snapshot())
@@ -239,9 +245,8 @@ def test_executions_inside_are_let_go_but_for_the_latest_and_failed_ones(monkeyp
 
 def test_arcs_and_links_are_fired_dead_or_unsettled(folder: Path) -> None:
     for kind in ("playbook", "job"):
-        home, told = logs(folder, kind, 0)
+        home, _, _ = logs(folder, kind, 0)
         net, entries = net_of(home), home.entries()
-        assert told is not None
         root = RunView.of(entries).root
         assert root is not None
         states = {link.state for link in links_of(root, net)}
