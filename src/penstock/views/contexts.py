@@ -10,8 +10,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import Any
 
-import msgspec
-
+from penstock.kernel.places import LogicalClock
+from penstock.ports.wire import read_clock
 from penstock.views.model import FAILED, OK, Context, Execution, Group, Run, Written
 
 KEPT = "state"
@@ -174,8 +174,5 @@ def _knew_of(execution: Execution, one: int, other: int) -> bool:
     return before == other
 
 
-_read_clock = msgspec.json.Decoder(tuple[int | tuple[int, ...], ...]).decode
-
-
-def _stamp(written: Written) -> tuple[tuple[int | tuple[int, ...], ...], str]:
-    return _read_clock(written.clock), written.writer
+def _stamp(written: Written) -> tuple[LogicalClock, str]:
+    return read_clock(written.clock), written.writer

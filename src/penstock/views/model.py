@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import field
 
+from penstock.ports.wire import read_clock
+
 if TYPE_CHECKING:
     from penstock.views.payloads import TaskEnded
 
@@ -451,22 +453,16 @@ class Execution(Model):
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
 
     @property
-    def resumes(self) -> list[Start]:
-        return self.starts[1:]
-
-    @property
     def is_over(self) -> bool:
         return self.status in ("completed", "failed", "cancelled")
 
     def every_fire(self) -> Iterator[Fire]:
         return (fire for fires in self.fires.values() for fire in fires)
 
-    def in_order(self) -> list[Run]:
-        """Every token and step run in canonical order; tokens that were consumed together with others are left out."""
-        return sorted((run for run in self.runs.values() if run.status != JOINED), key=order_of)
-
     def of_node(self, node: str) -> list[Run]:
-        return sorted((run for run in self.runs.values() if run.node == node and run.joined is None), key=order_of)
+        """The runs of a step in canonical order; tokens that were consumed together with others are left out."""
+        runs = (run for run in self.runs.values() if run.node == node and run.joined is None)
+        return sorted(runs, key=lambda run: read_clock(run.clock))
 
     def iterators(self) -> Iterator[tuple[str, Fan]]:
         return ((name, run.fan) for name, run in self.runs.items() if run.fan is not None)
@@ -484,10 +480,3 @@ class Execution(Model):
         for run in self.runs.values():
             found.setdefault(run.node, Totals()).add(run)
         return found
-
-
-_read_clock = msgspec.json.Decoder(tuple[int | tuple[int, ...], ...]).decode
-
-
-def order_of(run: Run) -> tuple[int | tuple[int, ...], ...]:
-    return _read_clock(run.clock)

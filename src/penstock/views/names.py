@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from penstock.kernel.net import Link, Net, On
+from penstock.kernel.net import Link, Net, Opening
 
 
 def node_of(scope: str) -> str:
@@ -52,19 +52,6 @@ def caller_of(node: str) -> str | None:
     return call if inside else None
 
 
-def depth_of(scope: str) -> int:
-    """How many iterations are around it."""
-    return scope.count("].")
-
-
-def link_words(link: Link) -> str:
-    """A link as its author would write it."""
-    if link.on is On.DATA:
-        return f"{link.source}.{link.port} -> {link.target}.{link.to_port}"
-    on = f"if {link.order}" if link.on is On.IF else link.on.value
-    return f"{link.source} ({on}) {link.target}"
-
-
 def shown_links(links: Iterable[Link]) -> list[Link]:
     """Those that the author wrote, or that joblets are wired with."""
     return [link for link in links if not link.hidden]
@@ -72,8 +59,6 @@ def shown_links(links: Iterable[Link]) -> list[Link]:
 
 def outside_bodies(net: Net) -> list[str]:
     """The components that run at most once: all but those in the bodies of iterators, in the order of the document."""
-    from penstock.kernel.net import Opening
-
     known: dict[str, bool] = {"": False}
 
     def is_repeated(key: str) -> bool:

@@ -69,16 +69,6 @@ class RunView(Model):
         execution = self.executions.get(scope[:cut])
         return execution.runs.get(scope[cut:]) if execution is not None else None
 
-    def around(self, execution: Execution) -> Execution | None:
-        """The execution that this one runs in."""
-        cut = len(execution.scope) - 1
-        while cut > 0:
-            cut = execution.scope.rfind("/", 0, cut)
-            found = self.executions.get(execution.scope[: cut + 1])
-            if found is not None:
-                return found
-        return None
-
     # ---- folding
 
     def apply_all(self, entries: Iterable[Entry]) -> RunView:
