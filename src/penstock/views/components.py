@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from penstock.ports.log import Entry
-from penstock.views import payloads
 from penstock.views.contexts import close_call, see, write
 from penstock.views.model import (
     FAILED,
@@ -28,6 +27,7 @@ from penstock.views.model import (
     Written,
 )
 from penstock.views.names import node_of, subjob_name
+from penstock.views.payload import payload_of
 
 if TYPE_CHECKING:
     from penstock.views.run_view import RunView
@@ -60,13 +60,13 @@ def _group(view: RunView, execution: Execution, name: str, entry: Entry, index: 
 
 
 def _subjob_started(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payloads.SubjobStarted.of(entry)
+    data = payload_of(entry)
     group = _group(view, execution, name, entry, data.index, data.container)
     group.status, group.started_at, group.clock = RUNNING, entry.ts, entry.clock
 
 
 def _subjob_ended(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payloads.SubjobEnded.of(entry)
+    data = payload_of(entry)
     group = _group(view, execution, name, entry, data.index, data.container)
     group.status, group.error, group.ended_at = STATUSES[data.status], data.error, entry.ts
     around = execution.groups.get(group.container[:-1])
@@ -84,7 +84,7 @@ def _handler_ended(view: RunView, execution: Execution, iteration: Group, handle
 
 
 def _checkpoint(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    size = payloads.CheckpointSaved.of(entry).bytes
+    size = payload_of(entry).bytes
     saved = execution.checkpoints
     saved.count, saved.bytes, saved.largest = saved.count + 1, saved.bytes + size, max(saved.largest, size)
     group = execution.groups.get(name)
@@ -96,7 +96,7 @@ def _checkpoint(view: RunView, execution: Execution, name: str, entry: Entry) ->
 
 
 def _component_started(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payloads.ComponentStarted.of(entry)
+    data = payload_of(entry)
     cut = len(execution.scope)
     run = Run(entry.scope, node_of(name), entry.clock, entry.seq, entry.ts, RUNNING)
     run.type, run.group, run.rows_in, run.started_at = data.type, data.subjob[cut:], data.rows_in, entry.ts
@@ -117,7 +117,7 @@ def _component_ended(view: RunView, execution: Execution, name: str, entry: Entr
     run = execution.runs.get(name)
     if run is None:
         return
-    data = payloads.ComponentEnded.of(entry)
+    data = payload_of(entry)
     run.status, run.ended_at, run.end_seq, run.ms = STATUSES[data.status], entry.ts, entry.seq, data.ms
     run.rows_in, run.rows_out, run.outputs = data.rows_in or run.rows_in, data.rows_out, list(data.outputs)
     run.error, run.dies, run.exit_code = data.error, data.dies, data.exit_code
@@ -127,7 +127,7 @@ def _component_ended(view: RunView, execution: Execution, name: str, entry: Entr
 
 
 def _component_skipped(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payloads.ComponentSkipped.of(entry)
+    data = payload_of(entry)
     group = _group(view, execution, data.subjob[len(execution.scope) :], entry, data.index, data.container)
     run = Run(entry.scope, node_of(name), entry.clock, entry.seq, entry.ts, SKIPPED)
     run.group, run.reason, run.upstream, run.link = group.scope, data.cause, data.upstream, data.link
@@ -138,7 +138,7 @@ def _component_skipped(view: RunView, execution: Execution, name: str, entry: En
 
 
 def _fired(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payloads.LinkFired.of(entry)
+    data = payload_of(entry)
     cut = len(execution.scope)
     fire = Fire(data.link, data.source[cut:], data.target[cut:], data.on, data.order, entry.ts)
     fires = execution.fires.setdefault(name, [])
@@ -151,13 +151,11 @@ def _fired(view: RunView, execution: Execution, name: str, entry: Entry) -> None
 
 
 def _global_set(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+    data = payload_of(entry)
+    execution.global_writes[data.scope] = execution.global_writes.get(data.scope, 0) + 1
     run = execution.runs.get(name)
     if "[#" in name or run is None:  # What iterations leave behind their iterator writes when it ends.
-        scope = payloads.GlobalScope.of(entry).scope
-        execution.global_writes[scope] = execution.global_writes.get(scope, 0) + 1
         return
-    data = payloads.GlobalSet.of(entry)
-    execution.global_writes[data.scope] = execution.global_writes.get(data.scope, 0) + 1
     written = Written(data.new, entry.clock, data.writer, deleted=data.deleted)
     write(execution, run, data.key, written, is_local=data.local)
 
@@ -178,13 +176,13 @@ def _iterator_started(view: RunView, execution: Execution, name: str, entry: Ent
     run = execution.runs.get(name)
     if run is None:
         return
-    data = payloads.IteratorStarted.of(entry)
+    data = payload_of(entry)
     run.fan = execution.kept_fans.pop(name, None) or Fan(mode="iterator")
     run.fan.total, run.fan.parallel = data.total, data.parallel
 
 
 def _iteration_started(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payloads.ElementStarted.of(entry)
+    data = payload_of(entry)
     owner = name[: name.rindex("[#")]
     group = Group(name, name, f"{name}.", entry.clock, data.index, RUNNING)
     group.iterator, group.item, group.started_at = owner, data.item, entry.ts
@@ -199,7 +197,7 @@ def _iteration_started(view: RunView, execution: Execution, name: str, entry: En
 
 
 def _iteration_ended(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payloads.ElementEnded.of(entry)
+    data = payload_of(entry)
     group = execution.groups.get(name)
     if group is None or group.iterator is None:
         return
@@ -226,7 +224,7 @@ def _fail_after_all(execution: Execution, iteration: Group, error: Any) -> None:
 
 
 def _iterator_completed(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payloads.IteratorCompleted.of(entry)
+    data = payload_of(entry)
     fan = _fan(execution, name)
     if fan is not None:
         fan.ok, fan.failed = data.ok, data.failed

@@ -7,7 +7,7 @@ later place, never the one at the later wall clock (rulebook A5). Large values s
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from penstock.kernel.places import LogicalClock
@@ -93,7 +93,7 @@ Seen = dict[str, int]
 """Key -> the write that is seen, by its number among those of the execution."""
 
 
-def see(execution: Execution, run: Run, sees: list[str]) -> None:
+def see(execution: Execution, run: Run, sees: Sequence[str]) -> None:
     """A component starts: it finds what the components and sub-jobs before it left."""
     views: list[tuple[Seen, Seen]] = []
     for scope in (one[len(execution.scope) :] for one in sees):

@@ -19,7 +19,7 @@ from msgspec import field
 from penstock.ports.wire import read_clock
 
 if TYPE_CHECKING:
-    from penstock.views.payloads import TaskEnded
+    from penstock.views.payload import Payload
 
 WAITING, RUNNING, OK, FAILED, SKIPPED = "waiting", "running", "ok", "failed", "skipped"
 REFUSED, STRANDED, JOINED = "refused", "stranded", "joined"
@@ -62,8 +62,10 @@ class Attempt(Model):
     failure: Any = None
     """Why the pipeline failed here, when it did."""
 
-    def end(self, data: TaskEnded, ts: float) -> None:
-        self.ended_at, self.status, self.error = ts, data.outcome.status, data.outcome.error
+    def end(self, data: Payload, ts: float) -> None:
+        self.ended_at = ts
+        if data.outcome is not None:
+            self.status, self.error = data.outcome.status, data.outcome.error
         self.do, self.next, self.rule = data.do, data.next, data.rule
         self.delay, self.failure = data.delay, data.error
 

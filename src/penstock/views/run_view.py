@@ -15,7 +15,6 @@ import msgspec
 from msgspec import field
 
 from penstock.ports.log import Entry
-from penstock.views import payloads
 from penstock.views.contexts import opened_with
 from penstock.views.model import (
     KEPT_FAILURES,
@@ -27,6 +26,7 @@ from penstock.views.model import (
     Start,
     Stop,
 )
+from penstock.views.payload import Payload, payload_of
 from penstock.views.steps import STEP_HANDLERS
 
 FORMAT = 1
@@ -112,7 +112,7 @@ class RunView(Model):
 
 
 def _opened(view: RunView, entry: Entry) -> None:
-    data = payloads.ExecutionStarted.of(entry)
+    data = payload_of(entry)
     kind = entry.type.partition(".")[0]
     execution = Execution(
         entry.scope, kind, data.name, data.entry, entry.ts, data.document, data.parent, continues=data.continues
@@ -153,7 +153,7 @@ def _carry_over(before: Execution, execution: Execution) -> None:
         setattr(execution, part, getattr(copy, part))
 
 
-def _restarted(view: RunView, execution: Execution, data: payloads.ExecutionStarted) -> None:
+def _restarted(view: RunView, execution: Execution, data: Payload) -> None:
     from penstock.views.resumes import restart  # Only a job that is resumed needs it.
 
     cut = len(execution.scope)
@@ -168,7 +168,7 @@ def _restarted(view: RunView, execution: Execution, data: payloads.ExecutionStar
 
 def _job_started(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
     """A resume is a new start, which keeps some sub-jobs as they are (D30)."""
-    data = payloads.ExecutionStarted.of(entry)
+    data = payload_of(entry)
     execution.starts.append(Start(entry.ts, True, len(data.kept)))
     execution.workload = data.workload
     _taken_up(view, execution, name, entry)
@@ -187,16 +187,16 @@ def _taken_up(view: RunView, execution: Execution, name: str, entry: Entry) -> N
 
 def _interrupted(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
     execution.status = "interrupted"
-    execution.stops.append(Stop(entry.ts, payloads.Reason.of(entry).reason))
+    execution.stops.append(Stop(entry.ts, payload_of(entry).reason))
 
 
 def _cancelling(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    execution.cancel_reason = payloads.Reason.of(entry).reason
+    execution.cancel_reason = payload_of(entry).reason
     execution.stopped_seq = execution.stopped_seq or entry.seq
 
 
 def _ended(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payloads.ExecutionEnded.of(entry)
+    data = payload_of(entry)
     execution.status, execution.error, execution.ended_at = data.status, data.error, entry.ts
     execution.exit_code, execution.failed_iterations = data.exit_code, data.failed_iterations
     if execution.scope:

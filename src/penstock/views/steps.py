@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from penstock.ports.log import Entry
-from penstock.views import payloads
 from penstock.views.contexts import merge, path_of
 from penstock.views.model import (
     FAILED,
@@ -26,6 +25,7 @@ from penstock.views.model import (
     Task,
     Totals,
 )
+from penstock.views.payload import payload_of
 
 if TYPE_CHECKING:
     from penstock.views.run_view import RunView
@@ -41,7 +41,7 @@ _STATUSES = {"done": OK, "failed": FAILED}
 
 
 def _created(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payloads.TokenCreated.of(entry)
+    data = payload_of(entry)
     run = Run(entry.scope, data.step, entry.clock, entry.seq, entry.ts)
     run.origin, run.arc, run.parent, run.cause = data.origin, data.arc, data.parent_step_run_id, entry.cause
     execution.runs[name] = run
@@ -50,7 +50,7 @@ def _created(view: RunView, execution: Execution, name: str, entry: Entry) -> No
 def _refused(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
     run = execution.runs.get(name)
     if run is not None:
-        data = payloads.TokenRefused.of(entry)
+        data = payload_of(entry)
         run.status, run.rule, run.error, run.ended_at = REFUSED, data.rule, data.error, entry.ts
         _close(view, execution, name)
 
@@ -58,14 +58,14 @@ def _refused(view: RunView, execution: Execution, name: str, entry: Entry) -> No
 def _stranded(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
     run = execution.runs.get(name)
     if run is not None:
-        run.status, run.missing, run.ended_at = STRANDED, payloads.TokenStranded.of(entry).missing, entry.ts
+        run.status, run.missing, run.ended_at = STRANDED, payload_of(entry).missing, entry.ts
 
 
 def _scheduled(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
     run = execution.runs.get(name)
     if run is None:
         return
-    data = payloads.RunScheduled.of(entry)
+    data = payload_of(entry)
     run.status, run.visit, run.rule = RUNNING, data.visit, data.rule
     run.scheduled_seq, run.started_at, run.continues = entry.seq, entry.ts, data.continues
     before = view.run(run.continues)
@@ -88,7 +88,7 @@ def _ended(view: RunView, execution: Execution, name: str, entry: Entry) -> None
     run = execution.runs.get(name)
     if run is None:
         return
-    data = payloads.RunEnded.of(entry)
+    data = payload_of(entry)
     run.status, run.error = _STATUSES[data.status], data.error
     run.ended_at, run.end_seq = entry.ts, entry.seq
     run.under_way.clear()
@@ -108,7 +108,7 @@ def _selected(view: RunView, execution: Execution, name: str, entry: Entry) -> N
     run = execution.runs.get(name)
     if run is None:
         return
-    data = payloads.ArcsSelected.of(entry)
+    data = payload_of(entry)
     was_stopped = execution.stopped_seq is not None
     if data.abort and not was_stopped:
         execution.stopped_seq = entry.seq
@@ -156,7 +156,7 @@ def _task_started(view: RunView, execution: Execution, name: str, entry: Entry) 
     run = _run_around(execution, name)
     if run is None:
         return
-    data = payloads.TaskStarted.of(entry)
+    data = payload_of(entry)
     task = run.tasks.get(data.task)
     if task is None:
         task = run.tasks[data.task] = Task(data.task, data.kind)
@@ -172,7 +172,7 @@ def _task_ended(view: RunView, execution: Execution, name: str, entry: Entry) ->
     run = _run_around(execution, name)
     if run is None:
         return
-    data = payloads.TaskEnded.of(entry)
+    data = payload_of(entry)
     task = run.tasks.get(data.task)
     if task is None:
         return
@@ -185,7 +185,7 @@ def _task_ended(view: RunView, execution: Execution, name: str, entry: Entry) ->
     attempt.end(data, entry.ts)
     run.try_out(attempt)
     if run.fan is None:
-        task.status, task.error = data.outcome.status or "", data.outcome.error
+        task.status, task.error = attempt.status or "", attempt.error
     else:  # Of a loop's tasks the failure is what must not be lost among thousands that went well.
         task.status = "error"
         task.error = task.error or attempt.error or attempt.failure
@@ -195,7 +195,7 @@ def _loop_started(view: RunView, execution: Execution, name: str, entry: Entry) 
     run = execution.runs.get(name)
     if run is None or run.fan is not None:  # Taken up again after a crash: what was counted stands.
         return
-    data = payloads.LoopStarted.of(entry)
+    data = payload_of(entry)
     before = view.run(run.continues)
     run.fan = Fan(data.total, data.mode)
     if before is not None and before.fan is not None:
@@ -229,7 +229,7 @@ def _iteration_failed(view: RunView, execution: Execution, name: str, entry: Ent
     if fan is not None:
         index = _index(name)
         fan.open.discard(index)
-        fan.fail(Failure(index, payloads.TokenRefused.of(entry).error))
+        fan.fail(Failure(index, payload_of(entry).error))
 
 
 # ---- ranges
@@ -240,7 +240,7 @@ def _fanned_out(view: RunView, execution: Execution, name: str, entry: Entry) ->
     run = execution.runs.get(name)
     if run is None:
         return
-    data = payloads.FanoutStarted.of(entry)
+    data = payload_of(entry)
     ranges = Ranges(data.loop_id, data.is_paged)
     run.fan = Fan(data.total, "fan-out", ranges=ranges)
     before = view.run(run.continues)
@@ -252,14 +252,14 @@ def _fanned_out(view: RunView, execution: Execution, name: str, entry: Entry) ->
 
 
 def _enqueued(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
-    data = payloads.ShardsEnqueued.of(entry)
+    data = payload_of(entry)
     ranges.out[data.range] = Range(data.range, data.lo, data.hi, data.attempt)
     ranges.count = max(ranges.count, data.range + 1)
     ranges.next = max(ranges.next, data.hi or 0)
 
 
 def _taken(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
-    data = payloads.ShardsStarted.of(entry)
+    data = payload_of(entry)
     held = ranges.out.get(data.range)
     if held is None:
         return
@@ -284,22 +284,22 @@ def _moved_up(ranges: Ranges, entry: Entry, number: int, hi: int, count: int) ->
 
 def _reported(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
     """Those that wait for the fan-in are counted as done so far: most of them will be."""
-    data = payloads.ShardsReported.of(entry)
-    count = data.hi - data.lo
+    data = payload_of(entry)
+    count = (data.hi or 0) - data.lo
     fan.ok += count - len(data.failed)
-    _moved_up(ranges, entry, data.range, data.hi, count)
+    _moved_up(ranges, entry, data.range, data.hi or 0, count)
 
 
 def _done(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
-    data = payloads.ShardsDone.of(entry)
+    data = payload_of(entry)
     view.counts[SHARDS] = view.counts.get(SHARDS, 0) + data.done
     if not data.at_fanin:
         fan.ok += data.done
-        _moved_up(ranges, entry, data.range, data.hi, data.done + data.failed)
+        _moved_up(ranges, entry, data.range, data.hi or 0, data.done + data.failed)
 
 
 def _failed(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
-    data = payloads.ShardFailed.of(entry)
+    data = payload_of(entry)
     if data.up_to is not None:
         _moved_up(ranges, entry, data.range, data.up_to, 1)
     if data.again:
@@ -308,17 +308,17 @@ def _failed(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
     view.counts[SHARDS] = view.counts.get(SHARDS, 0) + (data.range != AT_FANIN)
     if data.range == AT_FANIN or data.at_fanin:  # It had been counted as done.
         fan.ok -= 1
-    fan.fail(Failure(data.iter_index, data.error, data.iter_key, data.attempt))
+    fan.fail(Failure(data.iter_index, data.error, data.iter_key or "", data.attempt))
 
 
 def _returned(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
-    data = payloads.ShardsReturned.of(entry)
+    data = payload_of(entry)
     if ranges.out.pop(data.range, None) is not None:  # It may be told of each of its elements.
         ranges.lost += data.reason == "lost"
 
 
 def _completed(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
-    data = payloads.FaninCompleted.of(entry)
+    data = payload_of(entry)
     fan.total, fan.ok, fan.failed = data.total, data.succeeded, data.failed
     ranges.status, ranges.skipped, ranges.retried = data.status, data.skipped, data.retried
     ranges.refs, ranges.shared = data.refs, data.shared

@@ -236,23 +236,26 @@ class Progress:
         is_retry = _RETRY in entry.payload
         if run.ended_at is not None or not (is_retry or (_UNMATCHED in entry.payload and _ERROR in entry.payload)):
             return
-        from penstock.views.payloads import TaskEnded  # Only what goes wrong needs it.
+        from penstock.views.payload import payload_of  # Only what goes wrong needs it.
 
-        data = TaskEnded.of(entry)
-        error = data.outcome.error if isinstance(data.outcome.error, dict) else {}
+        data = payload_of(entry)
+        outcome = data.outcome
+        if outcome is None:
+            return
+        error = outcome.error if isinstance(outcome.error, dict) else {}
         start = f"task {data.task}{entry.scope[len(run.id) :]} attempt {data.attempt}:"
         if data.do == "retry":
             text = f"{start} {error.get('message', 'error')}; again in {data.delay:g} s"
             self.news.append(News("retry", run.id, entry.ts, run, text))
-        elif data.rule is None and data.outcome.status == "error" and data.do != "fail":
+        elif data.rule is None and outcome.status == "error" and data.do != "fail":
             # An error that no rule matched ends nothing, and is probably not intended.
             said = error.get("message", "error")
             self._tell(run, entry.ts, f"{start} no rule of its policy matches, so it goes on: {said}")
 
     def _shard_failed(self, run: Run, entry: Entry) -> None:
-        from penstock.views.payloads import ShardFailed  # Only what goes wrong needs it.
+        from penstock.views.payload import payload_of  # Only what goes wrong needs it.
 
-        data = ShardFailed.of(entry)
+        data = payload_of(entry)
         if data.again:
             error = data.error if isinstance(data.error, dict) else {}
             text = f"element [{data.iter_index}] failed: {error.get('message', 'error')}; it comes again"
@@ -261,9 +264,9 @@ class Progress:
     def _shards_returned(self, run: Run, entry: Entry) -> None:
         if b'"reason":"lost"' not in entry.payload:
             return
-        from penstock.views.payloads import ShardsReturned  # Only what goes wrong needs it.
+        from penstock.views.payload import payload_of  # Only what goes wrong needs it.
 
-        data = ShardsReturned.of(entry)
+        data = payload_of(entry)
         if entry.scope in (run.id, f"{run.id}[{data.lo}]"):  # It may be told of each element: once is enough.
             whose = f" {data.worker}" if data.worker else ""
             text = f"worker{whose} was lost with range {data.range}; {elements(data.lo, data.hi)} again"
@@ -302,9 +305,9 @@ class Progress:
 
     def _iteration_failed(self, entry: Entry) -> None:
         from penstock.views.links import message_of  # Only what goes wrong needs it.
-        from penstock.views.payloads import ElementEnded
+        from penstock.views.payload import payload_of  # Only what goes wrong needs it.
 
-        self.news.append(News("iteration", entry.scope, entry.ts, None, message_of(ElementEnded.of(entry).error)))
+        self.news.append(News("iteration", entry.scope, entry.ts, None, message_of(payload_of(entry).error)))
 
     def _count(self, counted: Rows, now: float) -> None:
         if "[#" in counted.component or "/" in counted.component:  # Of those in a body the sum is kept.

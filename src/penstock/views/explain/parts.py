@@ -15,7 +15,7 @@ from penstock.views.answers import standing
 from penstock.views.explain.chain import chain
 from penstock.views.explain.explanation import Explanation, Inquiry
 from penstock.views.model import FAILED, KEPT_ATTEMPTS, OK, RUNNING, Attempt, Execution, Fan, Range, Ranges, Run
-from penstock.views.payloads import TaskEnded, TaskStarted
+from penstock.views.payload import payload_of
 from penstock.views.run_view import RunView
 from penstock.views.steps import AT_FANIN
 from penstock.views.wording import condition, counted, elements, error_line, listed, seconds, shown
@@ -110,11 +110,11 @@ def _attempts(entries: Iterable[Entry], scope: str, task: str | None = None) -> 
         if entry.scope != scope:
             continue
         if entry.type == "task.started":
-            start = TaskStarted.of(entry)
+            start = payload_of(entry)
             under_way[entry.task] = Attempt(entry.task or "", start.task, start.kind, start.attempt, entry.ts)
             found.append(under_way[entry.task])
         elif entry.type == "task.done":
-            end = TaskEnded.of(entry)
+            end = payload_of(entry)
             known = under_way.pop(entry.task, None)
             (known or Attempt("", end.task, "", end.attempt, entry.ts)).end(end, entry.ts)
     return [one for one in found if task in (None, one.task)][-KEPT_ATTEMPTS:]
