@@ -27,7 +27,7 @@ from penstock.views.model import (
     Written,
 )
 from penstock.views.names import node_of, subjob_name
-from penstock.views.payload import payload_of
+from penstock.views.payload import Payload
 
 if TYPE_CHECKING:
     from penstock.views.run_view import RunView
@@ -59,14 +59,12 @@ def _group(view: RunView, execution: Execution, name: str, entry: Entry, index: 
     return group
 
 
-def _subjob_started(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payload_of(entry)
+def _subjob_started(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     group = _group(view, execution, name, entry, data.index, data.container)
     group.status, group.started_at, group.clock = RUNNING, entry.ts, entry.clock
 
 
-def _subjob_ended(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payload_of(entry)
+def _subjob_ended(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     group = _group(view, execution, name, entry, data.index, data.container)
     group.status, group.error, group.ended_at = STATUSES[data.status], data.error, entry.ts
     around = execution.groups.get(group.container[:-1])
@@ -83,8 +81,8 @@ def _handler_ended(view: RunView, execution: Execution, iteration: Group, handle
         _closed(view, execution, iteration)
 
 
-def _checkpoint(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    size = payload_of(entry).bytes
+def _checkpoint(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+    size = data.bytes
     saved = execution.checkpoints
     saved.count, saved.bytes, saved.largest = saved.count + 1, saved.bytes + size, max(saved.largest, size)
     group = execution.groups.get(name)
@@ -95,8 +93,7 @@ def _checkpoint(view: RunView, execution: Execution, name: str, entry: Entry) ->
 # ---- components
 
 
-def _component_started(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payload_of(entry)
+def _component_started(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     cut = len(execution.scope)
     run = Run(entry.scope, node_of(name), entry.clock, entry.seq, entry.ts, RUNNING)
     run.type, run.group, run.rows_in, run.started_at = data.type, data.subjob[cut:], data.rows_in, entry.ts
@@ -113,11 +110,10 @@ def _component_started(view: RunView, execution: Execution, name: str, entry: En
         start.first_component_at = entry.ts
 
 
-def _component_ended(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+def _component_ended(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     run = execution.runs.get(name)
     if run is None:
         return
-    data = payload_of(entry)
     run.status, run.ended_at, run.end_seq, run.ms = STATUSES[data.status], entry.ts, entry.seq, data.ms
     run.rows_in, run.rows_out, run.outputs = data.rows_in or run.rows_in, data.rows_out, list(data.outputs)
     run.error, run.dies, run.exit_code = data.error, data.dies, data.exit_code
@@ -126,8 +122,7 @@ def _component_ended(view: RunView, execution: Execution, name: str, entry: Entr
         close_call(execution, run)
 
 
-def _component_skipped(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payload_of(entry)
+def _component_skipped(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     group = _group(view, execution, data.subjob[len(execution.scope) :], entry, data.index, data.container)
     run = Run(entry.scope, node_of(name), entry.clock, entry.seq, entry.ts, SKIPPED)
     run.group, run.reason, run.upstream, run.link = group.scope, data.cause, data.upstream, data.link
@@ -137,8 +132,7 @@ def _component_skipped(view: RunView, execution: Execution, name: str, entry: En
     _note(view, execution, name)
 
 
-def _fired(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payload_of(entry)
+def _fired(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     cut = len(execution.scope)
     fire = Fire(data.link, data.source[cut:], data.target[cut:], data.on, data.order, entry.ts)
     fires = execution.fires.setdefault(name, [])
@@ -150,8 +144,7 @@ def _fired(view: RunView, execution: Execution, name: str, entry: Entry) -> None
     _note(view, execution, name)
 
 
-def _global_set(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payload_of(entry)
+def _global_set(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     execution.global_writes[data.scope] = execution.global_writes.get(data.scope, 0) + 1
     run = execution.runs.get(name)
     if "[#" in name or run is None:  # What iterations leave behind their iterator writes when it ends.
@@ -172,17 +165,15 @@ def _fan(execution: Execution, name: str) -> Fan | None:
     return run.fan
 
 
-def _iterator_started(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+def _iterator_started(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     run = execution.runs.get(name)
     if run is None:
         return
-    data = payload_of(entry)
     run.fan = execution.kept_fans.pop(name, None) or Fan(mode="iterator")
     run.fan.total, run.fan.parallel = data.total, data.parallel
 
 
-def _iteration_started(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payload_of(entry)
+def _iteration_started(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     owner = name[: name.rindex("[#")]
     group = Group(name, name, f"{name}.", entry.clock, data.index, RUNNING)
     group.iterator, group.item, group.started_at = owner, data.item, entry.ts
@@ -196,8 +187,7 @@ def _iteration_started(view: RunView, execution: Execution, name: str, entry: En
         fan.open.add(data.index)
 
 
-def _iteration_ended(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payload_of(entry)
+def _iteration_ended(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     group = execution.groups.get(name)
     if group is None or group.iterator is None:
         return
@@ -223,8 +213,7 @@ def _fail_after_all(execution: Execution, iteration: Group, error: Any) -> None:
         fan.fail(Failure(iteration.index, error))
 
 
-def _iterator_completed(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payload_of(entry)
+def _iterator_completed(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     fan = _fan(execution, name)
     if fan is not None:
         fan.ok, fan.failed = data.ok, data.failed
@@ -268,7 +257,7 @@ def let_go(execution: Execution, names: list[str], fan: Fan, *, is_sound: bool) 
             totals.setdefault(run.node, Totals()).add(run)
 
 
-COMPONENT_HANDLERS: dict[str, Callable[[RunView, Execution, str, Entry], None]] = {
+COMPONENT_HANDLERS: dict[str, Callable[[RunView, Execution, str, Payload, Entry], None]] = {
     "subjob.started": _subjob_started,
     **dict.fromkeys(("subjob.ok", "subjob.error", "subjob.skipped"), _subjob_ended),
     "checkpoint.saved": _checkpoint,

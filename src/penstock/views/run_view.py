@@ -34,7 +34,7 @@ FORMAT = 1
 KEPT_CHILDREN = 200
 STARTS = frozenset({"playbook.started", "job.started"})
 
-Handler: TypeAlias = "Callable[[RunView, Execution, str, Entry], None]"
+Handler: TypeAlias = "Callable[[RunView, Execution, str, Payload, Entry], None]"
 
 
 class RunView(Model):
@@ -90,7 +90,7 @@ class RunView(Model):
         execution.counts[kind] = execution.counts.get(kind, 0) + 1
         handler = _HANDLERS.get(kind)
         if handler is not None:
-            handler(self, execution, scope[cut:], entry)
+            handler(self, execution, scope[cut:], payload_of(entry), entry)
 
     def lists(self, execution: Execution) -> bool:
         return execution.scope in self.listed
@@ -166,37 +166,35 @@ def _restarted(view: RunView, execution: Execution, data: Payload) -> None:
     )
 
 
-def _job_started(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+def _job_started(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     """A resume is a new start, which keeps some sub-jobs as they are (D30)."""
-    data = payload_of(entry)
     execution.starts.append(Start(entry.ts, True, len(data.kept)))
     execution.workload = data.workload
-    _taken_up(view, execution, name, entry)
+    _taken_up(execution)
     _restarted(view, execution, data)
 
 
-def _resumed(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+def _resumed(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     execution.starts.append(Start(entry.ts, True))
-    _taken_up(view, execution, name, entry)
+    _taken_up(execution)
 
 
-def _taken_up(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+def _taken_up(execution: Execution) -> None:
     execution.status, execution.error, execution.exit_code = RUNNING, None, None
     execution.ended_at, execution.stopped_seq, execution.failed_iterations = None, None, 0
 
 
-def _interrupted(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+def _interrupted(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     execution.status = "interrupted"
-    execution.stops.append(Stop(entry.ts, payload_of(entry).reason))
+    execution.stops.append(Stop(entry.ts, data.reason))
 
 
-def _cancelling(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    execution.cancel_reason = payload_of(entry).reason
+def _cancelling(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+    execution.cancel_reason = data.reason
     execution.stopped_seq = execution.stopped_seq or entry.seq
 
 
-def _ended(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payload_of(entry)
+def _ended(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     execution.status, execution.error, execution.ended_at = data.status, data.error, entry.ts
     execution.exit_code, execution.failed_iterations = data.exit_code, data.failed_iterations
     if execution.scope:

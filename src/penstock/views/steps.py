@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from penstock.ports.log import Entry
 from penstock.views.contexts import merge, path_of
@@ -25,7 +25,7 @@ from penstock.views.model import (
     Task,
     Totals,
 )
-from penstock.views.payload import payload_of
+from penstock.views.payload import Payload
 
 if TYPE_CHECKING:
     from penstock.views.run_view import RunView
@@ -39,33 +39,34 @@ AT_FANIN = -1
 """The range of an element that failed at the fan-in, in logs of the first release."""
 _STATUSES = {"done": OK, "failed": FAILED}
 
+OfRun: TypeAlias = "Callable[[RunView, Execution, Run, Payload, Entry], None]"
+OfRange: TypeAlias = "Callable[[RunView, Fan, Ranges, Payload, Entry], None]"
 
-def _created(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    data = payload_of(entry)
+
+def _created(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     run = Run(entry.scope, data.step, entry.clock, entry.seq, entry.ts)
     run.origin, run.arc, run.parent, run.cause = data.origin, data.arc, data.parent_step_run_id, entry.cause
     execution.runs[name] = run
 
 
-def _refused(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    run = execution.runs.get(name)
+def _of_run(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+    """An event of a step run, or of something in it. Of one that was let go nothing is taken in any more."""
+    bracket = name.find("[")
+    run = execution.runs.get(name if bracket < 0 else name[:bracket])
     if run is not None:
-        data = payload_of(entry)
-        run.status, run.rule, run.error, run.ended_at = REFUSED, data.rule, data.error, entry.ts
-        _close(view, execution, name)
+        _RUN_HANDLERS[entry.type](view, execution, run, data, entry)
 
 
-def _stranded(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    run = execution.runs.get(name)
-    if run is not None:
-        run.status, run.missing, run.ended_at = STRANDED, payload_of(entry).missing, entry.ts
+def _refused(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+    run.status, run.rule, run.error, run.ended_at = REFUSED, data.rule, data.error, entry.ts
+    _close(view, execution, run)
 
 
-def _scheduled(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    run = execution.runs.get(name)
-    if run is None:
-        return
-    data = payload_of(entry)
+def _stranded(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+    run.status, run.missing, run.ended_at = STRANDED, data.missing, entry.ts
+
+
+def _scheduled(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     run.status, run.visit, run.rule = RUNNING, data.visit, data.rule
     run.scheduled_seq, run.started_at, run.continues = entry.seq, entry.ts, data.continues
     before = view.run(run.continues)
@@ -74,56 +75,45 @@ def _scheduled(view: RunView, execution: Execution, name: str, entry: Entry) -> 
     for path in data.tokens:
         token = f"{run.node}@{'.'.join(map(str, path))}"
         run.tokens.append(execution.scope + token)
-        if token != name and token in execution.runs:
+        if token != run.name and token in execution.runs:
             execution.runs[token].joined, execution.runs[token].status = run.id, JOINED
 
 
-def _began(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    run = execution.runs.get(name)
-    if run is not None:
-        run.worker_at = entry.ts
+def _began(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+    run.worker_at = entry.ts
 
 
-def _ended(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    run = execution.runs.get(name)
-    if run is None:
-        return
-    data = payload_of(entry)
+def _ended(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     run.status, run.error = _STATUSES[data.status], data.error
     run.ended_at, run.end_seq = entry.ts, entry.seq
     run.under_way.clear()
     ranges = run.fan.ranges if run.fan is not None else None
     if ranges is not None and ranges.status == RUNNING:  # Given up: it never came to its fan-in.
         ranges.status = FAILED
-    path = path_of(name)
-    continued = path_of(run.continues) if run.continues is not None else None
-    merge(execution.ctx, data.writes, path, continued)
+    path = path_of(run.id)
+    merge(execution.ctx, data.writes, path, path_of(run.continues) if run.continues is not None else None)
     if run.status == OK:
         execution.results[data.step] = data.result
         if path >= execution.result_path:
             execution.result, execution.result_path = data.result, path
 
 
-def _selected(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    run = execution.runs.get(name)
-    if run is None:
-        return
-    data = payload_of(entry)
+def _selected(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     was_stopped = execution.stopped_seq is not None
     if data.abort and not was_stopped:
         execution.stopped_seq = entry.seq
     run.selected = Selected(entry.seq, data.on, data.arcs, data.steps, data.unhandled, was_stopped, data.error)
-    merge(execution.ctx, data.writes, path_of(name))
+    merge(execution.ctx, data.writes, path_of(run.id))
     arcs = execution.arcs.setdefault(run.node, {})
     for arc in data.arcs:
         arcs[arc] = arcs.get(arc, 0) + 1
-    _close(view, execution, name)
+    _close(view, execution, run)
 
 
-def _close(view: RunView, execution: Execution, name: str) -> None:
+def _close(view: RunView, execution: Execution, run: Run) -> None:
     if view.whole:
         return
-    execution.closed.append(name)
+    execution.closed.append(run.name)
     if len(execution.closed) > 2 * KEPT_RUNS:
         for each in execution.closed[:KEPT_RUNS]:
             _let_go(execution, each)
@@ -147,16 +137,7 @@ def _let_go(execution: Execution, name: str) -> None:
 # ---- tasks and iterations
 
 
-def _run_around(execution: Execution, name: str) -> Run | None:
-    bracket = name.find("[")
-    return execution.runs.get(name if bracket < 0 else name[:bracket])
-
-
-def _task_started(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    run = _run_around(execution, name)
-    if run is None:
-        return
-    data = payload_of(entry)
+def _task_started(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     task = run.tasks.get(data.task)
     if task is None:
         task = run.tasks[data.task] = Task(data.task, data.kind)
@@ -168,11 +149,7 @@ def _task_started(view: RunView, execution: Execution, name: str, entry: Entry) 
         task.status = RUNNING
 
 
-def _task_ended(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    run = _run_around(execution, name)
-    if run is None:
-        return
-    data = payload_of(entry)
+def _task_ended(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     task = run.tasks.get(data.task)
     if task is None:
         return
@@ -191,56 +168,34 @@ def _task_ended(view: RunView, execution: Execution, name: str, entry: Entry) ->
         task.error = task.error or attempt.error or attempt.failure
 
 
-def _loop_started(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    run = execution.runs.get(name)
-    if run is None or run.fan is not None:  # Taken up again after a crash: what was counted stands.
+def _loop_started(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+    if run.fan is not None:  # Taken up again after a crash: what was counted stands.
         return
-    data = payload_of(entry)
     before = view.run(run.continues)
     run.fan = Fan(data.total, data.mode)
     if before is not None and before.fan is not None:
         run.fan.ok = before.fan.ok
 
 
-def _fan_of(execution: Execution, name: str) -> Fan | None:
-    run = _run_around(execution, name)
-    return run.fan if run is not None else None
-
-
-def _index(name: str) -> int:
-    return int(name[name.rfind("[") + 1 : -1])
-
-
-def _iteration_started(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    fan = _fan_of(execution, name)
-    if fan is not None:
-        fan.open.add(_index(name))
-
-
-def _iteration_done(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    fan = _fan_of(execution, name)
-    if fan is not None:
-        fan.open.discard(_index(name))
+def _iteration(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+    fan = run.fan
+    if fan is None:
+        return
+    if entry.type == "loop.iteration.started":
+        fan.open.add(data.index)
+        return
+    fan.open.discard(data.index)
+    if data.status == "done":
         fan.ok += 1
-
-
-def _iteration_failed(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    fan = _fan_of(execution, name)
-    if fan is not None:
-        index = _index(name)
-        fan.open.discard(index)
-        fan.fail(Failure(index, payload_of(entry).error))
+    else:
+        fan.fail(Failure(data.index, data.error))
 
 
 # ---- ranges
 
 
-def _fanned_out(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
+def _fanned_out(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     """What was done in the failed run that this one goes on from stands; what failed is tried again."""
-    run = execution.runs.get(name)
-    if run is None:
-        return
-    data = payload_of(entry)
     ranges = Ranges(data.loop_id, data.is_paged)
     run.fan = Fan(data.total, "fan-out", ranges=ranges)
     before = view.run(run.continues)
@@ -251,15 +206,18 @@ def _fanned_out(view: RunView, execution: Execution, name: str, entry: Entry) ->
         ranges.lost, ranges.workers = old.lost, dict(old.workers)
 
 
-def _enqueued(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
-    data = payload_of(entry)
+def _of_range(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+    if run.fan is not None and run.fan.ranges is not None:
+        _RANGE_HANDLERS[entry.type](view, run.fan, run.fan.ranges, data, entry)
+
+
+def _enqueued(view: RunView, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
     ranges.out[data.range] = Range(data.range, data.lo, data.hi, data.attempt)
     ranges.count = max(ranges.count, data.range + 1)
     ranges.next = max(ranges.next, data.hi or 0)
 
 
-def _taken(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
-    data = payload_of(entry)
+def _taken(view: RunView, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
     held = ranges.out.get(data.range)
     if held is None:
         return
@@ -271,37 +229,33 @@ def _taken(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
             fan.total = data.hi
 
 
-def _moved_up(ranges: Ranges, entry: Entry, number: int, hi: int, count: int) -> None:
-    held = ranges.out.get(number)
-    if held is None:
+def _moved_up(ranges: Ranges, data: Payload, entry: Entry, hi: int | None, count: int) -> None:
+    held = ranges.out.get(data.range)
+    if held is None or hi is None:
         return
     held.lo = hi
     if entry.worker is not None:
         ranges.workers[entry.worker] = ranges.workers.get(entry.worker, 0) + count
     if held.hi is not None and held.lo >= held.hi:
-        del ranges.out[number]
+        del ranges.out[data.range]
 
 
-def _reported(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
+def _reported(view: RunView, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
     """Those that wait for the fan-in are counted as done so far: most of them will be."""
-    data = payload_of(entry)
     count = (data.hi or 0) - data.lo
     fan.ok += count - len(data.failed)
-    _moved_up(ranges, entry, data.range, data.hi or 0, count)
+    _moved_up(ranges, data, entry, data.hi, count)
 
 
-def _done(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
-    data = payload_of(entry)
+def _done(view: RunView, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
     view.counts[SHARDS] = view.counts.get(SHARDS, 0) + data.done
     if not data.at_fanin:
         fan.ok += data.done
-        _moved_up(ranges, entry, data.range, data.hi or 0, data.done + data.failed)
+        _moved_up(ranges, data, entry, data.hi, data.done + data.failed)
 
 
-def _failed(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
-    data = payload_of(entry)
-    if data.up_to is not None:
-        _moved_up(ranges, entry, data.range, data.up_to, 1)
+def _failed(view: RunView, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
+    _moved_up(ranges, data, entry, data.up_to, 1)
     if data.again:
         ranges.retried += 1
         return
@@ -311,20 +265,18 @@ def _failed(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
     fan.fail(Failure(data.iter_index, data.error, data.iter_key or "", data.attempt))
 
 
-def _returned(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
-    data = payload_of(entry)
+def _returned(view: RunView, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
     if ranges.out.pop(data.range, None) is not None:  # It may be told of each of its elements.
         ranges.lost += data.reason == "lost"
 
 
-def _completed(view: RunView, fan: Fan, ranges: Ranges, entry: Entry) -> None:
-    data = payload_of(entry)
+def _completed(view: RunView, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
     fan.total, fan.ok, fan.failed = data.total, data.succeeded, data.failed
     ranges.status, ranges.skipped, ranges.retried = data.status, data.skipped, data.retried
     ranges.refs, ranges.shared = data.refs, data.shared
 
 
-_RANGE_HANDLERS: dict[str, Callable[[RunView, Fan, Ranges, Entry], None]] = {
+_RANGE_HANDLERS: dict[str, OfRange] = {
     "loop.shard.enqueued": _enqueued,
     "loop.shard.started": _taken,
     "loop.shard.reported": _reported,
@@ -334,29 +286,22 @@ _RANGE_HANDLERS: dict[str, Callable[[RunView, Fan, Ranges, Entry], None]] = {
     "loop.fanin.completed": _completed,
 }
 
-
-def _ranged(view: RunView, execution: Execution, name: str, entry: Entry) -> None:
-    fan = _fan_of(execution, name)
-    if fan is not None and fan.ranges is not None:
-        _RANGE_HANDLERS[entry.type](view, fan, fan.ranges, entry)
-
-
-STEP_HANDLERS: dict[str, Callable[[RunView, Execution, str, Entry], None]] = {
-    "token.created": _created,
+_RUN_HANDLERS: dict[str, OfRun] = {
     "token.refused": _refused,
     "token.stranded": _stranded,
     "step.scheduled": _scheduled,
     "step.started": _began,
-    "step.done": _ended,
-    "step.failed": _ended,
-    "loop.done": _ended,
+    **dict.fromkeys(("step.done", "step.failed", "loop.done"), _ended),
     "next.selected": _selected,
     "task.started": _task_started,
     "task.done": _task_ended,
     "loop.started": _loop_started,
-    "loop.iteration.started": _iteration_started,
-    "loop.iteration.done": _iteration_done,
-    "loop.iteration.failed": _iteration_failed,
+    **{f"loop.iteration.{what}": _iteration for what in ("started", "done", "failed")},
     "loop.fanout.started": _fanned_out,
-    **dict.fromkeys(_RANGE_HANDLERS, _ranged),
+    **dict.fromkeys(_RANGE_HANDLERS, _of_range),
+}
+
+STEP_HANDLERS: dict[str, Callable[[RunView, Execution, str, Payload, Entry], None]] = {
+    "token.created": _created,
+    **dict.fromkeys(_RUN_HANDLERS, _of_run),
 }

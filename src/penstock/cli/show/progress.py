@@ -221,7 +221,8 @@ class Progress:
         if len(self.runs) > KEPT_RUNS:
             for run_id, one in list(self.runs.items())[: len(self.runs) - KEPT_RUNS]:
                 if one.ended_at is not None:
-                    del self.runs[run_id]
+                    for known in (self.runs, self.lines, self._told):
+                        known.pop(run_id, None)
 
     def _step_ended(self, run: Run, entry: Entry) -> None:
         self.runs.setdefault(run.id, run)
