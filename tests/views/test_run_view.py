@@ -15,7 +15,7 @@ from penstock.kernel.net import Net
 from penstock.ports.log import Entry
 from penstock.server.documents import DocumentInvalid, Documents, Pinned
 from penstock.views import run_view, steps
-from penstock.views.answers import job_standing
+from penstock.views.answers import fanins, job_standing, step_runs
 from penstock.views.contexts import globals_of
 from penstock.views.links import links_of
 from penstock.views.moments import view_at
@@ -160,6 +160,16 @@ def test_a_view_ends_with_the_variables_that_the_run_ended_with(folder: Path, ki
         assert (root.ctx.values, root.result) == (summary.ctx, summary.result)
 
 
+@pytest.mark.parametrize("seed", range(times(12)))
+def test_a_view_that_let_nothing_go_answers_as_one_that_keeps_everything(folder: Path, seed: int) -> None:
+    entries = logs(folder, "playbook", seed)[0].entries()
+    view, whole = RunView.of(entries), RunView.of(entries, whole=True)
+    assert view.is_complete
+    for is_live in (True, False):
+        assert step_runs(view, is_live=is_live) == step_runs(whole, is_live=is_live)
+        assert fanins(view, is_live=is_live) == fanins(whole, is_live=is_live)
+
+
 @pytest.mark.parametrize("seed", range(0, times(12), 2))
 def test_what_iterations_did_is_counted_when_they_are_let_go(folder: Path, seed: int) -> None:
     home, _, _ = logs(folder, "job", seed)
@@ -180,7 +190,8 @@ def test_a_snapshot_that_cannot_be_read_is_passed_over(folder: Path) -> None:
 def test_an_event_of_a_newer_release_is_passed_over() -> None:
     known = list(recorded(HISTORIES[0]))
     odd = known[5]._replace(type="step.teleported", payload=b'{"where":1}')
-    later = RunView.of([*known[:5], odd, *(entry._replace(seq=entry.seq + 1) for entry in known[5:])])
+    other = known[5]._replace(type="task.done", payload=b'{"task":{"name":"t"}}')
+    later = RunView.of([*known[:5], odd, other, *known[5:]])
     expected = RunView.of(known)
     assert later.root is not None
     assert expected.root is not None
@@ -219,6 +230,8 @@ def test_of_thousands_of_step_runs_the_latest_are_kept_and_the_others_counted(mo
     assert 50 <= len(root.runs) <= 101
     assert list(root.runs)[-1] == "a@999"
     assert (root.totals()["a"].runs, root.arcs["a"], root.result) == (1_000, {0: 1_000}, 999)
+    assert not RunView.of(chain_of(1_000)).is_complete
+    assert RunView.of(chain_of(1_000), whole=True).is_complete
 
 
 def test_executions_inside_are_let_go_but_for_the_latest_and_failed_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from penstock.ports.wire import iso
 from penstock.server.book import RunBook
 from penstock.server.documents import Documents
 from penstock.views.model import Execution
-from penstock.views.moments import LATEST, view_at
+from penstock.views.moments import EVERY, LATEST, view_at
 from penstock.views.run_view import RunView
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Views:
 
         run, status = header.execution_id, self.status_of(header)
         is_live = status == "running"
-        seen = RunView.of(self.log.read(run), whole=True)
+        seen = self._whole(header)
         found = self._summary(seen, header, is_live=is_live).as_json()
         # Whoever set a run aside could write no event that says so: then only its header does.
         if status in (CRASHED, "interrupted") or (seen.root is not None and seen.root.status == "interrupted"):
@@ -78,6 +78,14 @@ class Views:
         steps, fanin = step_runs(seen, is_live=is_live), fanins(seen, is_live=is_live)
         children = children_of(seen, run, self.book(header).net, is_live=is_live)
         return {**found, **_more(header, status), "steps": _json(steps), "fanin": fanin, "children": _json(children)}
+
+    def _whole(self, header: Header) -> RunView:
+        """With every step run. Of a long run it is near a snapshot, unless it has more of them than such a view keeps."""
+        if header.last_seq > EVERY:
+            seen = self.at(header)
+            if seen.is_complete:
+                return seen
+        return RunView.of(self.log.read(header.execution_id), whole=True)
 
     def _summary(self, seen: RunView, header: Header, *, is_live: bool) -> RunSummary:
         from penstock.server.runs import RunSummary

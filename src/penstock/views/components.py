@@ -66,7 +66,7 @@ def _subjob_started(view: RunView, execution: Execution, name: str, data: Payloa
 
 def _subjob_ended(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     group = _group(view, execution, name, entry, data.index, data.container)
-    group.status, group.error, group.ended_at = STATUSES[data.status], data.error, entry.ts
+    group.status, group.error, group.ended_at = STATUSES.get(data.status, data.status), data.error, entry.ts
     around = execution.groups.get(group.container[:-1])
     if around is not None and around.handlers:
         _handler_ended(view, execution, around, group)
@@ -114,7 +114,7 @@ def _component_ended(view: RunView, execution: Execution, name: str, data: Paylo
     run = execution.runs.get(name)
     if run is None:
         return
-    run.status, run.ended_at, run.end_seq, run.ms = STATUSES[data.status], entry.ts, entry.seq, data.ms
+    run.status, run.ended_at, run.end_seq, run.ms = STATUSES.get(data.status, data.status), entry.ts, entry.seq, data.ms
     run.rows_in, run.rows_out, run.outputs = data.rows_in or run.rows_in, data.rows_out, list(data.outputs)
     run.error, run.dies, run.exit_code = data.error, data.dies, data.exit_code
     run.after = bytes(data.after).decode()
@@ -191,7 +191,7 @@ def _iteration_ended(view: RunView, execution: Execution, name: str, data: Paylo
     group = execution.groups.get(name)
     if group is None or group.iterator is None:
         return
-    group.status, group.error, group.ended_at = STATUSES[data.status], data.error, entry.ts
+    group.status, group.error, group.ended_at = STATUSES.get(data.status, data.status), data.error, entry.ts
     group.body, group.handlers = group.status, data.handlers
     fan = _fan(execution, group.iterator)
     if fan is not None:

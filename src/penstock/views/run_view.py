@@ -61,6 +61,11 @@ class RunView(Model):
     def root(self) -> Execution | None:
         return self.executions.get("")
 
+    @property
+    def is_complete(self) -> bool:
+        """Has no step run and no execution been let go?"""
+        return not self.gone and not any(one.gone for one in self.executions.values() if one.kind == "playbook")
+
     def run(self, scope: str | None) -> Run | None:
         """A run by its scope in the log."""
         if scope is None:
@@ -89,8 +94,13 @@ class RunView(Model):
             return
         execution.counts[kind] = execution.counts.get(kind, 0) + 1
         handler = _HANDLERS.get(kind)
-        if handler is not None:
-            handler(self, execution, scope[cut:], payload_of(entry), entry)
+        if handler is None:
+            return
+        try:
+            data = payload_of(entry)
+        except msgspec.ValidationError:  # A newer release wrote it, and means something else by one of the names.
+            return
+        handler(self, execution, scope[cut:], data, entry)
 
     def lists(self, execution: Execution) -> bool:
         return execution.scope in self.listed

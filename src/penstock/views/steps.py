@@ -84,7 +84,7 @@ def _began(view: RunView, execution: Execution, run: Run, data: Payload, entry: 
 
 
 def _ended(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
-    run.status, run.error = _STATUSES[data.status], data.error
+    run.status, run.error = _STATUSES.get(data.status, data.status), data.error
     run.ended_at, run.end_seq = entry.ts, entry.seq
     run.under_way.clear()
     ranges = run.fan.ranges if run.fan is not None else None
