@@ -206,14 +206,14 @@ def job_standing(view: RunView, document: Net | Sequence[Link] | None, scope: st
     edges = edges_of(execution, links)
     return JobStanding(
         execution,
-        view.seq,
-        view.ts,
-        _components(execution, net, links, is_listed=is_listed),
-        subjobs,
-        edges,
-        globals_of(execution),
-        _iterations(execution, is_listed=is_listed),
-        _metrics(execution, edges),
+        events=view.seq,
+        last_ts=view.ts,
+        components=_components(execution, net, links, is_listed=is_listed),
+        subjobs=subjobs,
+        edges=edges,
+        globals=globals_of(execution),
+        iterations=_iterations(execution, is_listed=is_listed),
+        metrics=_metrics(execution, edges),
     )
 
 

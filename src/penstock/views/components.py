@@ -7,7 +7,7 @@ row counts and times stay exact. The first that failed are kept as they are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.ports.log import Entry
 from penstock.views.contexts import close_call, see, write
@@ -24,18 +24,16 @@ from penstock.views.model import (
     Group,
     Run,
     Totals,
+    View,
     Written,
 )
 from penstock.views.names import node_of, subjob_name
 from penstock.views.payload import Payload
 
-if TYPE_CHECKING:
-    from penstock.views.run_view import RunView
-
 STATUSES = {"ok": OK, "error": FAILED, "skipped": SKIPPED}
 
 
-def _note(view: RunView, execution: Execution, name: str) -> None:
+def _note(view: View, execution: Execution, name: str) -> None:
     """Remember what lies in an iteration, for the time when that is let go."""
     if "[#" in name and not view.lists(execution):
         outermost = name[: name.index("]") + 1]
@@ -46,7 +44,7 @@ def _note(view: RunView, execution: Execution, name: str) -> None:
 # ---- sub-jobs
 
 
-def _group(view: RunView, execution: Execution, name: str, entry: Entry, index: int, container: str) -> Group:
+def _group(view: View, execution: Execution, name: str, entry: Entry, index: int, container: str) -> Group:
     group = execution.groups.get(name)
     if group is None:
         inside = container[len(execution.scope) :]
@@ -59,12 +57,12 @@ def _group(view: RunView, execution: Execution, name: str, entry: Entry, index: 
     return group
 
 
-def _subjob_started(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+def _subjob_started(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     group = _group(view, execution, name, entry, data.index, data.container)
     group.status, group.started_at, group.clock = RUNNING, entry.ts, entry.clock
 
 
-def _subjob_ended(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+def _subjob_ended(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     group = _group(view, execution, name, entry, data.index, data.container)
     group.status, group.error, group.ended_at = STATUSES.get(data.status, data.status), data.error, entry.ts
     around = execution.groups.get(group.container[:-1])
@@ -72,7 +70,7 @@ def _subjob_ended(view: RunView, execution: Execution, name: str, data: Payload,
         _handler_ended(view, execution, around, group)
 
 
-def _handler_ended(view: RunView, execution: Execution, iteration: Group, handler: Group) -> None:
+def _handler_ended(view: View, execution: Execution, iteration: Group, handler: Group) -> None:
     iteration.handlers -= 1
     iteration.unwell += handler.status != OK
     if handler.status == FAILED and iteration.status == OK:
@@ -81,7 +79,7 @@ def _handler_ended(view: RunView, execution: Execution, iteration: Group, handle
         _closed(view, execution, iteration)
 
 
-def _checkpoint(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+def _checkpoint(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     size = data.bytes
     saved = execution.checkpoints
     saved.count, saved.bytes, saved.largest = saved.count + 1, saved.bytes + size, max(saved.largest, size)
@@ -93,7 +91,7 @@ def _checkpoint(view: RunView, execution: Execution, name: str, data: Payload, e
 # ---- components
 
 
-def _component_started(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+def _component_started(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     cut = len(execution.scope)
     run = Run(entry.scope, node_of(name), entry.clock, entry.seq, entry.ts, RUNNING)
     run.type, run.group, run.rows_in, run.started_at = data.type, data.subjob[cut:], data.rows_in, entry.ts
@@ -110,7 +108,7 @@ def _component_started(view: RunView, execution: Execution, name: str, data: Pay
         start.first_component_at = entry.ts
 
 
-def _component_ended(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+def _component_ended(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     run = execution.runs.get(name)
     if run is None:
         return
@@ -122,7 +120,7 @@ def _component_ended(view: RunView, execution: Execution, name: str, data: Paylo
         close_call(execution, run)
 
 
-def _component_skipped(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+def _component_skipped(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     group = _group(view, execution, data.subjob[len(execution.scope) :], entry, data.index, data.container)
     run = Run(entry.scope, node_of(name), entry.clock, entry.seq, entry.ts, SKIPPED)
     run.group, run.reason, run.upstream, run.link = group.scope, data.cause, data.upstream, data.link
@@ -132,7 +130,7 @@ def _component_skipped(view: RunView, execution: Execution, name: str, data: Pay
     _note(view, execution, name)
 
 
-def _fired(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+def _fired(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     cut = len(execution.scope)
     fire = Fire(data.link, data.source[cut:], data.target[cut:], data.on, data.order, entry.ts)
     fires = execution.fires.setdefault(name, [])
@@ -144,7 +142,7 @@ def _fired(view: RunView, execution: Execution, name: str, data: Payload, entry:
     _note(view, execution, name)
 
 
-def _global_set(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+def _global_set(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     execution.global_writes[data.scope] = execution.global_writes.get(data.scope, 0) + 1
     run = execution.runs.get(name)
     if "[#" in name or run is None:  # What iterations leave behind their iterator writes when it ends.
@@ -165,7 +163,7 @@ def _fan(execution: Execution, name: str) -> Fan | None:
     return run.fan
 
 
-def _iterator_started(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+def _iterator_started(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     run = execution.runs.get(name)
     if run is None:
         return
@@ -173,7 +171,7 @@ def _iterator_started(view: RunView, execution: Execution, name: str, data: Payl
     run.fan.total, run.fan.parallel = data.total, data.parallel
 
 
-def _iteration_started(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+def _iteration_started(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     owner = name[: name.rindex("[#")]
     group = Group(name, name, f"{name}.", entry.clock, data.index, RUNNING)
     group.iterator, group.item, group.started_at = owner, data.item, entry.ts
@@ -187,7 +185,7 @@ def _iteration_started(view: RunView, execution: Execution, name: str, data: Pay
         fan.open.add(data.index)
 
 
-def _iteration_ended(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+def _iteration_ended(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     group = execution.groups.get(name)
     if group is None or group.iterator is None:
         return
@@ -213,7 +211,7 @@ def _fail_after_all(execution: Execution, iteration: Group, error: Any) -> None:
         fan.fail(Failure(iteration.index, error))
 
 
-def _iterator_completed(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+def _iterator_completed(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     fan = _fan(execution, name)
     if fan is not None:
         fan.ok, fan.failed = data.ok, data.failed
@@ -224,7 +222,7 @@ def _iterator_completed(view: RunView, execution: Execution, name: str, data: Pa
 # ---- what is let go
 
 
-def _closed(view: RunView, execution: Execution, iteration: Group) -> None:
+def _closed(view: View, execution: Execution, iteration: Group) -> None:
     scope, owner = iteration.scope, iteration.iterator
     if view.lists(execution) or owner is None or "[#" in owner:
         return
@@ -257,7 +255,7 @@ def let_go(execution: Execution, names: list[str], fan: Fan, *, is_sound: bool) 
             totals.setdefault(run.node, Totals()).add(run)
 
 
-COMPONENT_HANDLERS: dict[str, Callable[[RunView, Execution, str, Payload, Entry], None]] = {
+COMPONENT_HANDLERS: dict[str, Callable[[View, Execution, str, Payload, Entry], None]] = {
     "subjob.started": _subjob_started,
     **dict.fromkeys(("subjob.ok", "subjob.error", "subjob.skipped"), _subjob_ended),
     "checkpoint.saved": _checkpoint,

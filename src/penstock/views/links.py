@@ -73,9 +73,8 @@ def _job_links(execution: Execution, links: Sequence[Link]) -> list[LinkView]:
         elif link.on is On.ITERATE:  # An iteration that begins is what it does; it has no other event.
             times += opened[link.source]
         state = "fired" if times else "dead" if execution.is_over or _is_settled(execution, link) else "unsettled"
-        found.append(
-            LinkView(link.source, link.target, link.on.value, link.index, state, times, rows, link, guard=link.when)
-        )
+        ends = link.source, link.target, link.on.value
+        found.append(LinkView(*ends, link.index, state, times, rows=rows, link=link, guard=link.when))
     return found
 
 

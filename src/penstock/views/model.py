@@ -482,3 +482,43 @@ class Execution(Model):
         for run in self.runs.values():
             found.setdefault(run.node, Totals()).add(run)
         return found
+
+
+class View(Model):
+    """What a log amounts to up to one entry.
+
+    `whole`: every step run and every execution is kept. `listed`: jobs of which every iteration is kept, by their scopes.
+    """
+
+    whole: bool = False
+    listed: list[str] = field(default_factory=list)
+    seq: int = 0
+    ts: float = 0.0
+    counts: dict[str, int] = field(default_factory=dict)
+    """Type of event -> how many, of all executions; and elements of fan-outs that have ended."""
+    executions: dict[str, Execution] = field(default_factory=dict)
+    """By their scopes; the run itself has none."""
+    closed: list[str] = field(default_factory=list)
+    """Executions inside the run that have ended, the earliest first."""
+    gone: dict[str, int] = field(default_factory=dict)
+    """Status -> how many executions inside the run ended so and are no longer kept."""
+
+    @property
+    def root(self) -> Execution | None:
+        return self.executions.get("")
+
+    @property
+    def is_complete(self) -> bool:
+        """Has no step run and no execution been let go?"""
+        return not self.gone and not any(one.gone for one in self.executions.values() if one.kind == "playbook")
+
+    def run(self, scope: str | None) -> Run | None:
+        """A run by its scope in the log."""
+        if scope is None:
+            return None
+        cut = scope.rfind("/") + 1
+        execution = self.executions.get(scope[:cut])
+        return execution.runs.get(scope[cut:]) if execution is not None else None
+
+    def lists(self, execution: Execution) -> bool:
+        return execution.scope in self.listed

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 import msgspec
-from msgspec import field
 
 from penstock.ports.log import Entry
 from penstock.views.contexts import opened_with
@@ -21,10 +20,9 @@ from penstock.views.model import (
     RUNNING,
     Context,
     Execution,
-    Model,
-    Run,
     Start,
     Stop,
+    View,
 )
 from penstock.views.payload import Payload, payload_of
 from penstock.views.steps import STEP_HANDLERS
@@ -34,45 +32,15 @@ FORMAT = 1
 KEPT_CHILDREN = 200
 STARTS = frozenset({"playbook.started", "job.started"})
 
-Handler: TypeAlias = "Callable[[RunView, Execution, str, Payload, Entry], None]"
+Handler: TypeAlias = "Callable[[View, Execution, str, Payload, Entry], None]"
 
 
-class RunView(Model):
-    """`whole`: every step run and every execution is kept. `listed`: jobs of which every iteration is kept, by their scopes."""
-
-    whole: bool = False
-    listed: list[str] = field(default_factory=list)
-    seq: int = 0
-    ts: float = 0.0
-    counts: dict[str, int] = field(default_factory=dict)
-    """Type of event -> how many, of all executions; and elements of fan-outs that have ended."""
-    executions: dict[str, Execution] = field(default_factory=dict)
-    """By their scopes; the run itself has none."""
-    closed: list[str] = field(default_factory=list)
-    """Executions inside the run that have ended, the earliest first."""
-    gone: dict[str, int] = field(default_factory=dict)
-    """Status -> how many executions inside the run ended so and are no longer kept."""
+class RunView(View):
+    """A view that takes in entries."""
 
     @classmethod
     def of(cls, entries: Iterable[Entry], *, whole: bool = False, listed: Iterable[str] = ()) -> RunView:
         return cls(whole=whole, listed=list(listed)).apply_all(entries)
-
-    @property
-    def root(self) -> Execution | None:
-        return self.executions.get("")
-
-    @property
-    def is_complete(self) -> bool:
-        """Has no step run and no execution been let go?"""
-        return not self.gone and not any(one.gone for one in self.executions.values() if one.kind == "playbook")
-
-    def run(self, scope: str | None) -> Run | None:
-        """A run by its scope in the log."""
-        if scope is None:
-            return None
-        cut = scope.rfind("/") + 1
-        execution = self.executions.get(scope[:cut])
-        return execution.runs.get(scope[cut:]) if execution is not None else None
 
     # ---- folding
 
@@ -102,9 +70,6 @@ class RunView(Model):
             return
         handler(self, execution, scope[cut:], data, entry)
 
-    def lists(self, execution: Execution) -> bool:
-        return execution.scope in self.listed
-
     # ---- snapshots
 
     def snapshot(self) -> bytes:
@@ -121,7 +86,7 @@ class RunView(Model):
 # ---- executions
 
 
-def _opened(view: RunView, entry: Entry) -> None:
+def _opened(view: View, entry: Entry) -> None:
     data = payload_of(entry)
     kind = entry.type.partition(".")[0]
     execution = Execution(
@@ -163,7 +128,7 @@ def _carry_over(before: Execution, execution: Execution) -> None:
         setattr(execution, part, getattr(copy, part))
 
 
-def _restarted(view: RunView, execution: Execution, data: Payload) -> None:
+def _restarted(view: View, execution: Execution, data: Payload) -> None:
     from penstock.views.resumes import restart  # Only a job that is resumed needs it.
 
     cut = len(execution.scope)
@@ -176,7 +141,7 @@ def _restarted(view: RunView, execution: Execution, data: Payload) -> None:
     )
 
 
-def _job_started(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+def _job_started(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     """A resume is a new start, which keeps some sub-jobs as they are (D30)."""
     execution.starts.append(Start(entry.ts, True, len(data.kept)))
     execution.workload = data.workload
@@ -184,7 +149,7 @@ def _job_started(view: RunView, execution: Execution, name: str, data: Payload, 
     _restarted(view, execution, data)
 
 
-def _resumed(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+def _resumed(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     execution.starts.append(Start(entry.ts, True))
     _taken_up(execution)
 
@@ -194,17 +159,17 @@ def _taken_up(execution: Execution) -> None:
     execution.ended_at, execution.stopped_seq, execution.failed_iterations = None, None, 0
 
 
-def _interrupted(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+def _interrupted(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     execution.status = "interrupted"
     execution.stops.append(Stop(entry.ts, data.reason))
 
 
-def _cancelling(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+def _cancelling(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     execution.cancel_reason = data.reason
     execution.stopped_seq = execution.stopped_seq or entry.seq
 
 
-def _ended(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+def _ended(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     execution.status, execution.error, execution.ended_at = data.status, data.error, entry.ts
     execution.exit_code, execution.failed_iterations = data.exit_code, data.failed_iterations
     if execution.scope:
@@ -213,7 +178,7 @@ def _ended(view: RunView, execution: Execution, name: str, data: Payload, entry:
             _let_go(view)
 
 
-def _let_go(view: RunView) -> None:
+def _let_go(view: View) -> None:
     """The executions that ended first inside the run become counters; in a whole view only the insides of jobs go."""
     failed = sum(one.status == "failed" for one in view.executions.values())
     for scope in view.closed[:KEPT_CHILDREN]:

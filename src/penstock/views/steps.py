@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from penstock.ports.log import Entry
 from penstock.views.contexts import merge, path_of
@@ -24,11 +24,9 @@ from penstock.views.model import (
     Selected,
     Task,
     Totals,
+    View,
 )
 from penstock.views.payload import Payload
-
-if TYPE_CHECKING:
-    from penstock.views.run_view import RunView
 
 KEPT_RUNS = 1_000
 """Step runs of one execution that have ended and are kept one by one, unless the view is whole."""
@@ -39,17 +37,17 @@ AT_FANIN = -1
 """The range of an element that failed at the fan-in, in logs of the first release."""
 _STATUSES = {"done": OK, "failed": FAILED}
 
-OfRun: TypeAlias = "Callable[[RunView, Execution, Run, Payload, Entry], None]"
-OfRange: TypeAlias = "Callable[[RunView, Fan, Ranges, Payload, Entry], None]"
+OfRun: TypeAlias = "Callable[[View, Execution, Run, Payload, Entry], None]"
+OfRange: TypeAlias = "Callable[[View, Fan, Ranges, Payload, Entry], None]"
 
 
-def _created(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+def _created(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     run = Run(entry.scope, data.step, entry.clock, entry.seq, entry.ts)
     run.origin, run.arc, run.parent, run.cause = data.origin, data.arc, data.parent_step_run_id, entry.cause
     execution.runs[name] = run
 
 
-def _of_run(view: RunView, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+def _of_run(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     """An event of a step run, or of something in it. Of one that was let go nothing is taken in any more."""
     bracket = name.find("[")
     run = execution.runs.get(name if bracket < 0 else name[:bracket])
@@ -57,16 +55,16 @@ def _of_run(view: RunView, execution: Execution, name: str, data: Payload, entry
         _RUN_HANDLERS[entry.type](view, execution, run, data, entry)
 
 
-def _refused(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+def _refused(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     run.status, run.rule, run.error, run.ended_at = REFUSED, data.rule, data.error, entry.ts
     _close(view, execution, run)
 
 
-def _stranded(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+def _stranded(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     run.status, run.missing, run.ended_at = STRANDED, data.missing, entry.ts
 
 
-def _scheduled(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+def _scheduled(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     run.status, run.visit, run.rule = RUNNING, data.visit, data.rule
     run.scheduled_seq, run.started_at, run.continues = entry.seq, entry.ts, data.continues
     before = view.run(run.continues)
@@ -79,11 +77,11 @@ def _scheduled(view: RunView, execution: Execution, run: Run, data: Payload, ent
             execution.runs[token].joined, execution.runs[token].status = run.id, JOINED
 
 
-def _began(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+def _began(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     run.worker_at = entry.ts
 
 
-def _ended(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+def _ended(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     run.status, run.error = _STATUSES.get(data.status, data.status), data.error
     run.ended_at, run.end_seq = entry.ts, entry.seq
     run.under_way.clear()
@@ -98,7 +96,7 @@ def _ended(view: RunView, execution: Execution, run: Run, data: Payload, entry: 
             execution.result, execution.result_path = data.result, path
 
 
-def _selected(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+def _selected(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     was_stopped = execution.stopped_seq is not None
     if data.abort and not was_stopped:
         execution.stopped_seq = entry.seq
@@ -110,7 +108,7 @@ def _selected(view: RunView, execution: Execution, run: Run, data: Payload, entr
     _close(view, execution, run)
 
 
-def _close(view: RunView, execution: Execution, run: Run) -> None:
+def _close(view: View, execution: Execution, run: Run) -> None:
     if view.whole:
         return
     execution.closed.append(run.name)
@@ -137,7 +135,7 @@ def _let_go(execution: Execution, name: str) -> None:
 # ---- tasks and iterations
 
 
-def _task_started(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+def _task_started(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     task = run.tasks.get(data.task)
     if task is None:
         task = run.tasks[data.task] = Task(data.task, data.kind)
@@ -149,7 +147,7 @@ def _task_started(view: RunView, execution: Execution, run: Run, data: Payload, 
         task.status = RUNNING
 
 
-def _task_ended(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+def _task_ended(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     task = run.tasks.get(data.task)
     if task is None:
         return
@@ -168,7 +166,7 @@ def _task_ended(view: RunView, execution: Execution, run: Run, data: Payload, en
         task.error = task.error or attempt.error or attempt.failure
 
 
-def _loop_started(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+def _loop_started(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     if run.fan is not None:  # Taken up again after a crash: what was counted stands.
         return
     before = view.run(run.continues)
@@ -177,7 +175,7 @@ def _loop_started(view: RunView, execution: Execution, run: Run, data: Payload, 
         run.fan.ok = before.fan.ok
 
 
-def _iteration(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+def _iteration(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     fan = run.fan
     if fan is None:
         return
@@ -194,7 +192,7 @@ def _iteration(view: RunView, execution: Execution, run: Run, data: Payload, ent
 # ---- ranges
 
 
-def _fanned_out(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+def _fanned_out(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     """What was done in the failed run that this one goes on from stands; what failed is tried again."""
     ranges = Ranges(data.loop_id, data.is_paged)
     run.fan = Fan(data.total, "fan-out", ranges=ranges)
@@ -206,18 +204,18 @@ def _fanned_out(view: RunView, execution: Execution, run: Run, data: Payload, en
         ranges.lost, ranges.workers = old.lost, dict(old.workers)
 
 
-def _of_range(view: RunView, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+def _of_range(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     if run.fan is not None and run.fan.ranges is not None:
         _RANGE_HANDLERS[entry.type](view, run.fan, run.fan.ranges, data, entry)
 
 
-def _enqueued(view: RunView, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
+def _enqueued(view: View, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
     ranges.out[data.range] = Range(data.range, data.lo, data.hi, data.attempt)
     ranges.count = max(ranges.count, data.range + 1)
     ranges.next = max(ranges.next, data.hi or 0)
 
 
-def _taken(view: RunView, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
+def _taken(view: View, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
     held = ranges.out.get(data.range)
     if held is None:
         return
@@ -240,21 +238,21 @@ def _moved_up(ranges: Ranges, data: Payload, entry: Entry, hi: int | None, count
         del ranges.out[data.range]
 
 
-def _reported(view: RunView, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
+def _reported(view: View, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
     """Those that wait for the fan-in are counted as done so far: most of them will be."""
     count = (data.hi or 0) - data.lo
     fan.ok += count - len(data.failed)
     _moved_up(ranges, data, entry, data.hi, count)
 
 
-def _done(view: RunView, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
+def _done(view: View, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
     view.counts[SHARDS] = view.counts.get(SHARDS, 0) + data.done
     if not data.at_fanin:
         fan.ok += data.done
         _moved_up(ranges, data, entry, data.hi, data.done + data.failed)
 
 
-def _failed(view: RunView, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
+def _failed(view: View, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
     _moved_up(ranges, data, entry, data.up_to, 1)
     if data.again:
         ranges.retried += 1
@@ -265,12 +263,12 @@ def _failed(view: RunView, fan: Fan, ranges: Ranges, data: Payload, entry: Entry
     fan.fail(Failure(data.iter_index, data.error, data.iter_key or "", data.attempt))
 
 
-def _returned(view: RunView, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
+def _returned(view: View, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
     if ranges.out.pop(data.range, None) is not None:  # It may be told of each of its elements.
         ranges.lost += data.reason == "lost"
 
 
-def _completed(view: RunView, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
+def _completed(view: View, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
     fan.total, fan.ok, fan.failed = data.total, data.succeeded, data.failed
     ranges.status, ranges.skipped, ranges.retried = data.status, data.skipped, data.retried
     ranges.refs, ranges.shared = data.refs, data.shared
@@ -301,7 +299,7 @@ _RUN_HANDLERS: dict[str, OfRun] = {
     **dict.fromkeys(_RANGE_HANDLERS, _of_range),
 }
 
-STEP_HANDLERS: dict[str, Callable[[RunView, Execution, str, Payload, Entry], None]] = {
+STEP_HANDLERS: dict[str, Callable[[View, Execution, str, Payload, Entry], None]] = {
     "token.created": _created,
     **dict.fromkeys(_RUN_HANDLERS, _of_run),
 }

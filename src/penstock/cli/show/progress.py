@@ -344,19 +344,9 @@ class Progress:
         rows = run.rows_out
         if run.status == "running":
             rows = {port: rows for (name, port), rows in self._counted.items() if name == run.name}
-        return Part(
-            run.name,
-            run.type,
-            run.status,
-            run.started_at,
-            run.ended_at,
-            run.ms,
-            rows,
-            run.error,
-            run.reason,
-            run.kept,
-            run.fan,
-        )
+        part = Part(run.name, run.type, run.status, run.started_at, run.ended_at, run.ms, rows)
+        part.error, part.reason, part.kept, part.fan = run.error, run.reason, run.kept, run.fan
+        return part
 
     def _add_up(self, part: Part, totals: Any, runs: list[Run]) -> None:
         ended = totals.ended
