@@ -136,7 +136,7 @@ class Views:
 
         run = header.execution_id
         is_live = self.status_of(header) == "running"
-        log = Log(lambda: self.log.read(run), loader(self.blobs), is_live)
+        log = Log(lambda: self.log.read(run), loader(self.blobs), is_live, lambda: self._whole(header))
         return {"execution_id": run, **explain(node, log, self.book(header)).as_json()}
 
 

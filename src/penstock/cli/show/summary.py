@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from penstock.cli.engine import next_command
+from penstock.cli.layout import table, wrapped
 from penstock.cli.output import BOLD, GREEN, RED, YELLOW, is_terminal, one_line, painted, put, safe, say
 from penstock.cli.show.progress import Progress
 from penstock.kernel.values import JsonMap
@@ -135,8 +136,6 @@ def _failed_part(run: Run) -> tuple[str, int | None]:
 def tell_job(
     summary: JobSummary, standing: JobStanding, execution_id: str, home: Path | str, where: Where, *, is_quiet: bool
 ) -> None:
-    from penstock.cli.layout import wrapped  # Only jobs need it.
-
     if not is_quiet:
         say()
         say(components_table(standing, sys.stderr))
@@ -184,8 +183,6 @@ def with_failed(status: str, failed: int) -> str:
 
 def components_table(standing: JobStanding, stream: IO[str]) -> str:
     """Those that run once, in the order of the document; of too many, the telling ones."""
-    from penstock.cli.layout import table  # Only jobs need it.
-
     rows = [(name, one) for name, one in standing.components.items() if "[#" not in name]
     telling = sorted(rows, key=lambda row: _WORTH.get(str(row[1]["state"]), 5))[:MOST_COMPONENTS]
     kept = {name for name, _ in telling}
@@ -214,8 +211,6 @@ def _note(name: str, one: Any, standing: JobStanding) -> str:
 
 def subjob_lines(standing: JobStanding, stream: IO[str]) -> list[str]:
     """Only when there is something to tell: a job that is one sub-job, and OK, has nothing to add."""
-    from penstock.cli.layout import wrapped  # Only jobs need it.
-
     subjobs = [one for one in standing.subjobs if "[#" not in str(one["name"])]
     if len(subjobs) < 2 and all(one["state"] == "OK" for one in subjobs):
         return []
@@ -236,8 +231,6 @@ def _own_name(name: str) -> str:
 
 def iteration_lines(standing: JobStanding, stream: IO[str]) -> list[str]:
     """The iterations that failed, which a job under `continue` would not speak of otherwise (D37)."""
-    from penstock.cli.layout import wrapped  # Only jobs need it.
-
     failed = [one for one in standing.subjobs if str(one["name"]).endswith("]") and one["state"] == "ERROR"]
     if not failed:
         return []
@@ -260,8 +253,6 @@ def show_job(views: Views, header: Header) -> int:
 
 
 def _job_page(header: Header, standing: JobStanding, shown: Shown, *, crashed: bool) -> str:
-    from penstock.cli.layout import wrapped  # Only jobs need it.
-
     status, _ = _job_status(standing, shown.status, sys.stdout, " (crashed)" if crashed else "")
     label = f"  label {header.label}" if header.label else ""
     events = counted(standing.events, "event")

@@ -21,7 +21,7 @@ def explain(node: str, log: Log, book: Book) -> Explanation:
 
     Raises Refused when the run has no such node.
     """
-    view = RunView.of(log.entries(), whole=True)
+    view = log.view()
     job = _job_around(node, view)
     if job is None:
         return explain_step(node, view, book, log)

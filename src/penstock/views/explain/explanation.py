@@ -53,6 +53,11 @@ class Log:
     entries: Callable[[], Iterable[Entry]]
     load: Load
     is_live: bool
+    whole: Callable[[], RunView] | None = None
+    """The view with every step run, where there is a shorter way to it than all entries."""
+
+    def view(self) -> RunView:
+        return self.whole() if self.whole is not None else RunView.of(self.entries(), whole=True)
 
 
 class Book(Protocol):
