@@ -29,6 +29,8 @@ from tests.fleet.random_jobs import random_document
 from tests.histories.test_histories import ENDS, HISTORIES
 from tests.histories.test_histories import entries as recorded
 from tests.replay.corpus import CORPUS
+from tests.views.jobs import job as job_net
+from tests.views.jobs import play as played
 
 Log = tuple[MemoryHome, Told, list[int]]
 """A run in memory, what became of it, and after which entries its log may have ended."""
@@ -176,7 +178,10 @@ def test_what_iterations_did_is_counted_when_they_are_let_go(folder: Path, seed:
     net, entries = net_of(home), home.entries()
     light, listed = (job_standing(RunView.of(entries, listed=one), net) for one in ([], [""]))
     assert light.edges == listed.edges
+    counts: Any = [one.metrics.pop("global_writes") for one in (light, listed)]
     assert light.metrics == listed.metrics
+    assert len({sum(one.values()) for one in counts}) == 1
+    assert not [name for name in counts[0] if "[#" in name]
 
 
 def test_a_snapshot_that_cannot_be_read_is_passed_over(folder: Path) -> None:
@@ -268,3 +273,17 @@ def test_arcs_and_links_are_fired_dead_or_unsettled(folder: Path) -> None:
         early = RunView.of(entries[:2]).root
         assert early is not None
         assert {link.state for link in links_of(early, net)} == {"unsettled"}
+
+
+def test_nothing_is_left_of_iterations_that_ended_well() -> None:
+    net = job_net("it (iterate) x", "it (iteration_ok) h", "x.main -> y.input", inside={"it": ["x", "y", "h"]})
+    entries = played(net, {"it": list(range(40))}).entries
+    view = RunView.of(entries).root
+    listed = RunView.of(entries, listed=[""]).root
+    assert view is not None
+    assert listed is not None
+    assert set(view.runs) == {"it"}
+    assert not view.inside
+    assert not view.fires
+    assert [one.scope for one in view.groups.values()] == ["<it>"]
+    assert links_of(view, net) == links_of(listed, net)

@@ -143,7 +143,8 @@ def _fired(view: View, execution: Execution, name: str, data: Payload, entry: En
 
 
 def _global_set(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
-    execution.global_writes[data.scope] = execution.global_writes.get(data.scope, 0) + 1
+    scope = data.scope if view.lists(execution) else data.scope.partition("[#")[0]  # Else counted for the iterator.
+    execution.global_writes[scope] = execution.global_writes.get(scope, 0) + 1
     run = execution.runs.get(name)
     if "[#" in name or run is None:  # What iterations leave behind their iterator writes when it ends.
         return
@@ -232,7 +233,7 @@ def _closed(view: View, execution: Execution, iteration: Group) -> None:
     del execution.groups[scope]
     node = node_of(owner)
     execution.opened[node] = execution.opened.get(node, 0) + 1
-    let_go(execution, execution.inside.pop(scope, []), fan, is_sound=iteration.status == OK)
+    let_go(execution, [*execution.inside.pop(scope, ()), scope], fan, is_sound=iteration.status == OK)
 
 
 def let_go(execution: Execution, names: list[str], fan: Fan, *, is_sound: bool) -> None:
