@@ -119,6 +119,9 @@ class Payload(msgspec.Struct):
     handlers: int = 0
 
 
+NOTHING = Payload()
+"""Of an event whose payload is not looked at."""
+
 _read = msgspec.json.Decoder(Payload).decode
 
 

@@ -24,8 +24,8 @@ from penstock.views.model import (
     Stop,
     View,
 )
-from penstock.views.payload import Payload, payload_of
-from penstock.views.steps import STEP_HANDLERS
+from penstock.views.payload import NOTHING, Payload, payload_of
+from penstock.views.steps import BARE, STEP_HANDLERS
 
 FORMAT = 1
 """Of snapshots: one of another format is ignored."""
@@ -65,7 +65,7 @@ class RunView(View):
         if handler is None:
             return
         try:
-            data = payload_of(entry)
+            data = payload_of(entry) if kind not in BARE else NOTHING
         except msgspec.ValidationError:  # A newer release wrote it, and means something else by one of the names.
             return
         handler(self, execution, scope[cut:], data, entry)

@@ -37,6 +37,9 @@ AT_FANIN = -1
 """The range of an element that failed at the fan-in, in logs of the first release."""
 _STATUSES = {"done": OK, "failed": FAILED}
 
+BARE = frozenset({"loop.iteration.started", "loop.iteration.done"})
+"""There are more of these than of all others, and their names say it all."""
+
 OfRun: TypeAlias = "Callable[[View, Execution, Run, Payload, Entry], None]"
 OfRange: TypeAlias = "Callable[[View, Fan, Ranges, Payload, Entry], None]"
 
@@ -149,8 +152,8 @@ def _task_started(view: View, execution: Execution, run: Run, data: Payload, ent
 
 def _task_ended(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     task = run.tasks.get(data.task)
-    if task is None:
-        return
+    if task is None:  # Who watches a run may leave out what goes well in a loop.
+        task = run.tasks[data.task] = Task(data.task)
     attempt = run.under_way.pop(entry.task or "", None)
     if run.fan is not None and data.do != "fail":
         if task.status != "error":
@@ -179,14 +182,15 @@ def _iteration(view: View, execution: Execution, run: Run, data: Payload, entry:
     fan = run.fan
     if fan is None:
         return
+    index = int(entry.scope[entry.scope.rfind("[") + 1 : -1])
     if entry.type == "loop.iteration.started":
-        fan.open.add(data.index)
+        fan.open.add(index)
         return
-    fan.open.discard(data.index)
-    if data.status == "done":
+    fan.open.discard(index)
+    if entry.type == "loop.iteration.done":
         fan.ok += 1
     else:
-        fan.fail(Failure(data.index, data.error))
+        fan.fail(Failure(index, data.error))
 
 
 # ---- ranges

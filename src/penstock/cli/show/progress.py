@@ -30,6 +30,8 @@ MOST_TOLD = 20
 _RETRY = b'"do":"retry"'
 _UNMATCHED = b'"rule":null'
 _ERROR = b'"status":"error"'
+_TASKS = frozenset({"task.started", "task.done"})
+_FAIL = b'"do":"fail"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,8 @@ class Progress:
 
     def _take(self, entry: Entry) -> None:
         self._has_begun = True
+        if entry.type in _TASKS and entry.scope[-1] == "]" and not _is_telling(entry):
+            return
         self.view.apply(entry)
         if not self.is_job:
             handler = _STEP_NEWS.get(entry.type)
@@ -376,6 +380,12 @@ class Progress:
         group = node.part.group if node is not None and node.part is not None else None
         members = self.net.groups.get(group, ()) if self.net is not None and group is not None else ()
         return max([part.ms, *(parts[name].ms for name in members)])
+
+
+def _is_telling(entry: Entry) -> bool:
+    """Of the tasks of a loop, thousands a second, only those are looked at that something came of."""
+    payload = entry.payload
+    return entry.type == "task.done" and (_ERROR in payload or _RETRY in payload or _FAIL in payload)
 
 
 _STEP_NEWS: dict[str, Callable[[Progress, Run, Entry], None]] = {
