@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import random
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from penstock.adapters.memory.log import MemoryLog
@@ -287,3 +290,19 @@ def test_nothing_is_left_of_iterations_that_ended_well() -> None:
     assert not view.fires
     assert [one.scope for one in view.groups.values()] == ["<it>"]
     assert links_of(view, net) == links_of(listed, net)
+
+
+FORMATS = {1: "6386318cfcfea3d6"}
+"""Format of snapshots -> what the types of a view looked like then."""
+
+
+def test_a_change_of_the_types_is_a_new_format() -> None:
+    """A snapshot of before would be read with what is new in it missing: count `FORMAT` up, and add a line above."""
+
+    def bare(schema: Any) -> Any:
+        if isinstance(schema, dict):
+            return {key: bare(value) for key, value in schema.items() if key != "description"}
+        return [bare(one) for one in schema] if isinstance(schema, list) else schema
+
+    text = json.dumps(bare(msgspec.json.schema(RunView)), sort_keys=True)
+    assert FORMATS[FORMAT] == hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -18,7 +18,7 @@ from penstock.ports.log import Entry
 from penstock.ports.snapshots import Snapshots
 from penstock.views.run_view import FORMAT, RunView
 
-EVERY = 25_000
+EVERY = 20_000
 """Entries from one snapshot to the next."""
 LATEST = 1 << 62
 
