@@ -105,11 +105,17 @@ def resume(bench: Bench) -> list[Row]:
         if wrong is not None:
             return [Row(title, None, "s", required, remark=f"its log was not made: {wrong}")]
         figures = bench.one(Probe("resume", limit_s=120.0, home=folder / "home"))
+        seen = bench.one(Probe("moments", limit_s=120.0, home=folder / "home"))
         size = sum(path.stat().st_size for path in (folder / "home").glob("penstock.db*"))
     return [
         Row(title, figures.median("s"), "s", required, cpu=figures.median("cpu_s"), remark=figures.wrong or ""),
         Row("  peak memory of that resume", figures.median("rss_mb"), "MB"),
         Row("  size of its log, per event", size / said["events"], "bytes"),
+        Row("the same run as it was at a random event", seen.median("s"), "s", 1.0, remark=seen.wrong or ""),
+        Row("  the slowest of them", seen.median("worst_s"), "s", 1.0),
+        Row("  the first look, which makes the snapshots", seen.median("first_s"), "s"),
+        Row("  size of a snapshot", seen.median("snapshot_kb"), "kB"),
+        Row("  peak memory of looking", seen.median("rss_mb"), "MB"),
     ]
 
 

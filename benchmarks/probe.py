@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import commands, engine, fleet, fleet_floors, fleet_peers, floors, jobs, peers
+from benchmarks import commands, engine, fleet, fleet_floors, fleet_peers, floors, jobs, moments, peers
 
 PROBES: dict[str, Callable[..., dict[str, float]]] = {
     "floor-fsync": floors.chain_with_fsync,
@@ -21,6 +21,7 @@ PROBES: dict[str, Callable[..., dict[str, float]]] = {
     "compiling": engine.compiling,
     "interrupted": engine.interrupted,
     "resume": engine.resume,
+    "moments": moments.moments,
     "help": commands.help_text,
     "one-task": commands.one_task,
     "python": commands.python_alone,

@@ -12,10 +12,10 @@ from typing import Any
 
 from penstock.app.embedded import Embedded
 from penstock.kernel.values import JsonMap
-from penstock.projections.jobs import job_standing
 from penstock.server.documents import DocumentInvalid, Documents
 from penstock.server.runs import RunSummary
 from tests.engine import Played, _with_engine
+from tests.views.support import standing as job_standing
 
 
 class Ran:

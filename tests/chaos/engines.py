@@ -18,9 +18,9 @@ from penstock.app.embedded import Embedded
 from penstock.kernel.values import JsonMap
 from penstock.ports.blobs import BlobStore
 from penstock.ports.log import Entry, EventLog
-from penstock.projections.canonical import canonical
 from penstock.server.documents import Documents, Pinned
 from penstock.server.runs import RunSummary, RunUnderWay
+from penstock.views.canonical import canonical
 from tests.chaos.workshop import Workshop
 from tests.engine import document
 from tests.envelopes import checked_events

@@ -17,7 +17,7 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.log import Entry
 from penstock.ports.results import decode
 from penstock.ports.wire import step_run_of
-from penstock.projections.canonical import canonical
+from penstock.views.canonical import canonical
 from tests.chaos import playbooks, trials
 from tests.chaos.engines import RUN, entries_on_disk, write
 from tests.chaos.workshop import Workshop, marks

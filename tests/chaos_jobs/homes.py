@@ -9,8 +9,8 @@ from typing import Any
 
 from penstock.app.embedded import Embedded
 from penstock.ports.log import Entry
-from penstock.projections.canonical import canonical
 from penstock.server.documents import Documents
+from penstock.views.canonical import canonical
 from tests.chaos.engines import RUN, Deed, Told, _driven
 from tests.chaos.logs import PassingLog
 from tests.chaos.workshop import Workshop

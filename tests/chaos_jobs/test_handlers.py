@@ -13,7 +13,6 @@ from penstock.adapters.memory.log import MemoryLog
 from penstock.app.embedded import Embedded
 from penstock.ports.log import Entry
 from penstock.ports.wire import to_fact
-from penstock.projections.jobs import job_standing
 from tests.chaos.engines import MemoryHome, Told, resumed, virtually
 from tests.chaos_jobs import jobs
 from tests.chaos_jobs.homes import DecisionLog, leftovers, started
@@ -21,6 +20,7 @@ from tests.depth import times
 from tests.flow.kept import ended_with_their_iterations
 from tests.replaying import assert_engine_replays
 from tests.spec_jobs.support import each, job, python
+from tests.views.support import standing as job_standing
 
 NUMBERED = """
 import os

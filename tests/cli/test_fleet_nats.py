@@ -15,8 +15,8 @@ import pytest
 from penstock.app.embedded import embedded
 from penstock.app.stores import Places, open_log
 from penstock.kernel.values import JsonMap
-from penstock.projections.canonical import canonical
 from penstock.server.documents import Pinned
+from penstock.views.canonical import canonical
 from tests.api.service import Api
 from tests.cli.children import Child, running
 from tests.engine import document

@@ -105,3 +105,18 @@ def test_a_job_that_goes_on_after_a_resume_shows_and_explains_what_it_kept(capsy
     assert "sub-job `some` ended OK; its `subjob_ok` link fired" in told
     assert "ended OK" in call(capsys, "explain", "@last", f"{last['path']}/shown").out
     assert call(capsys, "replay", "@last").code == 0
+
+
+def test_the_causes_of_a_component_in_a_job_inside_begin_at_the_start_of_the_run(capsys: Capture, failed: str) -> None:
+    told = call(capsys, "explain", "@last", "again@1/more#1/only@0/load#1/check", "--json").json
+    why = next(section["lines"] for section in told["because"] if section["title"] == "why it ran")
+    begins = [
+        "the run of `book` began with its entry step, as `start@0`",
+        "`start@0` was done after",
+        "task `again@1/more#1` runs the playbook `other`, which began with `only`",
+        "task `again@1/more#1/only@0/load#1` runs the job `leaf`, in which `some` waits for nothing",
+        "`some` ended OK after",
+        "sub-job `some` ended OK; its `subjob_ok` link fired → `check`",
+    ]
+    assert len(why) == len(begins)
+    assert all(line.startswith(begin) for line, begin in zip(why, begins, strict=True))

@@ -7,21 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.show.job_live import JobLines, pace
-from penstock.cli.show.job_progress import JobProgress
+from penstock.cli.show.live import Lines, pace
+from penstock.cli.show.progress import Progress
 from penstock.kernel.net import Net
 from tests.cli.jobs import LOOP, ORDERS, WAITS, write_job
 from tests.cli.test_terminal import Terminal
-from tests.projections.jobs import Outcome, job, play
+from tests.views.jobs import Outcome, job, play
 
 Capture = pytest.CaptureFixture[str]
 
 
-def folded(net: Net, outcomes: dict[str, Outcome] | None = None, *, after: int = 0) -> JobProgress:
-    """`after`: only what a process sees that took the run up there."""
-    progress = JobProgress(net)
+def folded(net: Net, outcomes: dict[str, Outcome] | None = None) -> Progress:
+    progress = Progress(net)
     watch = progress.observer()
-    for entry in play(net, outcomes).entries[after:]:
+    for entry in play(net, outcomes).entries:
         watch(entry)
     progress.fold(0.0)
     return progress
@@ -29,30 +28,31 @@ def folded(net: Net, outcomes: dict[str, Outcome] | None = None, *, after: int =
 
 def test_components_have_their_states_and_rows_and_sub_jobs_theirs() -> None:
     progress = folded(job("a.main -> b.input", "a (ok) b", "a (error) c", "b (subjob_ok) d"), {"a": {"main": 3}})
-    assert {name: part.state for name, part in progress.parts.items()} == {
-        "a": "OK",
-        "b": "OK",
-        "c": "SKIPPED",
-        "d": "OK",
-    }
-    assert (progress.parts["a"].rows_out, progress.parts["b"].rows_in) == ({"main": 3}, {"input": 3})
-    assert progress.subjobs == {"a": "OK", "d": "OK"}
-    assert progress.rate("a", "main") == 1500.0
+    parts = progress.parts()
+    assert {name: part.status for name, part in parts.items()} == {"a": "ok", "b": "ok", "c": "skipped", "d": "ok"}
+    assert progress.root is not None
+    assert (parts["a"].rows_out, progress.root.runs["b"].rows_in) == ({"main": 3}, {"input": 3})
+    assert {group.name: group.status for group in progress.root.groups.values()} == {"a": "ok", "d": "ok"}
+    assert progress.rate(parts["a"], "main", parts) == 1500.0
 
 
 def test_of_iterations_only_counts_are_kept() -> None:
     net = job("it (iterate) x", "x.main -> y.input", inside={"it": ["x", "y"]}, halts=False)
     progress = folded(net, {"it": list(range(50)), "it[#7].x": ValueError("no"), "it[#].x": {"main": 2}})
-    assert set(progress.parts) == {"it", "x", "y"}
-    part = progress.parts["it"]
-    assert (part.total, part.done, part.failed) == (50, 49, 1)
-    assert progress.parts["x"].rows_out == {"main": 98}
+    parts = progress.parts()
+    assert set(parts) == {"it", "x", "y"}
+    fan = parts["it"].fan
+    assert fan is not None
+    assert (fan.total, fan.ok, fan.failed) == (50, 49, 1)
+    assert parts["x"].rows_out == {"main": 98}
+    assert progress.root is not None
+    assert len(progress.root.runs) < 5
     assert [news.name for news in progress.news if news.what == "iteration"] == ["it[#7]"]
 
 
 def test_rows_that_are_told_of_while_a_component_works_give_a_rate() -> None:
     net = job("a.main -> b.input")
-    progress = JobProgress(net)
+    progress = Progress(net)
     watch, rows = progress.observer(), progress.rows_observer()
     for entry in play(net).entries[:3]:
         watch(entry)
@@ -61,8 +61,9 @@ def test_rows_that_are_told_of_while_a_component_works_give_a_rate() -> None:
     progress.fold(1001.0)
     rows("a", "main", 300)
     progress.fold(1002.0)
-    assert progress.parts["a"].rows_out == {"main": 300}
-    assert progress.rate("a", "main") == pytest.approx(150.0, rel=0.1)
+    parts = progress.parts()
+    assert parts["a"].rows_out == {"main": 300}
+    assert progress.rate(parts["a"], "main", parts) == pytest.approx(150.0, rel=0.1)
 
 
 def test_what_a_resume_keeps_is_marked_as_kept() -> None:
@@ -70,32 +71,39 @@ def test_what_a_resume_keeps_is_marked_as_kept() -> None:
     played = play(net, {"b": ValueError("no")})
     before = len(played.entries)
     played.resume(b=None)
-    progress = JobProgress(net)
+    progress = Progress(net)
+    progress.catch_up(played.entries[:before])
     for entry in played.entries[before:]:
         progress.observer()(entry)
     progress.fold(0.0)
-    assert (progress.parts["a"].kept, progress.parts["b"].state) == (True, "OK")
-    assert progress.subjobs == {"a": "kept", "b": "OK"}
+    parts = progress.parts()
+    assert (parts["a"].kept, parts["b"].status) == (True, "ok")
+    assert progress.root is not None
+    assert {one.name: (one.status, one.kept) for one in progress.root.groups.values()} == {
+        "a": ("ok", True),
+        "b": ("ok", False),
+    }
+    assert [news.name for news in progress.news if news.what == "started"] == ["b"]
 
 
 def test_what_runs_inside_a_component_is_not_taken_for_a_component_of_the_job() -> None:
     net = job("a (ok) b")
-    progress = JobProgress(net)
+    progress = Progress(net)
     for entry in play(net).entries:
         progress.observer()(entry._replace(scope=f"b/{entry.scope}"))
     progress.fold(0.0)
-    assert {part.state for part in progress.parts.values()} == {"WAIT"}
+    assert {part.status for part in progress.parts().values()} == {"waiting"}
 
 
 def test_plain_lines_name_starts_ends_skips_failures_and_what_was_said(capsys: Capture) -> None:
     net = job("a.main -> b.input", "a (ok) b", "b (error) c", "it (iterate) x", inside={"it": ["x"]}, halts=False)
-    progress = JobProgress(net)
+    progress = Progress(net)
     watch = progress.observer()
     for entry in play(net, {"a": {"main": 3}, "it": [1, 2], "it[#1].x": ValueError("two\nlines")}).entries:
         watch(entry)
     progress.line_observer()("a", None, "hello \x1b[31mred")
     progress.fold(0.0)
-    JobLines("job.yaml").close(progress)
+    Lines("job.yaml").close(progress)
     said = re.sub(r"\d\d:\d\d:\d\d ", "", capsys.readouterr().err).splitlines()
     assert said[0] == "job.yaml"
     assert "a: started (t_a)" in said

@@ -40,6 +40,49 @@ def values(log: EventLog, document: str | None = None) -> list[tuple[str, str, s
 
 
 class LogKeepingContract(LogScenes):
+    # -- snapshots ----------------------------------------------------------------------------------------------------
+
+    def test_the_last_snapshot_of_a_format_at_an_entry_or_before_it_is_found(self) -> None:
+        async def scene(log: EventLog) -> None:
+            await make(log, "run-1")
+            await make(log, "run-2")
+            assert log.snapshot("run-1", 1, 100) is None
+            for format, seq, data in ((1, 10, b"ten"), (1, 30, bytes(range(256))), (2, 20, b"other")):
+                log.keep_snapshot("run-1", format, seq, data)
+            assert log.snapshot("run-1", 1, 9) is None
+            assert log.snapshot("run-1", 1, 10) == (10, b"ten")
+            assert log.snapshot("run-1", 1, 29) == (10, b"ten")
+            assert log.snapshot("run-1", 1, 1 << 62) == (30, bytes(range(256)))
+            assert log.snapshot("run-1", 2, 1 << 62) == (20, b"other")
+            assert log.snapshot("run-2", 1, 1 << 62) is None
+
+        self.play(scene)
+
+    def test_a_snapshot_that_is_kept_twice_is_one_and_of_an_unknown_execution_there_is_none(self) -> None:
+        async def scene(log: EventLog) -> None:
+            await make(log, "run-1")
+            log.keep_snapshot("run-1", 1, 1, b"one")
+            log.keep_snapshot("run-1", 1, 1, b"one")
+            assert log.snapshot("run-1", 1, 5) == (1, b"one")
+            log.keep_snapshot("nobody", 1, 1, b"one")
+            assert log.snapshot("nobody", 1, 5) is None
+
+        self.play(scene)
+
+    def test_snapshots_go_with_their_execution(self) -> None:
+        async def scene(log: EventLog) -> None:
+            for name in ("run-1", "run-2"):
+                await make(log, name, "completed")
+                log.keep_snapshot(name, 1, 1, b"one")
+            await log.forget("run-1")
+            assert await log.prune(1e12) == ["run-2"]
+            for name in ("run-1", "run-2"):
+                assert log.snapshot(name, 1, 5) is None
+                await make(log, name)
+                assert log.snapshot(name, 1, 5) is None
+
+        self.play(scene)
+
     # -- what documents keep ------------------------------------------------------------------------------------------
 
     def test_what_a_document_keeps_changes_with_the_end_of_a_run(self) -> None:

@@ -12,9 +12,9 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore
 from penstock.ports.log import Entry, EventLog
 from penstock.ports.results import decode
-from penstock.projections.canonical import canonical
 from penstock.server.documents import Pinned
 from penstock.server.reconciling import EVERY_S
+from penstock.views.canonical import canonical
 from tests.faults.documents import Effects, Work
 from tests.faults.fleet import Fleet
 from tests.faults.logs import check_log

@@ -28,12 +28,12 @@ from penstock.app.worker import WorkBench
 from penstock.app.worker import worker as worker_of
 from penstock.kernel.values import JsonMap
 from penstock.ports.log import Entry, Header
-from penstock.projections.canonical import canonical
 from penstock.remote.client import Sent
 from penstock.server.documents import Pinned
 from penstock.server.hosting import Submission
 from penstock.tools.base import Settings
 from penstock.tools.registry import Registry
+from penstock.views.canonical import canonical
 from penstock.worker.fleet import FleetWorker
 from tests.envelopes import checked_events
 from tests.virtual import VirtualClock, VirtualLoop, run_virtually

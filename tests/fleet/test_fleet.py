@@ -10,7 +10,7 @@ import pytest
 
 from penstock.app.embedded import embedded
 from penstock.kernel.values import JsonMap
-from penstock.projections.canonical import canonical
+from penstock.views.canonical import canonical
 from tests.depth import times
 from tests.engine import document, play
 from tests.fleet.deaths import with_deaths

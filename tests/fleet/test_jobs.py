@@ -10,8 +10,8 @@ import pytest
 
 from penstock.app.embedded import embedded
 from penstock.kernel.values import JsonMap
-from penstock.projections.canonical import canonical
 from penstock.server.documents import Pinned
+from penstock.views.canonical import canonical
 from tests.depth import times
 from tests.fleet.deaths import with_deaths
 from tests.fleet.forks import forks

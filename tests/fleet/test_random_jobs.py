@@ -10,8 +10,8 @@ import pytest
 
 from penstock.app.embedded import embedded
 from penstock.kernel.values import JsonMap
-from penstock.projections.canonical import canonical
 from penstock.server.documents import DocumentInvalid, Pinned
+from penstock.views.canonical import canonical
 from tests.depth import times
 from tests.fleet.random_jobs import random_document
 from tests.fleet.scene import Fleet, on_fleet

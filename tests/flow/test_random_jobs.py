@@ -14,7 +14,7 @@ from penstock.kernel.facts import ExecutionStarted, event_type
 from penstock.kernel.net import Net, On
 from penstock.kernel.state import Scope, State, final_globals
 from penstock.ports.wire import to_entry, to_fact
-from penstock.projections.canonical import canonical
+from penstock.views.canonical import canonical
 from tests.depth import times
 from tests.flow.kept import ended_with_their_iterations
 from tests.flow.nets import Play, Told

@@ -12,7 +12,7 @@ from penstock.kernel.fans import Elements
 from penstock.kernel.judge import Ended
 from penstock.kernel.state import TOLD_FAILURES as KEPT_FAILURES
 from penstock.ports.wire import to_entry
-from penstock.projections.canonical import canonical
+from penstock.views.canonical import canonical
 from tests.flow.nets import Play, error, job, sets
 
 NET = job("it (iterate) x", "it (ok) after", iterations={"it": {"halts": False}})

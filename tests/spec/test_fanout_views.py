@@ -8,19 +8,21 @@ from typing import Any
 
 import pytest
 
-from penstock.cli.show.playbook_live import StepLines
-from penstock.cli.show.playbook_progress import Progress
+from penstock.cli.show.live import Lines, loops
+from penstock.cli.show.progress import Progress
 from penstock.kernel.errors import Refused
+from penstock.kernel.evolve import evolve
 from penstock.kernel.shards import Shards
+from penstock.kernel.state import State
 from penstock.ports.log import Entry
 from penstock.ports.results import decode
-from penstock.projections.history import history
-from penstock.projections.standing import standing_of
-from penstock.projections.steps import fanins, step_runs
+from penstock.ports.wire import to_fact
+from penstock.views.answers import fanins, step_runs
+from penstock.views.run_view import RunView
 from tests.cli.support import call
 from tests.engine import document, play, resume
 from tests.fanning import Idle, Shaky, play_with
-from tests.projections.support import entries, explained, seen, text_of
+from tests.views.support import entries, explained, seen, text_of
 
 Capture = pytest.CaptureFixture[str]
 
@@ -44,7 +46,7 @@ PARTIAL = """
 
 
 def tracker(home: Path, upto: int | None = None, *, is_live: bool = False) -> Any:
-    return fanins(history(entries(home)[:upto]), is_live=is_live)["start@0"]
+    return fanins(RunView.of(entries(home)[:upto]), is_live=is_live)["start@0"]
 
 
 @pytest.mark.clause("F4.1")
@@ -79,12 +81,14 @@ def test_at_every_moment_the_tracker_is_what_the_kernel_knows(tmp_path: Path) ->
     text = PARTIAL.replace("max_job_retries: 1", "max_job_retries: 9")
     play_with(lambda usual: Shaky(usual, 5), text, tmp_path)
     known = entries(tmp_path)
-    for upto in range(1, len(known) + 1):
-        standing = standing_of(known[:upto], lambda ref: None)
-        run = standing.state.runs.get("start@0")
+    tree, view = State(), RunView()
+    for entry in known:
+        evolve(tree, to_fact(entry, None), entry.ts)
+        view.apply(entry)
+        run = tree.root.runs.get("start@0")
         if run is None or not isinstance(run.fan, Shards):
             continue
-        state, shown = run.fan, fanins(standing.history, is_live=True)["start@0"]
+        state, shown = run.fan, fanins(view, is_live=True)["start@0"]
         assert isinstance(shown, dict)
         assert (shown["next"], shown["ranges"]) == (state.next_index, state.ranges)
         assert (shown["succeeded"], shown["failed"], shown["retried"]) == (state.ok, state.failed, state.retried)
@@ -107,7 +111,7 @@ def test_while_it_goes_on_the_ranges_that_are_out_are_shown_with_who_has_them(tm
         {"range": 2, "lo": 8, "hi": 10, "attempt": 0, "worker": None},
     ]
     assert tracker(tmp_path, at)["status"] == "interrupted"
-    (step,) = step_runs(history(known[:at]), is_live=True)
+    (step,) = step_runs(RunView.of(known[:at]), is_live=True)
     assert step["iterations"] == {"total": 10, "done": 0, "failed": 0}
 
 
@@ -234,7 +238,7 @@ def told(known: list[Entry]) -> list[str]:
     for entry in known:
         observe(entry)
     progress.fold(0.0)
-    return StepLines("").news(progress)
+    return Lines("").news(progress)
 
 
 def test_lines_tell_of_elements_and_ranges_that_come_again_but_not_of_thousands(tmp_path: Path) -> None:
@@ -258,14 +262,11 @@ def test_a_running_loop_is_counted_with_its_ranges_out(tmp_path: Path) -> None:
     play(PARTIAL, tmp_path)
     known = entries(tmp_path)
     at = next(number for number, entry in enumerate(known, 1) if entry.type == "loop.shard.done")
-    standing = standing_of(known[:at], lambda ref: None)
     progress = Progress()
-
-    class Tree:
-        runs = standing.state.runs
-
-    progress.look_at(Tree)  # type: ignore[arg-type]
-    ((name, settled, words),) = StepLines("").loops(progress)
-    assert (name, settled) == ("start@0", progress.open["start@0"].done)
+    progress.catch_up(known[:at])
+    ((name, settled, words),) = loops(progress)
+    fan = progress.runs["start@0"].fan
+    assert fan is not None
+    assert (name, settled) == ("start@0", fan.ok)
     assert "of 10 iterations" in words
     assert "ranges out" in words

@@ -11,12 +11,12 @@ import pytest
 from penstock.adapters.memory.log import MemoryLog
 from penstock.app.embedded import Embedded
 from penstock.ports.log import Entry
-from penstock.projections.jobs import job_standing
 from penstock.server.documents import Documents
 from penstock.server.runs import RunSummary
 from tests.chaos.engines import MemoryHome, virtually
 from tests.chaos.workshop import Workshop
 from tests.spec_jobs.support import each, job, sets, sleeps
+from tests.views.support import standing as job_standing
 
 DIE = {"type": "die", "params": {"code": 42}}
 CALLS = {

@@ -12,9 +12,9 @@ import pytest
 from penstock.app.embedded import Embedded
 from penstock.components.base import Action, Call, Component, ComponentFailure
 from penstock.components.registry import ComponentRegistry
-from penstock.projections.canonical import canonical_hash
 from penstock.server.documents import Documents
 from penstock.server.runs import RunSummary
+from penstock.views.canonical import canonical_hash
 from tests.chaos.engines import MemoryHome, virtually
 from tests.chaos.workshop import Workshop
 

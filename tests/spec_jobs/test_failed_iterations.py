@@ -55,7 +55,7 @@ def test_a_job_that_went_on_says_how_many_iterations_failed(tmp_path: Path) -> N
     run = run_job(text, tmp_path)
     assert run.status == "completed"
     assert run.payloads("job.completed")[0]["failed_iterations"] == 1
-    assert run.standing.seen.failed_iterations == 1
+    assert run.standing.execution.failed_iterations == 1
     [ended] = [one for one in run.payloads("component.ok") if one["component"] == "after"]
     assert ended["result"] == [3, 1]
 

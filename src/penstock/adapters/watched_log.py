@@ -108,6 +108,12 @@ class WatchedLog:
     def header(self, execution_id: str) -> Header | None:
         return self.inner.header(execution_id)
 
+    def snapshot(self, execution_id: str, format: int, upto: int) -> tuple[int, bytes] | None:
+        return self.inner.snapshot(execution_id, format, upto)
+
+    def keep_snapshot(self, execution_id: str, format: int, seq: int, data: bytes) -> None:
+        self.inner.keep_snapshot(execution_id, format, seq, data)
+
     def headers(
         self,
         limit: int = 100,

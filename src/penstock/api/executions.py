@@ -21,11 +21,11 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.log import Header as RunHeader
 from penstock.ports.log import Status
 from penstock.ports.moments import moment_of
-from penstock.projections.wording import counted
 from penstock.server.catalog import compiling
 from penstock.server.documents import Pinned, inputs_of
 from penstock.server.hosting import Submission
 from penstock.server.views import listed, with_failures
+from penstock.views.wording import counted
 
 routes = router("executions", "/api/executions")
 

@@ -17,11 +17,11 @@ from penstock.ports.log import Entry, EventLog
 from penstock.ports.projects import ProjectFolders
 from penstock.ports.results import decode, loader
 from penstock.ports.wire import to_clock, to_entry, to_fact
-from penstock.projections.canonical import canonical
 from penstock.server.documents import Documents, Pinned
 from penstock.server.replay import Difference, Replay, first_difference
 from penstock.tools.base import Settings
 from penstock.tools.registry import Registry
+from penstock.views.canonical import canonical
 from penstock.worker.desk import Desk
 from penstock.worker.resources import SharedResources
 from penstock.worker.threads import DaemonThreads

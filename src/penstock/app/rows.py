@@ -19,7 +19,7 @@ from penstock.ports.blobs import BlobStore, Missing, ResultRef
 from penstock.ports.log import Entry, Header
 from penstock.ports.results import decode
 from penstock.ports.rows import Relation, Schema
-from penstock.projections.jobs_names import node_of
+from penstock.views.names import node_of
 from penstock.worker.plane import schema_of
 
 if TYPE_CHECKING:

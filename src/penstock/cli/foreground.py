@@ -12,27 +12,24 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from penstock.cli.engine import next_command
-from penstock.cli.output import is_terminal, put_json
-from penstock.cli.show.playbook_progress import Progress
-from penstock.cli.show.watcher import TICK_S, F, Nobody, Watcher
+from penstock.cli.output import put_json
+from penstock.cli.show.live import TICK_S, Nobody, Watcher, watcher_for
+from penstock.cli.show.progress import Progress
 from penstock.kernel.errors import Bug, Unavailable
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
-from penstock.ports.results import loader
 from penstock.server.runs import RunUnderWay
 
 if TYPE_CHECKING:
     from penstock.app.embedded import Embedded
-    from penstock.cli.show.job_progress import JobProgress
-    from penstock.cli.show.playbook_summary import Where
-    from penstock.cli.show.watcher import Folding
+    from penstock.cli.show.summary import Where
     from penstock.ports.log import Header
-    from penstock.projections.jobs import JobStanding
     from penstock.server.documents import Documents, Pinned
     from penstock.server.runs import RunSummary, RunUnderWay
+    from penstock.views.answers import JobStanding
 
 
 T = TypeVar("T")
@@ -41,50 +38,43 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 3
 
 
-def watcher_for(title: str, *, is_silent: bool) -> Watcher[Progress]:
-    if is_silent:
-        return Nobody()
-    from penstock.cli.show.playbook_live import LiveTree, StepLines  # Only what is shown is loaded.
-
-    return LiveTree(title) if is_terminal(sys.stderr) else StepLines(title)
-
-
-def job_watcher_for(title: str, *, is_silent: bool) -> Watcher[JobProgress]:
-    if is_silent:
-        return Nobody()
-    from penstock.cli.show.job_live import JobLines, JobTree  # Only what is shown is loaded.
-
-    return JobTree(title) if is_terminal(sys.stderr) else JobLines(title)
-
-
 def in_foreground(
     engine: Embedded,
     run: RunUnderWay,
     begin: Callable[[], Awaitable[T]],
-    progress: F,
-    watcher: Watcher[F],
+    progress: Progress,
+    watcher: Watcher,
     grace_s: float,
 ) -> T:
     """Run to the end, or to the first signal. The engine is closed when this returns."""
     if not isinstance(watcher, Nobody):
         engine.observers.append(progress.observer())
         engine.line_observers.append(progress.line_observer())
+        if progress.is_job:
+            engine.progress_observers.append(progress.rows_observer())
     return asyncio.run(_Foreground(engine, run, progress, watcher, grace_s).run(begin))
 
 
-class _Foreground(Generic[F]):
-    def __init__(self, engine: Embedded, run: RunUnderWay, progress: F, watcher: Watcher[F], grace_s: float) -> None:
+class _Foreground:
+    def __init__(
+        self, engine: Embedded, run: RunUnderWay, progress: Progress, watcher: Watcher, grace_s: float
+    ) -> None:
         self.engine = engine
         self.under_way = run
         self.progress = progress
         self.watcher = watcher
         self.grace_s = grace_s
         self._was_interrupted = False
+        self._is_watched = not isinstance(watcher, Nobody)
+        self._catching_up: asyncio.Future[None] | None = None
 
     async def run(self, begin: Callable[[], Awaitable[T]]) -> T:
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.add_signal_handler(number, self._on_signal, number)
+        header = self.engine.log.header(self.under_way.execution_id) if self._is_watched else None
+        if header is not None and header.last_seq:
+            self._catching_up = asyncio.ensure_future(asyncio.to_thread(self._catch_up, header.last_seq))
         ticker = asyncio.ensure_future(self._tick())
         try:
             try:
@@ -93,6 +83,8 @@ class _Foreground(Generic[F]):
                 ticker.cancel()
                 with suppress(asyncio.CancelledError):
                     await ticker
+                if self._catching_up is not None:
+                    await self._catching_up
                 self._look()
                 self.watcher.close(self.progress)
         finally:
@@ -103,18 +95,22 @@ class _Foreground(Generic[F]):
                     loop.remove_signal_handler(number)
 
     async def _tick(self) -> None:
+        if self._catching_up is not None:
+            await asyncio.shield(self._catching_up)
         while True:
             await asyncio.sleep(TICK_S)
             self._look()
             self.watcher.show(self.progress)
 
+    def _catch_up(self, last: int) -> None:
+        """What happened before this process took the run up. What happens meanwhile waits in the buffer of the progress."""
+        from penstock.views.moments import view_at  # Only a run that is resumed needs it.
+
+        self.progress.start_from(view_at(self.engine.log, self.under_way.execution_id, last))
+
     def _look(self) -> None:
-        if isinstance(self.watcher, Nobody):
-            return
-        self.progress.fold(time.time())
-        host = self.under_way.host
-        if host is not None:
-            self.progress.look_at(host.stream.tree)
+        if self._is_watched:
+            self.progress.fold(time.time())
 
     def _on_signal(self, number: int) -> None:
         if self._was_interrupted:
@@ -157,37 +153,35 @@ class ForegroundRun:
     def drive(self) -> int:
         return self._job() if self.net.kind == "job" else self._playbook()
 
+    def _run(self, begin: Callable[[], Awaitable[T]]) -> tuple[Progress, T]:
+        progress = Progress(self.net)
+        watcher = watcher_for(self.title, is_job=progress.is_job, is_silent=self.is_silent)
+        try:
+            return progress, in_foreground(self.engine, self.run, begin, progress, watcher, self.options.grace)
+        except (Unavailable, Bug) as error:
+            if getattr(self.options, "file", None) is None or progress.has_begun():
+                again = f"to go on: {next_command(f'resume {self.run.execution_id}', self.home)}"
+                error.hint = f"{error.hint}; {again}" if error.hint else again
+            raise
+
     def _playbook(self) -> int:
-        progress = Progress()
-        watcher = watcher_for(self.title, is_silent=self.is_silent)
-        summary = self._guarded(
-            lambda: in_foreground(self.engine, self.run, self.begin, progress, watcher, self.options.grace), progress
-        )
+        progress, summary = self._run(self.begin)
         if self.options.json:
             self._put(summary.as_json())
         else:
-            from penstock.cli.show.playbook_summary import tell  # `--json` prints no summary.
+            from penstock.cli.show.summary import tell  # `--json` prints no summary.
 
             tell(summary, progress, self.home, self.where)
         return summary.exit_code
 
     def _job(self) -> int:
-        from penstock.cli.show.job_progress import JobProgress  # Only jobs need it.
-
-        progress = JobProgress(self.net)
-        watcher = job_watcher_for(self.title, is_silent=self.is_silent)
-        if not self.is_silent:
-            self.engine.progress_observers.append(progress.rows_observer())
-        header, summary, standing = self._guarded(
-            lambda: in_foreground(self.engine, self.run, self._begin_job, progress, watcher, self.options.grace),
-            progress,
-        )
+        _, (header, summary, standing) = self._run(self._begin_job)
         if self.options.json:
-            from penstock.projections.jobs import job_json  # Only jobs need it.
+            from penstock.views.answers import job_json  # Only jobs need it.
 
             self._put(job_json(header, standing, summary))
         else:
-            from penstock.cli.show.job_summary import tell_job  # Only jobs need it.
+            from penstock.cli.show.summary import tell_job  # Only jobs need it.
 
             run = self.run.execution_id
             tell_job(summary, standing, run, self.home, self.where, is_quiet=self.options.quiet)
@@ -199,24 +193,15 @@ class ForegroundRun:
 
     async def _begin_job(self) -> tuple[Header, RunSummary, JobStanding]:
         """What the job came to is read from the log while that is still open."""
-        from penstock.projections.jobs import job_standing  # Only jobs need it.
+        from penstock.views.answers import job_standing  # Only jobs need it.
+        from penstock.views.run_view import RunView
 
         summary = await self.begin()
         entries = self.engine.log.read(self.run.execution_id)
-        load = loader(self.engine.blobs)
-        standing = job_standing(entries, self.net, load=load, with_iterations=self.options.json)
+        standing = job_standing(RunView.of(entries, listed=[""] if self.options.json else ()), self.net)
         header = self.engine.log.header(self.run.execution_id)
         assert header is not None
         return header, summary, standing
-
-    def _guarded(self, drive: Callable[[], T], progress: Folding) -> T:
-        try:
-            return drive()
-        except (Unavailable, Bug) as error:
-            if getattr(self.options, "file", None) is None or progress.has_begun():
-                again = f"to go on: {next_command(f'resume {self.run.execution_id}', self.home)}"
-                error.hint = f"{error.hint}; {again}" if error.hint else again
-            raise
 
 
 def positions_in(documents: Documents, document: Pinned) -> Where:

@@ -21,6 +21,7 @@ from zlib import crc32
 
 from penstock.kernel.errors import Refused
 from penstock.ports.kept_state import Change, Kept, Kind
+from penstock.ports.snapshots import Snapshots
 
 Status = Literal["running", "completed", "failed", "cancelled", "interrupted"]
 
@@ -84,7 +85,7 @@ class Request:
     payload: bytes
 
 
-class EventLog(Protocol):
+class EventLog(Snapshots, Protocol):
     async def create(self, header: Header, document: bytes, key: str | None = None) -> str:
         """Register an execution with the document it is pinned to: its id. Refused when the id exists.
 

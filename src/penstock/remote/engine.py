@@ -58,6 +58,13 @@ class RemoteLog:
             yield from (entry_of(decode(line)) for line in page)
             yield None
 
+    def snapshot(self, execution_id: str, format: int, upto: int) -> tuple[int, bytes] | None:
+        """Those of the server stay there."""
+        return None
+
+    def keep_snapshot(self, execution_id: str, format: int, seq: int, data: bytes) -> None:
+        """Nothing is kept here."""
+
     def document(self, execution_id: str) -> bytes:
         return encode(self._client.get(at("executions", execution_id, "document")))
 

@@ -9,8 +9,8 @@ from penstock.kernel.errors import PenstockError
 from penstock.ports.blobs import BlobStore, ResultRef, is_ref
 from penstock.ports.log import EventLog
 from penstock.ports.results import decode
-from penstock.projections.history import ExecutionSeen
 from penstock.server.documents import Documents, Pinned
+from penstock.views.model import Execution
 
 if TYPE_CHECKING:
     from penstock.dialects.job import CompiledJob
@@ -39,7 +39,7 @@ class RunBook:
         self._near = near
         self._known: dict[str, tuple[Net, Compiled | CompiledJob] | None] = {}
 
-    def net(self, execution: ExecutionSeen) -> Net | None:
+    def net(self, execution: Execution) -> Net | None:
         found = self._compiled(execution)
         return found[0] if found is not None else None
 
@@ -53,7 +53,7 @@ class RunBook:
         except PenstockError:
             return None
 
-    def where(self, execution: ExecutionSeen, step: str, arc: int | None = None, task: str | None = None) -> str:
+    def where(self, execution: Execution, step: str, arc: int | None = None, task: str | None = None) -> str:
         found = self._compiled(execution)
         if found is None:
             return ""
@@ -65,7 +65,7 @@ class RunBook:
             place = places.arcs.get((step, arc), place)
         return f"{self._near(place.file)}:{place.line}" if place is not None and place.line else ""
 
-    def _compiled(self, execution: ExecutionSeen) -> tuple[Net, Compiled | CompiledJob] | None:
+    def _compiled(self, execution: Execution) -> tuple[Net, Compiled | CompiledJob] | None:
         if execution.scope not in self._known:
             try:
                 self._known[execution.scope] = self._documents.compile(self._pinned(execution))
@@ -73,7 +73,7 @@ class RunBook:
                 self._known[execution.scope] = None
         return self._known[execution.scope]
 
-    def _pinned(self, execution: ExecutionSeen) -> Pinned:
+    def _pinned(self, execution: Execution) -> Pinned:
         document = execution.document
         if isinstance(document, dict) and is_ref(document):
             return Pinned.from_bytes(self._blobs.get(ResultRef.from_json(document)))

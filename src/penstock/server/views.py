@@ -12,15 +12,17 @@ from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore
 from penstock.ports.log import Entry, EventLog, Header
-from penstock.ports.results import decode, loader
+from penstock.ports.results import decode, loader, thawed
 from penstock.ports.wire import iso
-from penstock.projections.explain import Explanation, Log, explain
-from penstock.projections.history import earlier_of, history, job_around
 from penstock.server.book import RunBook
 from penstock.server.documents import Documents
+from penstock.views.model import Execution
+from penstock.views.moments import EVERY, LATEST, view_at
+from penstock.views.run_view import RunView
 
 if TYPE_CHECKING:
-    from penstock.projections.jobs import JobStanding
+    from penstock.server.runs import RunSummary
+    from penstock.views.answers import JobStanding
 
 CRASHED = "crashed"
 
@@ -62,90 +64,93 @@ class Views:
         return self._playbook(header)
 
     def _playbook(self, header: Header) -> JsonMap:
-        from penstock.projections.children import children_of
-        from penstock.projections.standing import standing_of
-        from penstock.projections.steps import fanins, step_runs
-        from penstock.server.runs import summary_of
+        from penstock.views.answers import children_of, fanins, step_runs
 
         run, status = header.execution_id, self.status_of(header)
         is_live = status == "running"
-        standing = standing_of(self.log.read(run), loader(self.blobs))
-        now = time.time() if is_live else standing.history.last_ts or header.started_at
-        view = summary_of(run, standing.state, standing.history.counts, standing.events, now).as_json()
-        steps = step_runs(standing.history, is_live=is_live)
-        fanin = fanins(standing.history, is_live=is_live)
-        book = self.book(header)
-        children = children_of(self.log.read(run), standing.history, run, book.net, is_live=is_live)
+        seen = self._whole(header)
+        found = self._summary(seen, header, is_live=is_live).as_json()
         # Whoever set a run aside could write no event that says so: then only its header does.
-        if status in (CRASHED, "interrupted") or standing.state.status == "interrupted":
-            view.update(status="interrupted", exit_code=3)
+        if status in (CRASHED, "interrupted") or (seen.root is not None and seen.root.status == "interrupted"):
+            found.update(status="interrupted", exit_code=3)
         elif is_live:
-            view.update(status="running", exit_code=None)
-        if not standing.events:  # Registered, and nothing has happened yet.
-            view.update(name=header.name, duration_ms=0.0)
-        more = _more(header, status)
-        return {**view, **more, "steps": _json(steps), "fanin": fanin, "children": _json(children)}
+            found.update(status="running", exit_code=None)
+        steps, fanin = step_runs(seen, is_live=is_live), fanins(seen, is_live=is_live)
+        children = children_of(seen, run, self.book(header).net, is_live=is_live)
+        return {**found, **_more(header, status), "steps": _json(steps), "fanin": fanin, "children": _json(children)}
+
+    def _whole(self, header: Header) -> RunView:
+        """With every step run. Of a long run it is near a snapshot, unless it has more of them than such a view keeps."""
+        if header.last_seq > EVERY:
+            seen = self.at(header)
+            if seen.is_complete:
+                return seen
+        return RunView.of(self.log.read(header.execution_id), whole=True)
+
+    def _summary(self, seen: RunView, header: Header, *, is_live: bool) -> RunSummary:
+        from penstock.server.runs import RunSummary
+        from penstock.views.answers import counts_of
+
+        # Of one that is registered and in which nothing has happened yet the header alone tells.
+        root = seen.root or Execution("", header.kind, header.name, "", header.started_at, status="new")
+        ended = root.ended_at
+        if ended is None:
+            ended = time.time() if is_live and seen.root is not None else seen.ts or header.started_at
+        load = loader(self.blobs)
+        return RunSummary(
+            header.execution_id,
+            root.kind,
+            root.name,
+            root.status,
+            root.error,
+            held_ctx=thawed(root.ctx.values, load),
+            held_result=thawed(root.result, load),
+            counts=counts_of(seen),
+            duration_ms=round(max(0.0, ended - root.started_at) * 1000, 3),
+            own_exit_code=root.exit_code,
+        )
 
     def _job(self, header: Header) -> JsonMap:
-        from penstock.projections.jobs import job_json
+        from penstock.views.answers import job_json
 
         standing = self.job(header, with_iterations=True)
         status = self.status_of(header)
         return {**job_json(header, standing, job_shown(status, header, standing)), **_more(header, status)}
 
     def job(self, header: Header, *, with_iterations: bool) -> JobStanding:
-        from penstock.projections.jobs import job_standing
+        """Without iterations what is inside them is counted and not listed, but for those that failed."""
+        from penstock.views.answers import job_standing
 
-        entries, net = self.log.read(header.execution_id), self.book(header).root_net()
-        return job_standing(entries, net, load=loader(self.blobs), with_iterations=with_iterations)
+        net = self.book(header).root_net()
+        if not with_iterations:
+            return job_standing(self.at(header), net)
+        return job_standing(RunView.of(self.log.read(header.execution_id), listed=[""]), net)
+
+    def at(self, header: Header, seq: int = LATEST) -> RunView:
+        """The run right after one of its entries."""
+        return view_at(self.log, header.execution_id, seq)
 
     def explained(self, header: Header, node: str) -> JsonMap:
         """Why a step of a playbook or a component of a job ran, waits or was skipped: what `penstock explain --json` prints."""
+        from penstock.views.explain import Log, explain
+
         run = header.execution_id
         is_live = self.status_of(header) == "running"
-        log = Log(lambda: self.log.read(run), loader(self.blobs), is_live)
-        return {"execution_id": run, **answered(node, header.kind, log, self.book(header)).as_json()}
-
-
-def answered(node: str, kind: str, log: Log, book: RunBook) -> Explanation:
-    """About a step of a playbook or a component of a job; of whatever runs inside them, by its full scope."""
-    if kind == "job" and "/" not in node:
-        return _of_job(node, "", log, book)
-    seen = history(log.entries())
-    inside = job_around(node, seen)
-    if inside is not None:
-        return _of_job(node.strip().removeprefix(inside), inside, log, book)
-    return explain(node, seen, book, log)
-
-
-def _of_job(node: str, execution: str, log: Log, book: RunBook) -> Explanation:
-    from penstock.projections.jobs_explain import explain_job
-    from penstock.projections.jobs_fold import JobFold
-    from penstock.projections.jobs_view import JobView
-
-    told = history(log.entries())
-    first, *then = [*earlier_of(execution, told), execution]
-    seen = JobFold(first, log.load, then=then).add_all(log.entries())
-    around = told.executions.get(execution)
-    net = book.net(around) if around is not None else None
-
-    def where(component: str) -> str:
-        return book.where(around, component) if around is not None else ""
-
-    return explain_job(node, JobView(seen, net, where, log.is_live), log)
+        log = Log(lambda: self.log.read(run), loader(self.blobs), is_live, lambda: self._whole(header))
+        return {"execution_id": run, **explain(node, log, self.book(header)).as_json()}
 
 
 def job_shown(status: str, header: Header, standing: JobStanding) -> Shown:
-    seen = standing.seen
-    started = seen.starts[0].at if seen.starts else header.started_at
-    until = seen.ended_at if seen.ended_at is not None else time.time() if status == "running" else seen.last_ts
+    job = standing.execution
+    started = job.starts[0].at if job.starts else header.started_at
+    until = job.ended_at if job.ended_at is not None else time.time() if status == "running" else standing.last_ts
     took = round(max(0.0, (until or started) - started) * 1000, 3)
     if status == "running":
         return Shown("running", None, None, took)
-    if status in (CRASHED, "interrupted") or seen.status in ("interrupted", "running"):
+    if status in (CRASHED, "interrupted") or job.status in ("interrupted", "running"):
         return Shown("interrupted", 3, None, took)
-    codes = {"completed": 0, "failed": seen.exit_code or 1, "cancelled": 1}
-    return Shown(seen.status, codes.get(seen.status, 4), seen.error, took)
+    codes = {"completed": 0, "failed": job.exit_code or 1, "cancelled": 1}
+    return Shown(job.status, codes.get(job.status, 4), job.error, took)
 
 
 def listed(header: Header, status: str) -> JsonMap:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.dispatch import LeaseSeen, WorkerSeen
-from penstock.projections.wording import counted
+from penstock.views.wording import counted
 
 MOST_NAMED = 5
 

@@ -26,6 +26,7 @@ class Execution:
     checksums: list[int | None] = field(default_factory=list)
     """One for each entry; fewer, if entries were put there by hand."""
     holder: MemoryLog | None = None
+    snapshots: dict[tuple[int, int], bytes] = field(default_factory=dict)
 
 
 class MemoryStore:
@@ -206,6 +207,17 @@ class MemoryLog:
         for one in gone:
             del self._store.kept[one]
         return len(gone)
+
+    def snapshot(self, execution_id: str, format: int, upto: int) -> tuple[int, bytes] | None:
+        execution = self._store.executions.get(execution_id)
+        kept = execution.snapshots if execution else {}
+        seq = max((seq for made, seq in kept if made == format and seq <= upto), default=None)
+        return None if seq is None else (seq, kept[format, seq])
+
+    def keep_snapshot(self, execution_id: str, format: int, seq: int, data: bytes) -> None:
+        execution = self._store.executions.get(execution_id)
+        if execution:
+            execution.snapshots[format, seq] = data
 
     def ask(self, execution_id: str, what: str, payload: bytes = b"{}") -> None:
         self._find(execution_id)

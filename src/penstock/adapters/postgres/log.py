@@ -151,6 +151,14 @@ class PostgresLog:
         values = {"document": kept(document), "kind": kind, "key": kept_or_none(key)}
         return self._database.run(lambda connection: connection.execute(SQL["drop_kept"], values).rowcount)
 
+    def snapshot(self, execution_id: str, format: int, upto: int) -> tuple[int, bytes] | None:
+        rows = self._rows(SQL["snapshot"], execution_id=kept(execution_id), format=format, upto=upto)
+        return (rows[0][0], bytes(rows[0][1])) if rows else None
+
+    def keep_snapshot(self, execution_id: str, format: int, seq: int, data: bytes) -> None:
+        values = {"execution_id": kept(execution_id), "format": format, "seq": seq, "data": data}
+        _storing(partial(self._database.run, lambda connection: connection.execute(SQL["keep_snapshot"], values)))
+
     def ask(self, execution_id: str, what: str, payload: bytes = b"{}") -> None:
         values = {"execution_id": kept(execution_id), "what": kept(what), "payload": payload, "token": uuid4()}
 

@@ -314,6 +314,15 @@ class SqliteLog:
         values = {"document": document, "kind": kind, "key": key}
         return int(self._writer.transact_now(lambda connection: connection.execute(SQL["drop_kept"], values).rowcount))
 
+    def snapshot(self, execution_id: str, format: int, upto: int) -> tuple[int, bytes] | None:
+        with self._database.reading() as connection:
+            row = connection.execute(SQL["snapshot"], (execution_id, format, upto)).fetchone()
+        return (row[0], bytes(row[1])) if row else None
+
+    def keep_snapshot(self, execution_id: str, format: int, seq: int, data: bytes) -> None:
+        values = (execution_id, format, seq, data)
+        self._writer.transact_now(lambda connection: connection.execute(SQL["keep_snapshot"], values))
+
     def ask(self, execution_id: str, what: str, payload: bytes = b"{}") -> None:
         def job(connection: sqlite3.Connection) -> int:
             return connection.execute(SQL["ask"], (execution_id, what, payload)).rowcount

@@ -9,8 +9,8 @@ from penstock.cli.arguments import CommandLineError
 from penstock.cli.layout import listed, table
 from penstock.cli.output import answer, put, put_json, say
 from penstock.cli.remote.api_client import client_of
-from penstock.projections.wording import counted, seconds
 from penstock.remote.client import Client, at
+from penstock.views.wording import counted, seconds
 
 
 def token(options: Namespace) -> int:

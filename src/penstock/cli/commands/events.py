@@ -18,9 +18,9 @@ from penstock.cli.show.local_feed import is_over, printed_lines
 from penstock.expr.rules import did_you_mean
 from penstock.ports.results import decode, encode
 from penstock.ports.wire import envelope, is_of_job, step_of, step_run_of
-from penstock.projections.canonical import canonical, canonical_hash
-from penstock.projections.jobs_names import counted_ports, is_of_component, node_of
-from penstock.projections.wording import elements, error_line, seconds, shown
+from penstock.views.canonical import canonical, canonical_hash
+from penstock.views.names import counted_ports, is_of_component, node_of
+from penstock.views.wording import elements, error_line, seconds, shown
 
 if TYPE_CHECKING:
     from penstock.cli.engine import Engine

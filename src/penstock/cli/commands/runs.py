@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from penstock.cli.engine import looking, status_of
 from penstock.cli.layout import table
 from penstock.cli.output import put, put_json, say
-from penstock.cli.show.job_summary import with_failed
-from penstock.projections.wording import seconds
+from penstock.cli.show.summary import with_failed
 from penstock.server.views import listed, with_failures
+from penstock.views.wording import seconds
 
 if TYPE_CHECKING:
     from penstock.cli.engine import Engine

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.cli.engine import looking_at, views_of
 from penstock.cli.output import BOLD, GREEN, RED, YELLOW, one_line, painted, put, put_json, safe
-from penstock.cli.show.job_summary import show_job
 from penstock.cli.show.local_feed import warning_lines, warnings_of
-from penstock.cli.show.playbook_summary import bounded
-from penstock.projections.jobs_names import counted_ports
-from penstock.projections.wording import counted, elements, error_line, seconds
+from penstock.cli.show.summary import bounded, show_job
 from penstock.remote.client import at
+from penstock.views.names import counted_ports
+from penstock.views.wording import counted, elements, error_line, seconds
 
 if TYPE_CHECKING:
     from penstock.cli.engine import Engine

@@ -10,8 +10,8 @@ from typing import Any
 from penstock.cli.layout import listed
 from penstock.cli.output import answer, put_json, say
 from penstock.cli.remote.api_client import client_of
-from penstock.projections.wording import counted
 from penstock.remote.client import Client, at
+from penstock.views.wording import counted
 
 CATALOG = "catalog:"
 

@@ -12,8 +12,8 @@ from penstock.cli.arguments import CommandLineError
 from penstock.cli.layout import listed, table
 from penstock.cli.output import answer, put, put_json, say
 from penstock.cli.remote.api_client import LocalClient, client_of, remove_named
-from penstock.projections.wording import counted
 from penstock.remote.client import Client, at
+from penstock.views.wording import counted
 
 SCHEDULE_FIELDS = ("cron", "path", "zone", "version", "payload", "context", "missed", "overlap", "deadline_s", "is_on")
 """What people have said about a schedule, as the API takes it."""

@@ -18,12 +18,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.cli.engine import next_command, run_named, views_of
 from penstock.cli.output import put_json, say
-from penstock.cli.show.watcher import TICK_S, Nobody
+from penstock.cli.show.live import TICK_S, Nobody, Watcher, watcher_for
+from penstock.cli.show.progress import Progress
 from penstock.kernel.errors import PenstockError, Unavailable
-from penstock.kernel.evolve import evolve
-from penstock.kernel.state import State
 from penstock.ports.log import Entry
-from penstock.ports.wire import to_fact
 
 if TYPE_CHECKING:
     from penstock.cli.engine import Engine
@@ -85,14 +83,11 @@ class Watched:
         return self._job(follow) if self._header().kind == "job" else self._playbook(follow)
 
     def _playbook(self, follow: bool) -> int:
-        from penstock.cli.foreground import watcher_for  # Only runs of this machine need it.
-        from penstock.cli.show.playbook_progress import Progress
-        from penstock.cli.show.playbook_summary import tell
+        from penstock.cli.show.summary import tell  # Only a run that is over is summed up.
         from penstock.server.runs import RunSummary
 
         progress = Progress()
-        watcher = watcher_for(f"{self.title}  run {self.run_id}", is_silent=self._is_silent)
-        if not self._is_followed(progress, watcher, follow):
+        if not self._is_followed(progress, follow):
             return self._leave()
         view: Any = self._views.shown(self._header())
         if self.options.json:
@@ -113,9 +108,7 @@ class Watched:
         return LEFT if view["exit_code"] is None else int(view["exit_code"])
 
     def _job(self, follow: bool) -> int:
-        from penstock.cli.foreground import job_watcher_for  # Only jobs need it.
-        from penstock.cli.show.job_progress import JobProgress
-        from penstock.cli.show.job_summary import tell_job
+        from penstock.cli.show.summary import tell_job  # Only a run that is over is summed up.
         from penstock.server.documents import DocumentInvalid
         from penstock.server.views import job_shown
 
@@ -123,9 +116,7 @@ class Watched:
             net = self._views.book(self._header()).root()[0]
         except DocumentInvalid:
             return self._unwatched()
-        progress = JobProgress(net)
-        watcher = job_watcher_for(f"{self.title}  run {self.run_id}", is_silent=self._is_silent)
-        if follow and not self._is_followed(progress, watcher, follow):
+        if follow and not self._is_followed(Progress(net), follow):
             return self._leave()
         header, views = self._header(), self._views
         if self.options.json:
@@ -152,13 +143,12 @@ class Watched:
         put_json({**view, **more})
         return LEFT if view["exit_code"] is None else int(view["exit_code"])
 
-    def _is_followed(self, progress: Any, watcher: Any, follow: bool) -> bool:
+    def _is_followed(self, progress: Progress, follow: bool) -> bool:
         if follow:
+            title = f"{self.title}  run {self.run_id}"
+            watcher = watcher_for(title, is_job=progress.is_job, is_silent=self._is_silent)
             return asyncio.run(Following(self.feed, progress, watcher).to_the_end())
-        see = progress.observer()
-        for entry in self.engine.log.read(self.run_id):
-            see(entry)
-            progress.fold(time.time())
+        progress.catch_up(self.engine.log.read(self.run_id))
         return True
 
     def _leave(self) -> int:
@@ -215,18 +205,18 @@ class Feed(Protocol):
 
 
 class Following:
-    def __init__(self, feed: Feed, progress: Any, watcher: Any) -> None:
+    def __init__(self, feed: Feed, progress: Progress, watcher: Watcher) -> None:
         self._feed = feed
         self._progress = progress
         self._watcher = watcher
         self._see = progress.observer()
         self._hear = progress.line_observer()
-        self._tree = None if isinstance(watcher, Nobody) else State()
+        self._is_watched = not isinstance(watcher, Nobody)
 
     async def to_the_end(self) -> bool:
         """Whether the run was followed to its end: False when a signal ended the watching."""
-        if self._tree is not None:
-            await asyncio.to_thread(self._catch_up)
+        if self._is_watched:
+            await asyncio.to_thread(lambda: self._progress.catch_up(self._feed.earlier()))
         self._feed.note = self._watcher.note
         loop, leave = asyncio.get_running_loop(), asyncio.Event()
         for number in SIGNALS:
@@ -251,10 +241,6 @@ class Following:
             for number in SIGNALS:
                 loop.remove_signal_handler(number)
 
-    def _catch_up(self) -> None:
-        for entry in self._feed.earlier():
-            self._fold(entry)
-
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
@@ -262,11 +248,8 @@ class Following:
             self._watcher.show(self._progress)
 
     def _look(self) -> None:
-        if isinstance(self._watcher, Nobody):
-            return
-        self._progress.fold(time.time())
-        if self._tree is not None and self._tree.executions:
-            self._progress.look_at(self._tree)
+        if self._is_watched:
+            self._progress.fold(time.time())
 
     async def _follow(self) -> None:
         async for item in self._feed.news():
@@ -274,12 +257,3 @@ class Following:
                 self._hear(item.scope, item.task_run_id, item.text)
             else:
                 self._see(item)
-                self._fold(item)
-
-    def _fold(self, entry: Entry) -> None:
-        if self._tree is None:
-            return
-        try:
-            evolve(self._tree, to_fact(entry, None), entry.ts)
-        except (PenstockError, LookupError, AssertionError):
-            self._tree = None  # A newer Penstock wrote it and knows more than we do: then loops are not counted here.

@@ -332,3 +332,15 @@ DELETE FROM kept WHERE document = %(document)s
 -- name: lock_kept
 -- Until the end of the transaction nobody else changes what these documents keep; asked for in one order, so that nobody waits for ever.
 SELECT pg_advisory_xact_lock(hashtextextended('penstock kept ' || one, 0)) FROM unnest(%(documents)s::text[]) AS one ORDER BY one;
+
+-- name: snapshot
+-- The last view of a run in a format, at an entry or before it.
+SELECT seq, data FROM snapshot
+WHERE execution_id = %(execution_id)s AND format = %(format)s AND seq <= %(upto)s
+ORDER BY seq DESC LIMIT 1;
+
+-- name: keep_snapshot
+-- A reader has a view of a run at an entry.
+INSERT INTO snapshot (execution_id, format, seq, data)
+SELECT execution_id, %(format)s, %(seq)s, %(data)s FROM execution WHERE execution_id = %(execution_id)s
+ON CONFLICT (execution_id, format, seq) DO NOTHING;

@@ -219,3 +219,15 @@ ON CONFLICT (document, kind, key) DO UPDATE SET
 -- A document keeps this no more.
 DELETE FROM kept WHERE document = :document
   AND (:kind IS NULL OR kind = :kind) AND (:key IS NULL OR key = :key);
+
+-- name: snapshot
+-- The last view of a run in a format, at an entry or before it.
+SELECT s.seq, s.data FROM execution AS x JOIN snapshot AS s ON s.execution = x.key
+WHERE x.id = ?1 AND NOT x.forgotten AND s.format = ?2 AND s.seq <= ?3
+ORDER BY s.seq DESC LIMIT 1;
+
+-- name: keep_snapshot
+-- A reader has a view of a run at an entry.
+INSERT INTO snapshot (execution, format, seq, data)
+SELECT key, ?2, ?3, ?4 FROM execution WHERE id = ?1 AND NOT forgotten
+ON CONFLICT (execution, format, seq) DO NOTHING;

@@ -1,0 +1,272 @@
+"""How a view takes in the events of a job: sub-jobs, components, the links between them, globals and iterators.
+
+An iteration outside of any other is let go when it closes, with all that lies in it: what ran there is added up by node, so that
+row counts and times stay exact. The first that failed are kept as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.ports.log import Entry
+from penstock.views.contexts import close_call, see, write
+from penstock.views.model import (
+    FAILED,
+    KEPT_FAILURES,
+    OK,
+    RUNNING,
+    SKIPPED,
+    Execution,
+    Failure,
+    Fan,
+    Fire,
+    Group,
+    Run,
+    Totals,
+    View,
+    Written,
+)
+from penstock.views.names import node_of, subjob_name
+from penstock.views.payload import Payload
+
+STATUSES = {"ok": OK, "error": FAILED, "skipped": SKIPPED}
+
+
+def _note(view: View, execution: Execution, name: str) -> None:
+    """Remember what lies in an iteration, for the time when that is let go."""
+    if "[#" in name and not view.lists(execution):
+        outermost = name[: name.index("]") + 1]
+        if outermost != name:
+            execution.inside.setdefault(outermost, []).append(name)
+
+
+# ---- sub-jobs
+
+
+def _group(view: View, execution: Execution, name: str, entry: Entry, index: int, container: str) -> Group:
+    group = execution.groups.get(name)
+    if group is None:
+        inside = container[len(execution.scope) :]
+        group = execution.groups[name] = Group(name, subjob_name(name), inside, entry.clock, index)
+        _note(view, execution, name)
+        around = execution.groups.get(inside[:-1]) if inside.endswith("].") else None
+        if around is not None:
+            around.inner.append(name)
+            group.handles = bool(around.body)
+    return group
+
+
+def _subjob_started(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+    group = _group(view, execution, name, entry, data.index, data.container)
+    group.status, group.started_at, group.clock = RUNNING, entry.ts, entry.clock
+
+
+def _subjob_ended(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+    group = _group(view, execution, name, entry, data.index, data.container)
+    group.status, group.error, group.ended_at = STATUSES.get(data.status, data.status), data.error, entry.ts
+    around = execution.groups.get(group.container[:-1])
+    if around is not None and around.handlers:
+        _handler_ended(view, execution, around, group)
+
+
+def _handler_ended(view: View, execution: Execution, iteration: Group, handler: Group) -> None:
+    iteration.handlers -= 1
+    iteration.unwell += handler.status != OK
+    if handler.status == FAILED and iteration.status == OK:
+        _fail_after_all(execution, iteration, handler.error)
+    if not iteration.handlers:
+        _closed(view, execution, iteration)
+
+
+def _checkpoint(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+    size = data.bytes
+    saved = execution.checkpoints
+    saved.count, saved.bytes, saved.largest = saved.count + 1, saved.bytes + size, max(saved.largest, size)
+    group = execution.groups.get(name)
+    if group is not None:
+        group.checkpoint = size
+
+
+# ---- components
+
+
+def _component_started(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+    cut = len(execution.scope)
+    run = Run(entry.scope, node_of(name), entry.clock, entry.seq, entry.ts, RUNNING)
+    run.type, run.group, run.rows_in, run.started_at = data.type, data.subjob[cut:], data.rows_in, entry.ts
+    run.opens = data.opens[cut:] if data.opens is not None else None
+    execution.runs[name] = run
+    group = execution.groups.get(run.group)
+    if group is not None:
+        group.members[name] = None
+    _note(view, execution, name)
+    if "[#" not in name:
+        see(execution, run, data.sees)
+    start = execution.starts[-1]
+    if start.first_component_at is None:
+        start.first_component_at = entry.ts
+
+
+def _component_ended(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+    run = execution.runs.get(name)
+    if run is None:
+        return
+    run.status, run.ended_at, run.end_seq, run.ms = STATUSES.get(data.status, data.status), entry.ts, entry.seq, data.ms
+    run.rows_in, run.rows_out, run.outputs = data.rows_in or run.rows_in, data.rows_out, list(data.outputs)
+    run.error, run.dies, run.exit_code = data.error, data.dies, data.exit_code
+    run.after = bytes(data.after).decode()
+    if run.opens is not None and "[#" not in name:
+        close_call(execution, run)
+
+
+def _component_skipped(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+    group = _group(view, execution, data.subjob[len(execution.scope) :], entry, data.index, data.container)
+    run = Run(entry.scope, node_of(name), entry.clock, entry.seq, entry.ts, SKIPPED)
+    run.group, run.reason, run.upstream, run.link = group.scope, data.cause, data.upstream, data.link
+    run.ended_at, run.end_seq = entry.ts, entry.seq
+    execution.runs[name] = run
+    group.members[name] = None
+    _note(view, execution, name)
+
+
+def _fired(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+    cut = len(execution.scope)
+    fire = Fire(data.link, data.source[cut:], data.target[cut:], data.on, data.order, entry.ts)
+    fires = execution.fires.setdefault(name, [])
+    for at, known in enumerate(fires):  # In one scope a link fires at most once, but for a new start of it.
+        if known.link == fire.link and known.target == fire.target:
+            fires[at] = fire
+            return
+    fires.append(fire)
+    _note(view, execution, name)
+
+
+def _global_set(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+    scope = data.scope if view.lists(execution) else data.scope.partition("[#")[0]  # Else counted for the iterator.
+    execution.global_writes[scope] = execution.global_writes.get(scope, 0) + 1
+    run = execution.runs.get(name)
+    if "[#" in name or run is None:  # What iterations leave behind their iterator writes when it ends.
+        return
+    written = Written(data.new, entry.clock, data.writer, deleted=data.deleted)
+    write(execution, run, data.key, written, is_local=data.local)
+
+
+# ---- iterators
+
+
+def _fan(execution: Execution, name: str) -> Fan | None:
+    run = execution.runs.get(name)
+    if run is None:
+        return None
+    if run.fan is None:
+        run.fan = Fan(mode="iterator")
+    return run.fan
+
+
+def _iterator_started(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+    run = execution.runs.get(name)
+    if run is None:
+        return
+    run.fan = execution.kept_fans.pop(name, None) or Fan(mode="iterator")
+    run.fan.total, run.fan.parallel = data.total, data.parallel
+
+
+def _iteration_started(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+    owner = name[: name.rindex("[#")]
+    group = Group(name, name, f"{name}.", entry.clock, data.index, RUNNING)
+    group.iterator, group.item, group.started_at = owner, data.item, entry.ts
+    before = execution.groups.get(name)
+    if before is not None:  # It had ended, and goes on with what was kept of it.
+        group.members, group.inner = before.members, before.inner
+    execution.groups[name] = group
+    _note(view, execution, name)
+    fan = _fan(execution, owner)
+    if fan is not None:
+        fan.open.add(data.index)
+
+
+def _iteration_ended(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+    group = execution.groups.get(name)
+    if group is None or group.iterator is None:
+        return
+    group.status, group.error, group.ended_at = STATUSES.get(data.status, data.status), data.error, entry.ts
+    group.body, group.handlers = group.status, data.handlers
+    fan = _fan(execution, group.iterator)
+    if fan is not None:
+        fan.open.discard(data.index)
+        if group.status == OK:
+            fan.ok += 1
+        else:
+            fan.fail(Failure(data.index, data.error))
+    if not group.handlers:
+        _closed(view, execution, group)
+
+
+def _fail_after_all(execution: Execution, iteration: Group, error: Any) -> None:
+    """What the end of an iteration led to belongs to it, and has failed."""
+    iteration.status, iteration.error, iteration.kept = FAILED, error, False
+    fan = _fan(execution, iteration.iterator or "")
+    if fan is not None:
+        fan.ok -= 1
+        fan.fail(Failure(iteration.index, error))
+
+
+def _iterator_completed(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
+    fan = _fan(execution, name)
+    if fan is not None:
+        fan.ok, fan.failed = data.ok, data.failed
+        known = {one.index: one for one in fan.failures}
+        fan.failures = [known.get(index) or Failure(index) for index in data.failures[:KEPT_FAILURES]]
+
+
+# ---- what is let go
+
+
+def _closed(view: View, execution: Execution, iteration: Group) -> None:
+    scope, owner = iteration.scope, iteration.iterator
+    if view.lists(execution) or owner is None or "[#" in owner:
+        return
+    fan = _fan(execution, owner)
+    if fan is None or (iteration.status == FAILED and fan.failed <= KEPT_FAILURES):
+        return
+    del execution.groups[scope]
+    node = node_of(owner)
+    execution.opened[node] = execution.opened.get(node, 0) + 1
+    let_go(execution, [*execution.inside.pop(scope, ()), scope], fan, is_sound=iteration.status == OK)
+
+
+def let_go(execution: Execution, names: list[str], fan: Fan, *, is_sound: bool) -> None:
+    """What ran in failed iterations is added up apart: a resume runs it again."""
+    broken: list[str] = []
+    for name in names:
+        group = execution.groups.pop(name, None)
+        if group is not None and group.iterator is not None:
+            node = node_of(group.iterator)
+            execution.opened[node] = execution.opened.get(node, 0) + 1
+            if group.status == FAILED:
+                broken.append(f"{name}.")
+    for name in dict.fromkeys(names):
+        for fire in execution.fires.pop(name, ()):
+            execution.fired[fire.link] = execution.fired.get(fire.link, 0) + 1
+        run = execution.runs.pop(name, None)
+        if run is not None:
+            is_fallen = not is_sound or (broken and name.startswith(tuple(broken)))
+            totals = fan.fallen if is_fallen else execution.gone
+            totals.setdefault(run.node, Totals()).add(run)
+
+
+COMPONENT_HANDLERS: dict[str, Callable[[View, Execution, str, Payload, Entry], None]] = {
+    "subjob.started": _subjob_started,
+    **dict.fromkeys(("subjob.ok", "subjob.error", "subjob.skipped"), _subjob_ended),
+    "checkpoint.saved": _checkpoint,
+    "component.started": _component_started,
+    **dict.fromkeys(("component.ok", "component.error"), _component_ended),
+    "component.skipped": _component_skipped,
+    "edge.fired": _fired,
+    "global.set": _global_set,
+    "iterator.started": _iterator_started,
+    "iteration.started": _iteration_started,
+    **dict.fromkeys(("iteration.ok", "iteration.error"), _iteration_ended),
+    "iterator.completed": _iterator_completed,
+}

@@ -1,0 +1,103 @@
+"""What an explanation is made of, and what it is made from: a view of the run, its documents, and its log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+from penstock.kernel.net import Net
+from penstock.kernel.values import JsonMap
+from penstock.ports.log import Entry
+from penstock.ports.results import Load
+from penstock.views.explain.wiring import Wiring
+from penstock.views.model import Execution
+from penstock.views.run_view import RunView
+
+Saw = dict[tuple[str, str, int], list[tuple[str, str]]]
+"""(step run id, `arc` or `admit`, index) -> the variables of that condition and their values, shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    title: str
+    lines: list[str]
+
+
+@dataclass(slots=True)
+class Explanation:
+    node: str
+    status: str
+    headline: str
+    sections: list[Section] = field(default_factory=list)
+
+    def add(self, title: str, lines: list[str]) -> None:
+        """Nothing is said about nothing."""
+        if lines:
+            self.sections.append(Section(title, lines))
+
+    def as_json(self) -> JsonMap:
+        return {
+            "node": self.node,
+            "status": self.status,
+            "headline": self.headline,
+            "because": [{"title": section.title, "lines": list(section.lines)} for section in self.sections],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The log, read as often as needed, and what lies behind references. `is_live`: somebody works on the run now."""
+
+    entries: Callable[[], Iterable[Entry]]
+    load: Load
+    is_live: bool
+    whole: Callable[[], RunView] | None = None
+    """The view with every step run, where there is a shorter way to it than all entries."""
+
+    def view(self) -> RunView:
+        return self.whole() if self.whole is not None else RunView.of(self.entries(), whole=True)
+
+
+class Book(Protocol):
+    """The documents behind a log, as far as an explanation needs them."""
+
+    def net(self, execution: Execution) -> Net | None:
+        """The graph an execution runs; None when its document can no longer be read."""
+        ...
+
+    def where(self, execution: Execution, step: str, arc: int | None = None, task: str | None = None) -> str:
+        """`file:line` of a step, of one of its arcs or of one of its tasks; empty when that is not known."""
+        ...
+
+
+@dataclass
+class Inquiry:
+    """A question about something in one execution, with all that is needed to answer it."""
+
+    view: RunView
+    execution: Execution
+    book: Book
+    log: Log
+    saw: Saw = field(default_factory=dict)
+
+    @cached_property
+    def net(self) -> Net | None:
+        return self.book.net(self.execution)
+
+    @cached_property
+    def wiring(self) -> Wiring:
+        """Of a job: its links, and what became of them."""
+        return Wiring(self.execution, self.net, is_live=self.log.is_live)
+
+    def about(self, execution: Execution) -> Inquiry:
+        """The same about an execution inside or around this one."""
+        if execution is self.execution:
+            return self
+        return Inquiry(self.view, execution, self.book, self.log, self.saw)
+
+    def place(self, node: str, arc: int | None = None, task: str | None = None) -> str:
+        """`  (file:line)`, or nothing."""
+        found = self.book.where(self.execution, node, arc, task)
+        return f"  ({found})" if found else ""

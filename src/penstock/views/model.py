@@ -1,0 +1,524 @@
+"""What a log amounts to, in one set of types for playbooks and jobs.
+
+    RunView ── Execution ── Run ── Fan                 a step or a component that ran, and the parts it was opened as
+                        ├── Group                      a sub-job, or one iteration of an iterator
+                        └── Fire                       a control link of a job that fired
+
+Law: a large value is not kept here but named by the number of the entry that holds it, and what has closed may become a counter,
+so that memory follows what is open and what was lately done, never the number of events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import field
+
+from penstock.ports.wire import read_clock
+
+if TYPE_CHECKING:
+    from penstock.views.payload import Payload
+
+WAITING, RUNNING, OK, FAILED, SKIPPED = "waiting", "running", "ok", "failed", "skipped"
+REFUSED, STRANDED, JOINED = "refused", "stranded", "joined"
+SETTLED = frozenset({OK, FAILED, SKIPPED})
+
+KEPT_ATTEMPTS = 50
+KEPT_FAILURES = 200
+"""Of the parts of one fan that failed, and of executions that failed inside a run."""
+
+_WORDS = {
+    "playbook": {OK: "done"},
+    "job": {WAITING: "WAIT", RUNNING: "RUNNING", OK: "OK", FAILED: "ERROR", SKIPPED: "SKIPPED"},
+}
+
+
+def word(status: str, kind: str) -> str:
+    """A status as the people who write that kind of document call it."""
+    return _WORDS[kind].get(status, status)
+
+
+class Model(msgspec.Struct, omit_defaults=True):
+    """Everything here is data that a snapshot holds."""
+
+
+class Attempt(Model):
+    """One task run. `do` is what its policy made of the outcome; None while it is under way."""
+
+    task_run_id: str
+    task: str
+    kind: str
+    number: int
+    started_at: float
+    ended_at: float | None = None
+    status: str | None = None
+    error: Any = None
+    do: str | None = None
+    next: int = -1
+    rule: int | None = None
+    delay: float = 0.0
+    failure: Any = None
+    """Why the pipeline failed here, when it did."""
+
+    def end(self, data: Payload, ts: float) -> None:
+        self.ended_at = ts
+        if data.outcome is not None:
+            self.status, self.error = data.outcome.status, data.outcome.error
+        self.do, self.next, self.rule = data.do, data.next, data.rule
+        self.delay, self.failure = data.delay, data.error
+
+
+class Task(Model):
+    """All runs of one task in a step run."""
+
+    name: str
+    kind: str = ""
+    runs: int = 0
+    attempts: int = 0
+    status: str = RUNNING
+    error: Any = None
+
+
+class Failure(Model):
+    """A part of a fan that failed."""
+
+    index: int
+    error: Any = None
+    key: str = ""
+    attempt: int = 0
+
+
+class Range(Model):
+    """Elements that are out. `lo` moves up as its holder reports; `worker` is None while nobody has taken it."""
+
+    number: int
+    lo: int
+    hi: int | None
+    attempt: int
+    worker: str | None = None
+
+
+class Ranges(Model):
+    """How a fan is handed out in ranges. `status`: running, then complete, partial or failed."""
+
+    loop_id: str
+    is_paged: bool = False
+    status: str = RUNNING
+    next: int = 0
+    """Elements below it have been handed out at least once."""
+    count: int = 0
+    skipped: int = 0
+    retried: int = 0
+    lost: int = 0
+    """So many ranges came back because their worker was lost."""
+    out: dict[int, Range] = field(default_factory=dict)
+    workers: dict[str, int] = field(default_factory=dict)
+    """Worker -> how many elements came to their ends there."""
+    refs: Any = None
+    shared: dict[str, Any] = field(default_factory=dict)
+
+
+class Totals(Model):
+    """Runs of one node that are no longer kept one by one."""
+
+    runs: int = 0
+    ended: dict[str, int] = field(default_factory=dict)
+    """Status -> how many ended so."""
+    timed: int = 0
+    ms: float = 0.0
+    longest: float = 0.0
+    rows_in: dict[str, list[int]] = field(default_factory=dict)
+    """Port -> how often rows came in there, and how many in all."""
+    rows_out: dict[str, list[int]] = field(default_factory=dict)
+    """Port -> how often rows were handed over there, and how many in all."""
+    depth: int = 0
+
+    def add(self, run: Run) -> None:
+        self.runs += 1
+        self.depth = run.name.count("].")
+        if run.ended_at is not None:
+            self.ended[run.status] = self.ended.get(run.status, 0) + 1
+            if run.started_at is not None:
+                self.timed, self.ms, self.longest = self.timed + 1, self.ms + run.ms, max(self.longest, run.ms)
+        for port, rows in run.rows_in.items():
+            _count(self.rows_in, port, 1, rows)
+        for port in run.outputs if run.status == OK else ():
+            _count(self.rows_out, port, 1, run.rows_out.get(port, 0))
+
+    def merge(self, other: Totals) -> None:
+        self.runs, self.depth = self.runs + other.runs, other.depth or self.depth
+        for status, number in other.ended.items():
+            self.ended[status] = self.ended.get(status, 0) + number
+        self.timed, self.ms, self.longest = (
+            self.timed + other.timed,
+            self.ms + other.ms,
+            max(self.longest, other.longest),
+        )
+        for mine, theirs in ((self.rows_in, other.rows_in), (self.rows_out, other.rows_out)):
+            for port, (times, rows) in theirs.items():
+                _count(mine, port, times, rows)
+
+
+def _count(ports: dict[str, list[int]], port: str, times: int, rows: int) -> None:
+    known = ports.get(port)
+    if known is None:
+        ports[port] = [times, rows]
+    else:
+        known[0] += times
+        known[1] += rows
+
+
+class Fan(Model):
+    """One node opened as many parts: a loop, an iterator, a fan-out. Parts that have closed are counted, failed ones listed.
+
+    `mode`: sequential, parallel or fan-out of a loop; iterator of a job's.
+    """
+
+    total: int | None = None
+    mode: str = "sequential"
+    parallel: int = 1
+    ok: int = 0
+    failed: int = 0
+    open: set[int] = field(default_factory=set)
+    failures: list[Failure] = field(default_factory=list)
+    """The first that failed, in the order in which they did."""
+    ranges: Ranges | None = None
+    """Of one that is handed out in ranges."""
+    fallen: dict[str, Totals] = field(default_factory=dict)
+    """Of an iterator: what ran in failed iterations that are not kept; a resume that opens it anew forgets it."""
+
+    @property
+    def settled(self) -> int:
+        return self.ok + self.failed
+
+    @property
+    def size(self) -> int:
+        """How many parts there are, as far as that is known."""
+        return self.total if self.total is not None else self.ranges.next if self.ranges is not None else 0
+
+    def fail(self, failure: Failure) -> None:
+        self.failed += 1
+        if len(self.failures) < KEPT_FAILURES:
+            self.failures.append(failure)
+
+
+class Selected(Model):
+    """What was decided about the arcs when a step run had ended."""
+
+    seq: int
+    on: str
+    arcs: list[int]
+    steps: list[str]
+    unhandled: bool
+    was_stopped: bool
+    """The execution was being cancelled or aborted, so that no arc was looked at."""
+    error: Any = None
+
+
+class Run(Model):
+    """One run of a node: a step's token and the step run it became, or a component.
+
+    `status`: waiting, running, ok, failed; skipped of a component; of a token also refused, stranded, or joined: consumed
+    together with others.
+    """
+
+    id: str
+    """Its scope in the log."""
+    node: str
+    """What the document calls it."""
+    clock: str
+    created_seq: int
+    created_at: float
+    status: str = WAITING
+    error: Any = None
+    started_at: float | None = None
+    ended_at: float | None = None
+    end_seq: int | None = None
+    fan: Fan | None = None
+
+    # ---- of a step run: how it came to be, what its tasks did, where it led
+    origin: str | None = None
+    arc: int | None = None
+    parent: str | None = None
+    cause: str | None = None
+    visit: int | None = None
+    rule: int | None = None
+    tokens: list[str] = field(default_factory=list)
+    """Of a join: the places of all tokens it consumed."""
+    missing: list[str] = field(default_factory=list)
+    joined: str | None = None
+    continues: str | None = None
+    continued_by: str | None = None
+    scheduled_seq: int | None = None
+    worker_at: float | None = None
+    """When a worker began with it; before that it waited for one."""
+    tasks: dict[str, Task] = field(default_factory=dict)
+    attempts: list[Attempt] = field(default_factory=list)
+    under_way: dict[str, Attempt] = field(default_factory=dict)
+    selected: Selected | None = None
+
+    # ---- of a component
+    type: str = ""
+    group: str = ""
+    """The sub-job or iteration that it lies in."""
+    rows_in: dict[str, int] = field(default_factory=dict)
+    rows_out: dict[str, int] = field(default_factory=dict)
+    outputs: list[str] = field(default_factory=list)
+    """The ports that rows were handed over on."""
+    ms: float = 0.0
+    dies: bool = False
+    exit_code: int | None = None
+    after: str = "{}"
+    """Its after-variables, as JSON."""
+    reason: str = ""
+    """Why it was skipped, and which of its links said so."""
+    upstream: str | None = None
+    link: str | None = None
+    opens: str | None = None
+    kept: bool = False
+    """It ran before the last resume, which kept it."""
+    sees: dict[str, int] = field(default_factory=dict)
+    """Global -> the write that it sees, by its number among those of the execution."""
+    sees_local: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def execution(self) -> str:
+        return self.id[: self.id.rfind("/") + 1]
+
+    @property
+    def name(self) -> str:
+        """Its scope within its execution."""
+        return self.id[self.id.rfind("/") + 1 :]
+
+    @property
+    def took(self) -> float:
+        """Seconds from its start to its end, or 0 when it has had neither."""
+        if self.started_at is None or self.ended_at is None:
+            return 0.0
+        return max(0.0, self.ended_at - self.started_at)
+
+    def try_out(self, attempt: Attempt) -> None:
+        self.attempts.append(attempt)
+        if len(self.attempts) > KEPT_ATTEMPTS:
+            del self.attempts[0]
+
+
+class Group(Model):
+    """A sub-job; also an iteration, which is one. `members` in the order in which they were first heard of."""
+
+    scope: str
+    """Within its execution."""
+    name: str
+    container: str
+    clock: str
+    index: int = 0
+    status: str = WAITING
+    members: dict[str, None] = field(default_factory=dict)
+    error: Any = None
+    started_at: float | None = None
+    ended_at: float | None = None
+    checkpoint: int | None = None
+    """The size of what a resume would stand on."""
+    kept: bool = False
+    iterator: str | None = None
+    item: Any = None
+    body: str = ""
+    """Of an iteration: how its body ended, whatever became of what its end led to."""
+    handlers: int = 0
+    """Of an iteration: what its end led to and has not ended itself."""
+    unwell: int = 0
+    """Of an iteration: what its end led to and has ended, but not OK."""
+    handles: bool = False
+    """The end of an iteration led to it."""
+    inner: list[str] = field(default_factory=list)
+    """Of an iteration whose body is several sub-jobs: these, and those that its end led to."""
+
+    @property
+    def is_half_over(self) -> bool:
+        """Its body has ended, and a resume would only run what handles its end: that is open, or has failed."""
+        return bool(self.handlers) or (self.body == OK and self.status == FAILED)
+
+
+class Fire(Model):
+    """A control link that fired. `source` and `target` are scopes within the execution."""
+
+    link: int
+    source: str
+    target: str
+    on: str
+    order: int
+    at: float
+
+
+class Start(Model):
+    """A start of an execution; the first, or a resume."""
+
+    at: float
+    resumed: bool = False
+    kept: int = 0
+    first_component_at: float | None = None
+
+
+class Stop(Model):
+    at: float
+    reason: str
+
+
+class Written(Model):
+    """A value of a global. `before` is the write that it replaced, by number; -1 when it made the key."""
+
+    value: Any
+    clock: str
+    writer: str
+    before: int = -1
+    deleted: bool = False
+    run: str = ""
+
+
+class Context(Model):
+    """ctx as it stands: of branches that ran side by side the later place wins, never the later wall clock."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    written_at: dict[str, list[int]] = field(default_factory=dict)
+    appended_at: dict[str, list[list[int]]] = field(default_factory=dict)
+
+
+class Checkpoints(Model):
+    count: int = 0
+    bytes: int = 0
+    largest: int = 0
+
+
+class Execution(Model):
+    """The run itself, or a playbook or job that one of its tasks or components runs."""
+
+    scope: str
+    kind: str
+    name: str
+    entry: str
+    started_at: float
+    document: Any = None
+    parent: str | None = None
+    workload: Any = None
+    status: str = RUNNING
+    """running, interrupted, completed, failed, cancelled"""
+    error: Any = None
+    exit_code: int | None = None
+    failed_iterations: int = 0
+    """Of a job that has ended: those that were gone on from, also inside of other iterations."""
+    ended_at: float | None = None
+    cancel_reason: str | None = None
+    stopped_seq: int | None = None
+    """The entry from which on no arc is looked at: a cancel, or a failure in a fail_fast execution."""
+    starts: list[Start] = field(default_factory=list)
+    stops: list[Stop] = field(default_factory=list)
+    continues: str | None = None
+    """The task run whose failed child this one goes on from."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """Type of event -> how many, without those of executions inside."""
+    events: int = 0
+    """Also of executions inside."""
+    runs: dict[str, Run] = field(default_factory=dict)
+    """By their names within the execution."""
+    gone: dict[str, Totals] = field(default_factory=dict)
+    """Node -> what is known of its runs that are no longer kept."""
+    closed: list[str] = field(default_factory=list)
+    """Step runs that have ended and are still kept, the earliest first."""
+    arcs: dict[str, dict[int, int]] = field(default_factory=dict)
+    """Step -> arc -> how often it fired."""
+
+    # ---- of a playbook
+    ctx: Context = field(default_factory=Context)
+    results: dict[str, Any] = field(default_factory=dict)
+    """Step -> the result of its last run that was done."""
+    result: Any = None
+    result_path: list[int] = field(default_factory=list)
+
+    # ---- of a job
+    groups: dict[str, Group] = field(default_factory=dict)
+    """By their scopes within the execution."""
+    fires: dict[str, list[Fire]] = field(default_factory=dict)
+    """Scope that a fact of it lies in -> the links that fired there."""
+    fired: dict[int, int] = field(default_factory=dict)
+    """Link -> how often it fired in iterations that are no longer kept."""
+    opened: dict[str, int] = field(default_factory=dict)
+    """Iterator's node -> how many of its iterations are no longer kept."""
+    inside: dict[str, list[str]] = field(default_factory=dict)
+    """Iteration outside of any other -> the scopes in it, until it is let go."""
+    kept_fans: dict[str, Fan] = field(default_factory=dict)
+    """Iterators that are to start over -> what a resume keeps of them."""
+    writes: list[Written] = field(default_factory=list)
+    """Of globals, outside of iterations."""
+    global_writes: dict[str, int] = field(default_factory=dict)
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
+
+    @property
+    def is_over(self) -> bool:
+        return self.status in ("completed", "failed", "cancelled")
+
+    def every_fire(self) -> Iterator[Fire]:
+        return (fire for fires in self.fires.values() for fire in fires)
+
+    def of_node(self, node: str) -> list[Run]:
+        """The runs of a step in canonical order; tokens that were consumed together with others are left out."""
+        runs = (run for run in self.runs.values() if run.node == node and run.joined is None)
+        return sorted(runs, key=lambda run: read_clock(run.clock))
+
+    def iterators(self) -> Iterator[tuple[str, Fan]]:
+        return ((name, run.fan) for name, run in self.runs.items() if run.fan is not None)
+
+    def totals(self) -> dict[str, Totals]:
+        """Node -> what all of its runs came to, kept or not."""
+        found: dict[str, Totals] = {}
+        parts = [
+            self.gone,
+            *(fan.fallen for _, fan in self.iterators()),
+            *(one.fallen for one in self.kept_fans.values()),
+        ]
+        for node, totals in ((node, one) for part in parts for node, one in part.items()):
+            found.setdefault(node, Totals()).merge(totals)
+        for run in self.runs.values():
+            found.setdefault(run.node, Totals()).add(run)
+        return found
+
+
+class View(Model):
+    """What a log amounts to up to one entry.
+
+    `whole`: every step run and every execution is kept. `listed`: jobs of which every iteration is kept, by their scopes.
+    """
+
+    whole: bool = False
+    listed: list[str] = field(default_factory=list)
+    seq: int = 0
+    ts: float = 0.0
+    counts: dict[str, int] = field(default_factory=dict)
+    """Type of event -> how many, of all executions; and elements of fan-outs that have ended."""
+    executions: dict[str, Execution] = field(default_factory=dict)
+    """By their scopes; the run itself has none."""
+    closed: list[str] = field(default_factory=list)
+    """Executions inside the run that have ended, the earliest first."""
+    gone: dict[str, int] = field(default_factory=dict)
+    """Status -> how many executions inside the run ended so and are no longer kept."""
+
+    @property
+    def root(self) -> Execution | None:
+        return self.executions.get("")
+
+    @property
+    def is_complete(self) -> bool:
+        """Has no step run and no execution been let go?"""
+        return not self.gone and not any(one.gone for one in self.executions.values() if one.kind == "playbook")
+
+    def run(self, scope: str | None) -> Run | None:
+        """A run by its scope in the log."""
+        if scope is None:
+            return None
+        cut = scope.rfind("/") + 1
+        execution = self.executions.get(scope[:cut])
+        return execution.runs.get(scope[cut:]) if execution is not None else None
+
+    def lists(self, execution: Execution) -> bool:
+        return execution.scope in self.listed
