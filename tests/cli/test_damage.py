@@ -28,7 +28,8 @@ LARGE = """
   tool: {kind: python, code: "result = ['x' * 100] * 30000"}
 """
 FIRST_RELEASE = """ALTER TABLE event DROP COLUMN checksum; DELETE FROM schema_version WHERE version > 2;
-DROP INDEX execution_status; DROP INDEX execution_name; DROP INDEX execution_label; DROP INDEX execution_started; DROP TABLE kept;"""
+DROP INDEX execution_status; DROP INDEX execution_name; DROP INDEX execution_label; DROP INDEX execution_started; DROP TABLE kept;
+DROP TABLE snapshot;"""
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o002])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.kernel.net import Edge, On
+from penstock.kernel.net import Arc, On
 from penstock.views.explain.conditions import fired
 from penstock.views.explain.explanation import Inquiry
 from penstock.views.explain.wiring import ended_in
@@ -107,7 +107,7 @@ def _went_on(ask: Inquiry, run: Run, parent: Run | None) -> str:
     return f"`{parent.id}` {ended}{took}; {arc} → `{run.id}`{ask.place(parent.node, arc=run.arc)}"
 
 
-def _edge(ask: Inquiry, step: str, index: int | None) -> Edge | None:
+def _edge(ask: Inquiry, step: str, index: int | None) -> Arc | None:
     node = ask.net.nodes.get(step) if ask.net is not None else None
     if node is None or index is None:
         return None
