@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from typing import Annotated
 
 from fastapi import Query, Request
@@ -10,10 +11,10 @@ from starlette.responses import Response
 
 from penstock.api import answers, models
 from penstock.api.backend import Backend, apart, backend_of
-from penstock.api.errors import ApiError, from_refusal
-from penstock.api.routing import ADMIN, READ, answer, errors, router
+from penstock.api.errors import ApiError, refusals
+from penstock.api.routing import ADMIN, READ, Routes, answer
 from penstock.api.triggers import Name, no_schedule, no_such
-from penstock.kernel.errors import PenstockError, Refused
+from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import JsonMap
 from penstock.ports.control import Alert, Delivery
 from penstock.ports.folders import CATALOG
@@ -21,30 +22,19 @@ from penstock.ports.kept_state import document_key
 from penstock.ports.wire import iso
 from penstock.server.alerts import keep_alert
 
-routes = router("triggers", "/api")
+routes = Routes("triggers", "/api")
 
 
 def alert_json(alert: Alert, told: list[Delivery]) -> JsonMap:
-    return {
-        "name": alert.name,
-        "on": list(alert.on),
-        "schedule": alert.schedule,
-        "document": alert.document,
-        "label": alert.label,
-        "mail_to": alert.mail_to,
-        "mail_from": alert.mail_from,
-        "smtp_host": alert.smtp_host,
-        "smtp_port": alert.smtp_port,
-        "smtp_security": alert.smtp_security,
-        "url": alert.url,
-        "auth": alert.auth,
-        "is_on": alert.is_on,
-        "created_at": iso(alert.created_at),
-        "delivered": sum(one.state == "delivered" for one in told),
-        "pending": sum(one.state == "pending" for one in told),
-        "failed": sum(one.state == "failed" for one in told),
-        "last_error": next((one.error for one in told if one.error is not None), None),
-    }
+    states = Counter(one.state for one in told)
+    return answers.AlertOut.of(
+        alert,
+        created_at=iso(alert.created_at),
+        delivered=states["delivered"],
+        pending=states["pending"],
+        failed=states["failed"],
+        last_error=next((one.error for one in told if one.error is not None), None),
+    )
 
 
 def _alert(backend: Backend, name: str) -> Alert:
@@ -74,7 +64,7 @@ def _kept(backend: Backend, alert: Alert) -> Alert:
     return keep_alert(backend.control, alert)
 
 
-@routes.get("/alerts", response_model=answers.AlertList, summary="List the alerts", dependencies=[READ])
+@routes.operation("GET /alerts", READ, "List the alerts", answers.AlertList)
 async def alerts(request: Request) -> Response:
     backend = backend_of(request)
 
@@ -85,60 +75,42 @@ async def alerts(request: Request) -> Response:
     return answer({"alerts": await apart(read)})
 
 
-@routes.get(
-    "/alerts/{name}/deliveries",
-    response_model=answers.DeliveryList,
-    responses=errors(404),
-    summary="What an alert has told, and what it has still to tell",
-    dependencies=[READ],
+@routes.operation(
+    "GET /alerts/{name}/deliveries",
+    READ,
+    "What an alert has told, and what it has still to tell",
+    answers.DeliveryList,
+    404,
 )
 async def deliveries(request: Request, name: Name, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> Response:
     backend = backend_of(request)
 
     def read() -> list[JsonMap]:
         _alert(backend, name)
-        return [
-            {
-                "about": one.about,
-                "event": one.event,
-                "state": one.state,
-                "attempts": one.attempts,
-                "error": one.error,
-                "at": iso(one.at),
-            }
-            for one in backend.control.deliveries(name, limit=limit)
-        ]
+        found = backend.control.deliveries(name, limit=limit)
+        return [answers.DeliveryOut.of(one, at=iso(one.at)) for one in found]
 
     return answer({"deliveries": await apart(read)})
 
 
-@routes.put(
-    "/alerts/{name}",
-    response_model=answers.AlertOut,
-    responses=errors(415),
-    summary="Make or change an alert",
+@routes.operation(
+    "PUT /alerts/{name}",
+    ADMIN,
+    "Make or change an alert",
+    answers.AlertOut,
+    415,
     description="It tells of what happens from now on. Secrets are named, and kept in the keychain of the servers.",
-    dependencies=[ADMIN],
 )
 async def put_alert(request: Request, name: Name, asked: models.PutAlert) -> Response:
     backend = backend_of(request)
     said = asked.model_dump()
     wanted = Alert(name, tuple(said.pop("on")), **said, created_at=backend.clock.now())
-    try:
+    with refusals(422):
         kept = await apart(lambda: _kept(backend, wanted))
-    except Refused as error:
-        raise from_refusal(error, 422) from error
     return answer(alert_json(kept, await apart(lambda: backend.control.deliveries(name))))
 
 
-@routes.delete(
-    "/alerts/{name}",
-    status_code=204,
-    response_class=Response,
-    responses=errors(404),
-    summary="Delete an alert",
-    dependencies=[ADMIN],
-)
+@routes.operation("DELETE /alerts/{name}", ADMIN, "Delete an alert", None, 404)
 async def drop_alert(request: Request, name: Name) -> Response:
     backend = backend_of(request)
     if not await apart(lambda: backend.control.drop_alert(name)):
@@ -146,13 +118,7 @@ async def drop_alert(request: Request, name: Name) -> Response:
     return Response(status_code=204)
 
 
-@routes.post(
-    "/alerts/{name}/test",
-    response_model=answers.AlertTested,
-    responses=errors(404, 409),
-    summary="Send a test of an alert, now",
-    dependencies=[ADMIN],
-)
+@routes.operation("POST /alerts/{name}/test", ADMIN, "Send a test of an alert, now", answers.AlertTested, 404, 409)
 async def test_alert(request: Request, name: Name) -> Response:
     backend = backend_of(request)
     alert = await apart(lambda: _alert(backend, name))

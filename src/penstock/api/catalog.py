@@ -15,7 +15,7 @@ from penstock.api import answers, models
 from penstock.api.backend import Backend, apart, backend_of
 from penstock.api.errors import ApiError, from_refusal
 from penstock.api.models import AnyDocument, DocumentPath
-from penstock.api.routing import ADMIN, READ, RUN, Given, admit, answer, content, errors, router
+from penstock.api.routing import ADMIN, READ, RUN, Given, Routes, admit, answer, content
 from penstock.dialects.kind import kind_of
 from penstock.dialects.problems import Findings, Problem, Severity
 from penstock.dialects.report import as_json
@@ -186,7 +186,7 @@ def check_secrets(document: Pinned, name: str = "") -> None:
         )
 
 
-routes = router("documents", "/api")
+routes = Routes("documents", "/api")
 
 At = Annotated[models.CatalogPath, Path(description="such as `sales/orders`")]
 
@@ -212,7 +212,7 @@ def kept_json(kept: Kept) -> JsonMap:
     return {**shown, "path": kept.path, "kind": kept.kind, "text": kept.text, "sources": {}} if kept.inner else shown
 
 
-@routes.get("/documents", response_model=answers.FiledList, summary="List the catalog", dependencies=[READ])
+@routes.operation("GET /documents", READ, "List the catalog", answers.FiledList)
 async def listing(
     request: Request,
     prefix: Annotated[str, Query(max_length=500)] = "",
@@ -223,12 +223,12 @@ async def listing(
     return answer({"documents": [filed_json(one) for one in found]})
 
 
-@routes.get(
-    "/documents/{path:path}",
-    response_model=answers.FiledOut,
-    responses=errors(404),
-    summary="A document: its newest version, or the one that is asked for",
-    dependencies=[READ],
+@routes.operation(
+    "GET /documents/{path:path}",
+    READ,
+    "A document: its newest version, or the one that is asked for",
+    answers.FiledOut,
+    404,
 )
 async def get(request: Request, path: At, version: Annotated[models.Version | None, Query()] = None) -> Response:
     documents = backend_of(request).documents
@@ -238,13 +238,7 @@ async def get(request: Request, path: At, version: Annotated[models.Version | No
     return answer(kept_json(found))
 
 
-@routes.get(
-    "/versions/{path:path}",
-    response_model=answers.FiledList,
-    responses=errors(404),
-    summary="All versions of a document, newest first",
-    dependencies=[READ],
-)
+@routes.operation("GET /versions/{path:path}", READ, "All versions of a document, newest first", answers.FiledList, 404)
 async def versions(request: Request, path: At) -> Response:
     backend = backend_of(request)
 
@@ -260,12 +254,15 @@ async def versions(request: Request, path: At) -> Response:
     return answer({"documents": [filed_json(one) for one in newest]})
 
 
-@routes.put(
-    "/documents/{path:path}",
+@routes.operation(
+    "PUT /documents/{path:path}",
+    None,
+    "Keep a document, or a project",
+    answers.FiledOut,
+    409,
+    415,
     status_code=201,
-    response_model=answers.FiledOut,
-    responses={200: {"model": answers.FiledOut, "description": "it is there already"}, **errors(409, 415)},
-    summary="Keep a document, or a project",
+    responses={200: {"model": answers.FiledOut, "description": "it is there already"}},
     description="Only what can run is kept. The same content again is the same version; other content is the next one. "
     "A project needs a token with the scope `admin`: its plug-ins run in the server.",
 )
@@ -305,14 +302,13 @@ def _check_free(backend: Backend, path: str) -> None:
             )
 
 
-@routes.delete(
-    "/documents/{path:path}",
-    status_code=204,
-    response_class=Response,
-    responses=errors(404),
-    summary="Take a document out of the catalog",
+@routes.operation(
+    "DELETE /documents/{path:path}",
+    ADMIN,
+    "Take a document out of the catalog",
+    None,
+    404,
     description="All its versions. Runs of it stay as they are.",
-    dependencies=[ADMIN],
 )
 async def delete(request: Request, path: At) -> Response:
     backend = backend_of(request)
@@ -328,13 +324,7 @@ async def _no_such(documents: CatalogDocuments, path: str, version: int | None =
 # ---- before it runs
 
 
-@routes.post(
-    "/validate",
-    response_model=answers.ValidateOut,
-    responses=errors(404, 415),
-    summary="Every problem of a document",
-    dependencies=[READ],
-)
+@routes.operation("POST /validate", READ, "Every problem of a document", answers.ValidateOut, 404, 415)
 async def validate(request: Request, asked: models.ValidateIn) -> Response:
     backend = backend_of(request)
     return answer(await compiling(lambda: _problems(backend, asked)))
@@ -356,7 +346,7 @@ def _problems(backend: Backend, asked: models.ValidateIn) -> JsonMap:
     }
 
 
-@routes.post("/plan", responses=errors(404, 415), summary="The lowered form of a document", dependencies=[READ])
+@routes.operation("POST /plan", READ, "The lowered form of a document", None, 404, 415)
 async def plan(request: Request, asked: models.PlanIn) -> Response:
     backend = backend_of(request)
     if asked.format == "text":
@@ -368,13 +358,7 @@ async def plan(request: Request, asked: models.PlanIn) -> Response:
 _PICTURE = content(PICTURE_MEDIA.values(), "the picture")
 
 
-@routes.post(
-    "/graph",
-    response_class=Response,
-    responses={**_PICTURE, **errors(404, 415)},
-    summary="A picture of a document",
-    dependencies=[READ],
-)
+@routes.operation("POST /graph", READ, "A picture of a document", Response, 404, 415, responses=_PICTURE)
 async def graph(request: Request, asked: models.GraphIn) -> Response:
     backend = backend_of(request)
     net, _ = await compiling(lambda: compiled(backend, pinned(backend, asked.document)))

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
@@ -99,6 +100,15 @@ def from_refusal(error: PenstockError, status: int = 409) -> ApiError:
         case Unavailable():
             return ApiError(503, error.message, error.hint, headers={"Retry-After": "1"})
     return ApiError(500, error.message, error.hint)
+
+
+@contextmanager
+def refusals(status: int) -> Iterator[None]:
+    """What is refused inside is the caller's mistake, of this status."""
+    try:
+        yield
+    except Refused as error:
+        raise from_refusal(error, status) from error
 
 
 def of_any(error: Exception) -> ApiError:

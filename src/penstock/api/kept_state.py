@@ -10,43 +10,28 @@ from starlette.responses import Response
 from penstock.api import answers, models
 from penstock.api.backend import apart, backend_of
 from penstock.api.errors import ApiError
-from penstock.api.routing import ADMIN, READ, answer, errors, router
+from penstock.api.routing import ADMIN, READ, Routes, answer
 from penstock.kernel.values import JsonMap
 from penstock.ports.kept_state import Kept
 from penstock.ports.wire import iso
 
-routes = router("state", "/api")
+routes = Routes("state", "/api")
 
 Document = Annotated[str, Query(description="its file, or `catalog:/PATH`", min_length=1, max_length=5000)]
 
 
 def kept_json(kept: Kept) -> JsonMap:
-    return {
-        "document": kept.document,
-        "kind": kept.kind,
-        "key": kept.key,
-        "value": kept.value,
-        "run": kept.run,
-        "changed_at": iso(kept.changed_at),
-        "lost_run": kept.lost_run,
-        "lost_value": kept.lost_value,
-    }
+    return answers.KeptOut.of(kept, changed_at=iso(kept.changed_at))
 
 
-@routes.get("/state", response_model=answers.KeptList, summary="What documents keep between runs", dependencies=[READ])
+@routes.operation("GET /state", READ, "What documents keep between runs", answers.KeptList)
 async def kept(request: Request, document: Document | None = None) -> Response:
     backend = backend_of(request)
     found = await apart(lambda: backend.log.kept(document))
     return answer({"state": [kept_json(one) for one in found]})
 
 
-@routes.put(
-    "/state",
-    response_model=answers.KeptOut,
-    responses=errors(415),
-    summary="Say what a document is to keep",
-    dependencies=[ADMIN],
-)
+@routes.operation("PUT /state", ADMIN, "Say what a document is to keep", answers.KeptOut, 415)
 async def keep(request: Request, asked: models.PutKept) -> Response:
     backend = backend_of(request)
     if asked.value is None:
@@ -56,13 +41,7 @@ async def keep(request: Request, asked: models.PutKept) -> Response:
     return answer(kept_json(one))
 
 
-@routes.delete(
-    "/state",
-    response_model=answers.DroppedOut,
-    responses=errors(404),
-    summary="Let a document keep something no more",
-    dependencies=[ADMIN],
-)
+@routes.operation("DELETE /state", ADMIN, "Let a document keep something no more", answers.DroppedOut, 404)
 async def drop(
     request: Request,
     document: Document,

@@ -13,8 +13,8 @@ from starlette.responses import Response
 from penstock.api import answers, models
 from penstock.api.backend import Backend, apart, at_length, backend_of
 from penstock.api.catalog import compiled
-from penstock.api.errors import ApiError, from_refusal
-from penstock.api.routing import ADMIN, READ, RUN, admit, answer, errors, router
+from penstock.api.errors import ApiError, refusals
+from penstock.api.routing import ADMIN, READ, RUN, Routes, admit, answer
 from penstock.dialects.problems import closest
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import JsonMap
@@ -41,8 +41,8 @@ from penstock.server.schedules import keep_schedule, next_slot
 from penstock.server.slots import LAST_MOMENT, moment
 from penstock.server.slots import iso as slot_iso
 
-routes = router("triggers", "/api")
-hook_routes = router("triggers")
+routes = Routes("triggers", "/api")
+hook_routes = Routes("triggers")
 
 Name = Annotated[models.Slug, Path(description="up to 100 letters, digits, `.`, `_` and `-`")]
 
@@ -73,11 +73,9 @@ def _check_filed(backend: Backend, path: str, version: int | None, payload: Json
         net, _ = compiled(backend, backend.documents.filed(path, version))
     except Refused as error:
         raise ApiError(422, error.message, error.hint, code="no_such_document") from error
-    try:
+    with refusals(422):
         require_known(net, payload)
         context_group(net, context)
-    except Refused as error:
-        raise from_refusal(error, 422) from error
 
 
 # ---- schedules
@@ -88,27 +86,17 @@ def schedule_json(schedule: Schedule, now: float, known: Sequence[Slot]) -> Json
         coming = next_slot(schedule, now)
     except Refused:
         coming = None
-    return {
-        "name": schedule.name,
-        "cron": schedule.cron,
-        "zone": schedule.zone,
-        "path": schedule.path,
-        "version": schedule.version,
-        "payload": schedule.payload,
-        "context": schedule.context,
-        "missed": schedule.missed.value,
-        "overlap": schedule.overlap.value,
-        "deadline_s": schedule.deadline_s,
-        "is_on": schedule.is_on,
-        "next_at": _time(coming),
-        "fired_to": _time(schedule.fired_to or None),
-        "last_slot": _time(schedule.last_slot),
-        "last_run": schedule.last_run,
-        "last_error": schedule.last_error,
-        "running": [one.run for one in known if one.state is SlotState.STARTED],
-        "waiting": sum(one.state in PENDING for one in known),
-        "late": [slot_iso(one.at) for one in known if one.is_late],
-    }
+    return answers.ScheduleOut.of(
+        schedule,
+        missed=schedule.missed.value,
+        overlap=schedule.overlap.value,
+        next_at=_time(coming),
+        fired_to=_time(schedule.fired_to or None),
+        last_slot=_time(schedule.last_slot),
+        running=[one.run for one in known if one.state is SlotState.STARTED],
+        waiting=sum(one.state in PENDING for one in known),
+        late=[slot_iso(one.at) for one in known if one.is_late],
+    )
 
 
 def _open_slots(backend: Backend, name: str) -> list[Slot]:
@@ -119,7 +107,7 @@ def _time(at: float | None) -> str | None:
     return None if at is None else iso(at)
 
 
-@routes.get("/schedules", response_model=answers.ScheduleList, summary="List the schedules", dependencies=[READ])
+@routes.operation("GET /schedules", READ, "List the schedules", answers.ScheduleList)
 async def schedules(request: Request) -> Response:
     backend = backend_of(request)
 
@@ -133,13 +121,7 @@ async def schedules(request: Request) -> Response:
     return answer({"schedules": [schedule_json(one, backend.clock.now(), of_each[one.name]) for one in found]})
 
 
-@routes.get(
-    "/schedules/{name}",
-    response_model=answers.ScheduleOut,
-    responses=errors(404),
-    summary="A schedule",
-    dependencies=[READ],
-)
+@routes.operation("GET /schedules/{name}", READ, "A schedule", answers.ScheduleOut, 404)
 async def schedule(request: Request, name: Name) -> Response:
     backend = backend_of(request)
     found = await apart(lambda: backend.control.schedule(name))
@@ -148,13 +130,7 @@ async def schedule(request: Request, name: Name) -> Response:
     return answer(schedule_json(found, backend.clock.now(), await apart(lambda: _open_slots(backend, name))))
 
 
-@routes.put(
-    "/schedules/{name}",
-    response_model=answers.ScheduleOut,
-    responses=errors(415),
-    summary="Make or change a schedule",
-    dependencies=[ADMIN],
-)
+@routes.operation("PUT /schedules/{name}", ADMIN, "Make or change a schedule", answers.ScheduleOut, 415)
 async def put_schedule(request: Request, name: Name, asked: models.PutSchedule) -> Response:
     backend = backend_of(request)
     wanted = Schedule(
@@ -172,22 +148,13 @@ async def put_schedule(request: Request, name: Name, asked: models.PutSchedule) 
     )
     await compiling(lambda: _check_filed(backend, asked.path, asked.version, asked.payload, asked.context))
     now = backend.clock.now()
-    try:
+    with refusals(422):
         kept = await apart(lambda: keep_schedule(backend.control, wanted, now))
-    except Refused as error:
-        raise from_refusal(error, 422) from error
     backend.wake_scheduler()
     return answer(schedule_json(kept, now, await apart(lambda: _open_slots(backend, name))))
 
 
-@routes.delete(
-    "/schedules/{name}",
-    status_code=204,
-    response_class=Response,
-    responses=errors(404),
-    summary="Delete a schedule",
-    dependencies=[ADMIN],
-)
+@routes.operation("DELETE /schedules/{name}", ADMIN, "Delete a schedule", None, 404)
 async def drop_schedule(request: Request, name: Name) -> Response:
     backend = backend_of(request)
     if not await apart(lambda: backend.control.drop_schedule(name)):
@@ -200,26 +167,16 @@ async def drop_schedule(request: Request, name: Name) -> Response:
 
 
 def hook_json(hook: Hook) -> JsonMap:
-    return {
-        "name": hook.name,
-        "path": hook.path,
-        "version": hook.version,
-        "payload": hook.payload,
-        "context": hook.context,
-        "is_on": hook.is_on,
-        "is_signed": hook.secret is not None,
-    }
+    return answers.HookOut.of(hook, is_signed=hook.secret is not None)
 
 
-@routes.get("/hooks", response_model=answers.HookList, summary="List the hooks", dependencies=[READ])
+@routes.operation("GET /hooks", READ, "List the hooks", answers.HookList)
 async def hooks(request: Request) -> Response:
     backend = backend_of(request)
     return answer({"hooks": [hook_json(one) for one in await apart(backend.control.hooks)]})
 
 
-@routes.get(
-    "/hooks/{name}", response_model=answers.HookOut, responses=errors(404), summary="A hook", dependencies=[READ]
-)
+@routes.operation("GET /hooks/{name}", READ, "A hook", answers.HookOut, 404)
 async def hook(request: Request, name: Name) -> Response:
     return answer(hook_json(await apart(lambda: _hook(backend_of(request), name))))
 
@@ -232,13 +189,13 @@ def _hook(backend: Backend, name: str) -> Hook:
     return hooks[name]
 
 
-@routes.put(
-    "/hooks/{name}",
-    response_model=answers.HookOut,
-    responses=errors(415),
-    summary="Make or change a hook",
+@routes.operation(
+    "PUT /hooks/{name}",
+    ADMIN,
+    "Make or change a hook",
+    answers.HookOut,
+    415,
     description="Without `secret` the one that is there stays; `null` takes it away.",
-    dependencies=[ADMIN],
 )
 async def put_hook(request: Request, name: Name, asked: models.PutHook) -> Response:
     backend = backend_of(request)
@@ -253,20 +210,11 @@ async def put_hook(request: Request, name: Name, asked: models.PutHook) -> Respo
             backend.control, Hook(name, asked.path, asked.version, secret, asked.payload, asked.is_on, asked.context)
         )
 
-    try:
+    with refusals(422):
         return answer(hook_json(await compiling(kept)))
-    except Refused as error:
-        raise from_refusal(error, 422) from error
 
 
-@routes.delete(
-    "/hooks/{name}",
-    status_code=204,
-    response_class=Response,
-    responses=errors(404),
-    summary="Delete a hook",
-    dependencies=[ADMIN],
-)
+@routes.operation("DELETE /hooks/{name}", ADMIN, "Delete a hook", None, 404)
 async def drop_hook(request: Request, name: Name) -> Response:
     backend = backend_of(request)
     if not await apart(lambda: backend.control.drop_hook(name)):
@@ -274,12 +222,15 @@ async def drop_hook(request: Request, name: Name) -> Response:
     return Response(status_code=204)
 
 
-@hook_routes.post(
-    "/hooks/{name}",
+@hook_routes.operation(
+    "POST /hooks/{name}",
+    None,
+    "Start a run from outside",
+    answers.HookedOut,
+    404,
+    409,
+    415,
     status_code=202,
-    response_model=answers.HookedOut,
-    responses=errors(404, 409, 415),
-    summary="Start a run from outside",
     description="Signed with the hook's secret (`X-Penstock-Signature` or `X-Hub-Signature-256`); a hook without one needs a "
     "token with the scope `run`. The body and some headers are the run's `workload.event`.",
     openapi_extra={"requestBody": {"content": {"application/json": {"schema": {}}}, "required": False}},
@@ -334,7 +285,7 @@ def no_schedule(backend: Backend, name: str) -> ApiError:
 
 # ---- The slots of a schedule: what became of them, and runs for those of the past.
 
-backfill_routes = router("triggers", "/api")
+backfill_routes = Routes("triggers", "/api")
 
 
 def _schedule(backend: Backend, name: str) -> Schedule:
@@ -353,25 +304,16 @@ def _status(backend: Backend, slot: Slot) -> str:
 
 
 def slot_json(backend: Backend, slot: Slot) -> JsonMap:
-    return {
-        "slot": slot_iso(slot.at),
-        "state": slot.state.value,
-        "status": _status(backend, slot),
-        "run": slot.run,
-        "note": slot.note,
-        "attempt": slot.attempt,
-        "backfill": slot.backfill,
-        "is_late": slot.is_late,
-    }
+    return answers.SlotOut.of(slot, slot=slot_iso(slot.at), state=slot.state.value, status=_status(backend, slot))
 
 
-@backfill_routes.get(
-    "/schedules/{name}/slots",
-    response_model=answers.SlotList,
-    responses=errors(404),
-    summary="What became of the slots of a schedule",
+@backfill_routes.operation(
+    "GET /schedules/{name}/slots",
+    READ,
+    "What became of the slots of a schedule",
+    answers.SlotList,
+    404,
     description="The newest `limit` of the period, the oldest first. Slots that passed before the schedule was made are unknown.",
-    dependencies=[READ],
 )
 async def slots(
     request: Request,
@@ -388,19 +330,18 @@ async def slots(
         end = LAST_MOMENT if until is None else moment(until, schedule.zone, is_end=True)
         return [slot_json(backend, one) for one in backend.control.slots(name, start, end, limit)]
 
-    try:
+    with refusals(422):
         return answer({"slots": await at_length(read)})
-    except Refused as error:
-        raise from_refusal(error, 422) from error
 
 
-@backfill_routes.post(
-    "/schedules/{name}/backfill",
-    response_model=answers.BackfillOut,
-    responses=errors(404, 415),
-    summary="Run slots of the past",
+@backfill_routes.operation(
+    "POST /schedules/{name}/backfill",
+    RUN,
+    "Run slots of the past",
+    answers.BackfillOut,
+    404,
+    415,
     description="Queues them; a server runs them in order, as the schedule's rule for overlapping runs says.",
-    dependencies=[RUN],
 )
 async def backfill(request: Request, name: Name, asked: models.BackfillIn) -> Response:
     backend = backend_of(request)
@@ -423,25 +364,19 @@ async def backfill(request: Request, name: Name, asked: models.BackfillIn) -> Re
             "slots": [_planned_json(one) for one in planned],
         }
 
-    try:
+    with refusals(422):
         done = await at_length(begun)
-    except Refused as error:
-        raise from_refusal(error, 422) from error
     backend.wake_scheduler()
     return answer(done)
 
 
 def _planned_json(one: Planned) -> JsonMap:
     run = None if one.slot is None else one.slot.run
-    return {"slot": slot_iso(one.at), "status": one.status, "run": run, "is_queued": one.why is None, "why": one.why}
+    return answers.PlannedOut.of(one, slot=slot_iso(one.at), run=run, is_queued=one.why is None)
 
 
-@backfill_routes.delete(
-    "/schedules/{name}/backfill",
-    response_model=answers.StoppedOut,
-    responses=errors(404),
-    summary="Let slots of backfills wait no more",
-    dependencies=[RUN],
+@backfill_routes.operation(
+    "DELETE /schedules/{name}/backfill", RUN, "Let slots of backfills wait no more", answers.StoppedOut, 404
 )
 async def stop(request: Request, name: Name) -> Response:
     backend = backend_of(request)
