@@ -31,6 +31,9 @@ from penstock.ports.rows import Copy, EngineSession, Relation, Schema, SqlText
 from penstock.tools.base import Resources, Settings, Source, Threads
 
 P = TypeVar("P", bound=msgspec.Struct)
+Known = Mapping[str, Schema | None]
+"""The columns on each port, as far as they are known before the run."""
+Schemas = dict[str, Schema | None]
 
 
 class ComponentFailure(Exception):
@@ -206,11 +209,11 @@ class Component(Generic[P]):
         inputs, outputs = cls.inputs, [port for port in cls.outputs if not port.reject]
         return (inputs[0].name, outputs[0].name) if inputs and outputs else None
 
-    def check(self, params: P, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: P, inputs: Known, call: PlanCall) -> list[Mistake]:
         """What is wrong with these parameters, as far as it can be said before the run."""
         return []
 
-    def schemas(self, params: P, inputs: Mapping[str, Schema | None], call: PlanCall) -> dict[str, Schema | None]:
+    def schemas(self, params: P, inputs: Known, call: PlanCall) -> Schemas:
         """What flows out of each connected port. Relational components need not say: their SELECT does."""
         return {}
 
@@ -240,12 +243,19 @@ class Relational(Component[P]):
         return ()
 
 
+WRITTEN = Port("main", reject=True, description="the same rows, written")
+
+
 class Sink(Component[P]):
     """Writes the rows of its one input into a file. The rows go on through `main` when somebody reads it."""
 
     family: ClassVar[str] = "write"
     inputs: ClassVar[tuple[Port, ...]] = (Port("input"),)
-    outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
+    outputs: ClassVar[tuple[Port, ...]] = (WRITTEN,)
+
+    @classmethod
+    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
+        return "input", "main"
 
     def copy(self, params: P, schema: Schema, call: PlanCall) -> Copy:
         raise NotImplementedError
@@ -263,6 +273,21 @@ class Action(Component[P]):
     def run(self, params: P, call: Call) -> Any:
         """What it returns is the component's result, kept in the log when small; None for nothing."""
         raise NotImplementedError
+
+
+class Writer(Action[P]):
+    """An action that writes the rows of its one input. They go on through `main` when somebody reads it."""
+
+    family: ClassVar[str] = "write"
+    inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)
+    outputs: ClassVar[tuple[Port, ...]] = (WRITTEN,)
+
+    @classmethod
+    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
+        return "input", "main"
+
+    def schemas(self, params: P, inputs: Known, call: PlanCall) -> Schemas:
+        return {"main": inputs.get("input")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,4 +350,5 @@ __all__ = [
     "Relational",
     "Sink",
     "UserSql",
+    "Writer",
 ]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 import msgspec
 from msgspec import inspect as types
 
-from penstock.components.base import Action, Component, ComponentFailure, Iterator, Port, Ports, Relational, Sink
+from penstock.components.base import Action, Component, ComponentFailure, Iterator, Known, Port, Ports, Relational, Sink
 from penstock.components.builtin import OF_THE_PLANNER, TABLE
 from penstock.kernel.errors import Refused
 from penstock.ports.components import NO_SCHEMAS, ComponentDescription, Inferred
@@ -120,7 +120,7 @@ class ComponentRegistry:
         self,
         type: str,
         params: Mapping[str, Any],
-        inputs: Mapping[str, Schema | None],
+        inputs: Known,
         outputs: tuple[str, ...],
         folder: Path,
         declared: Mapping[str, Schema] = NO_SCHEMAS,

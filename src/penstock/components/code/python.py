@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port, Ports
+from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Ports, Schemas
 from penstock.components.code.block import STOPPED_BY_CODE, Block, CodeThread, Names, read_only
 from penstock.components.code.outlets import Outlet, Outlets
 from penstock.components.forms import FrameName, frame, is_frame, kind, records, rows
@@ -122,14 +122,12 @@ class Python(Action[PythonParams]):
         first = Port("input", many=True, description=cls.inputs[0].description)
         return Ports((first, *cls.inputs[1:]), cls.outputs)
 
-    def check(self, params: PythonParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: PythonParams, inputs: Known, call: PlanCall) -> list[Mistake]:
 
         return mistakes(params.output_schema)
 
-    def schemas(
-        self, params: PythonParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
-        known: dict[str, Schema | None] = {}
+    def schemas(self, params: PythonParams, inputs: Known, call: PlanCall) -> Schemas:
+        known: Schemas = {}
         if params.output_schema:
             known["main"] = columns(params.output_schema)
         given = inputs.get("input")

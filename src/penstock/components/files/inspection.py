@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import Action, Call, ComponentFailure, PlanCall
+from penstock.components.base import Action, Call, ComponentFailure, Known, PlanCall, Schemas
 from penstock.components.files.changes import not_there
 from penstock.components.files.listing import COLUMNS, Exclude, Order, Patterns, Recursive, Sort, What, facts, find
 from penstock.components.flow.tool_calls import file_failures, place_of, tool_call
@@ -62,9 +62,7 @@ class FileProperties(Action[PathParams]):
     Params = PathParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="one row"),)
 
-    def schemas(
-        self, params: PathParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: PathParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": PROPERTIES}
 
     def run(self, params: PathParams, call: Call) -> JsonMap:
@@ -104,9 +102,7 @@ class FileList(Action[ListParams]):
     Params = ListParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per file"),)
 
-    def schemas(
-        self, params: ListParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: ListParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": COLUMNS}
 
     def run(self, params: ListParams, call: Call) -> JsonMap:

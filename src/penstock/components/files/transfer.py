@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import Action, Call, ComponentFailure, PlanCall
+from penstock.components.base import Action, Call, ComponentFailure, Known, PlanCall, Schemas
 from penstock.components.files.listing import OptionalPatterns, facts, find, listed
 from penstock.components.files.remote import PORTS, Remote, RemoteFile, Scheme, Server, joined, parent, search
 from penstock.components.flow.tool_calls import file_failures, place_of, require, tool_failures
@@ -106,12 +106,10 @@ class FileTransfer(Action[TransferParams]):
     Params = TransferParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="one row per file"),)
 
-    def check(self, params: TransferParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: TransferParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         return _mistakes(params)
 
-    def schemas(
-        self, params: TransferParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: TransferParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": COLUMNS}
 
     async def run(self, params: TransferParams, call: Call) -> JsonMap:

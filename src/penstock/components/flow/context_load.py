@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall
+from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall
 from penstock.components.flow.iterate import mappings
 from penstock.components.flow.tool_calls import file_failures, missing_columns, place_of, require
 from penstock.data import select
@@ -22,7 +22,6 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.components import Port
 from penstock.ports.json_text import json_mistake
 from penstock.ports.meanings import READS_FILE, only_when
-from penstock.ports.rows import Schema
 
 Format = Literal["yaml", "json", "env", "csv"]
 MAX_BYTES = 10 * 1024 * 1024
@@ -238,7 +237,7 @@ class ContextLoad(Action[ContextLoadParams]):
     Params = ContextLoadParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", required=False, description="rows of names and values"),)
 
-    def check(self, params: ContextLoadParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: ContextLoadParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         return _mistakes(params, "input" in inputs) or missing_columns(_places(params), inputs.get("input"))
 
     def run(self, params: ContextLoadParams, call: Call) -> JsonMap:
@@ -316,7 +315,7 @@ class SetGlobal(Action[SetGlobalParams]):
     makes_files: ClassVar[bool] = False
     Params = SetGlobalParams
 
-    def check(self, params: SetGlobalParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: SetGlobalParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         if not params.values and not params.delete:
             return [Mistake((), "it sets nothing and deletes nothing; hint: give `values`, or `delete`")]
         both = sorted(set(params.values) & set(params.delete))

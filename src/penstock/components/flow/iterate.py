@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from collections.abc import Iterator as Iterates
 from decimal import ROUND_CEILING, Decimal
 from itertools import groupby
@@ -13,7 +13,7 @@ from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries
-from penstock.components.base import Call, ComponentFailure, Elements, Iterator, IteratorParams, PlanCall
+from penstock.components.base import Call, ComponentFailure, Elements, Iterator, IteratorParams, Known, PlanCall
 from penstock.components.files.listing import Exclude, Order, Patterns, Recursive, Sort, What, find
 from penstock.components.flow.tool_calls import file_failures, missing_columns, place_of, require, tool_call
 from penstock.components.io.sql.database import Auth, Bindings, Connection, Question, ask_in_thread
@@ -72,7 +72,7 @@ class IterateRange(Iterator[IterateRangeParams]):
     type: ClassVar[str] = "iterate_range"
     Params = IterateRangeParams
 
-    def check(self, params: IterateRangeParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: IterateRangeParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         return _mistakes(params)
 
     def elements(self, params: IterateRangeParams, call: Call) -> Elements:
@@ -192,7 +192,7 @@ class IterateGroups(Iterator[IterateGroupsParams]):
     Params = IterateGroupsParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input"),)
 
-    def check(self, params: IterateGroupsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: IterateGroupsParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         return missing_columns(_places(params), inputs.get("input"))
 
     def elements(self, params: IterateGroupsParams, call: Call) -> Elements:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import Action, Call, PlanCall
+from penstock.components.base import Action, Call, Known, PlanCall, Schemas
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Port
 from penstock.ports.rows import Column, Schema
@@ -69,9 +69,7 @@ class LogCatcher(Action[LogCatcherParams]):
     Params = LogCatcherParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per error or warning"),)
 
-    def schemas(
-        self, params: LogCatcherParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: LogCatcherParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": CAUGHT}
 
     def run(self, params: LogCatcherParams, call: Call) -> JsonMap:
@@ -122,9 +120,7 @@ class FlowMeter(Action[MeasureParams]):
     Params = MeasureParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per data link"),)
 
-    def schemas(
-        self, params: MeasureParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: MeasureParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": METERED}
 
     def run(self, params: MeasureParams, call: Call) -> JsonMap:
@@ -158,9 +154,7 @@ class Stats(Action[MeasureParams]):
     Params = MeasureParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per component"),)
 
-    def schemas(
-        self, params: MeasureParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: MeasureParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": TIMED}
 
     def run(self, params: MeasureParams, call: Call) -> JsonMap:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import Action, Call, PlanCall
+from penstock.components.base import Action, Call, Known, PlanCall, Schemas
 from penstock.components.flow.tool_calls import failure_from, require, tool_call
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Mistake, Port
@@ -60,12 +59,10 @@ class Shell(Action[ShellParams]):
     Params = ShellParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the lines of the output"),)
 
-    def check(self, params: ShellParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: ShellParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         return _mistakes(params)
 
-    def schemas(
-        self, params: ShellParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: ShellParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": LINES}
 
     async def run(self, params: ShellParams, call: Call) -> JsonMap:

@@ -5,7 +5,7 @@ Law: every wait ends. Time is the run's own clock; what is waited for is looked 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeVar
 
@@ -14,13 +14,12 @@ import sqlglot
 from msgspec import Meta
 from sqlglot import errors, exp
 
-from penstock.components.base import Action, Call, ComponentFailure, PlanCall
+from penstock.components.base import Action, Call, ComponentFailure, Known, PlanCall
 from penstock.components.files.listing import Found, OptionalPatterns, facts, find
 from penstock.components.flow.tool_calls import file_failures, place_of, require, tool_call
 from penstock.components.io.sql.database import Auth, Bindings, Connection, Question, ask
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Mistake
-from penstock.ports.rows import Schema
 from penstock.tools.parameters import Positive
 
 T = TypeVar("T")
@@ -161,7 +160,7 @@ class WaitForRows(Action[WaitForRowsParams]):
     makes_files: ClassVar[bool] = False
     Params = WaitForRowsParams
 
-    def check(self, params: WaitForRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: WaitForRowsParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         return _mistakes(params)
 
     async def run(self, params: WaitForRowsParams, call: Call) -> JsonMap:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
@@ -13,13 +12,13 @@ import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Action, Call, ComponentFailure, PlanCall, Port
+from penstock.components.base import Action, Call, ComponentFailure, Port, Writer
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import file_paths, parameters
 from penstock.components.io.file_paths import import_module_or_fail
 from penstock.components.queries import everything
 from penstock.data import select
-from penstock.ports.rows import Relation, Schema
+from penstock.ports.rows import Relation
 
 _FILE_MAGIC = b"ARROW1"
 
@@ -95,26 +94,14 @@ class WriteArrowParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True)
     compression: Annotated[Literal["none", "lz4", "zstd"], Meta(description="How the columns are packed.")] = "none"
 
 
-class WriteArrow(Action[WriteArrowParams]):
+class WriteArrow(Writer[WriteArrowParams]):
     """Write rows as an Arrow IPC file or stream. It replaces an older one when it is complete.
 
     Needs the package `pyarrow`. The rows go on through `main` when it is connected.
     """
 
     type = "write_arrow"
-    family = "write"
     Params = WriteArrowParams
-    inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)
-    outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
-
-    @classmethod
-    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
-        return "input", "main"
-
-    def schemas(
-        self, params: WriteArrowParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
-        return {"main": inputs.get("input")}
 
     def run(self, params: WriteArrowParams, call: Call) -> None:
         pyarrow = _pyarrow()

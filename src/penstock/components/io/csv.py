@@ -6,13 +6,13 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, Relational, Sink
+from penstock.components.base import Call, ComponentFailure, Known, Mistake, PlanCall, Port, Sink
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import csv_rejects, file_paths, parameters
 from penstock.components.io.csv_shape import (
@@ -25,7 +25,8 @@ from penstock.components.io.csv_shape import (
     inferred,
     recode,
 )
-from penstock.components.io.row_types import REJECTED, Notation, call
+from penstock.components.io.row_types import Notation, call
+from penstock.components.io.scans import FileReader
 from penstock.components.types import WHOLE
 from penstock.data import select
 from penstock.data.types import NOTHING, is_open
@@ -139,7 +140,7 @@ def _renamed(group: Group, names: tuple[str, ...]) -> Group:
     return replace(group, names=names)
 
 
-class ReadCsv(Relational[ReadCsvParams]):
+class ReadCsv(FileReader[ReadCsvParams]):
     """Read rows from delimited text: CSV, TSV and their relatives.
 
     The first line names the columns unless `header: false`. Types are inferred from the first `sample` lines, or
@@ -162,7 +163,6 @@ class ReadCsv(Relational[ReadCsvParams]):
 
     type = "read_csv"
     refuses = True
-    family = "read"
     Params = ReadCsvParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows"),
@@ -172,36 +172,18 @@ class ReadCsv(Relational[ReadCsvParams]):
     def is_fusable(self, params: ReadCsvParams, connected: frozenset[str]) -> bool:
         return "reject" not in connected and params.on_error == "fail" and file_paths.is_utf8(params.encoding)
 
-    def check(self, params: ReadCsvParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def wrong(self, params: ReadCsvParams) -> list[Mistake]:
         found = parameters.type_mistakes(params.columns, params.types)
-        try:
-            file_paths.codec(params.encoding)
-        except ComponentFailure as failure:
-            found.append(Mistake(("encoding",), failure.message))
+        found += parameters.encoding_mistakes(params.encoding)
         if params.decimal == params.thousands:
             found.append(Mistake(("thousands",), "`decimal` and `thousands` cannot be the same"))
-        if found:
-            return found
-        try:
-            settle(params, call)
-        except ComponentFailure as failure:
-            # A file that is not there yet may be written by the job itself; what is there is held to what is asked of it.
-            if failure.kind == "columns":
-                where = "columns" if params.columns else "types" if params.types else "path"
-                return [Mistake((where,), failure.message, kind="column")]
         return found
 
-    def schemas(
-        self, params: ReadCsvParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
-        try:
-            main: Schema | None = settle(params, call).schema
-        except ComponentFailure:
-            main = call.declared.get("main")
-        return {"main": main, "reject": REJECTED}
+    def culprit(self, params: ReadCsvParams, failure: ComponentFailure) -> str:
+        return "columns" if params.columns else "types" if params.types else "path"
 
-    def prepare(self, params: ReadCsvParams, call: PlanCall) -> None:
-        settle(params, call)
+    def settled(self, params: ReadCsvParams, call: PlanCall | Call) -> Reading:
+        return settle(params, call)
 
     def selects(self, params: ReadCsvParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, SqlText]:
         try:
@@ -209,7 +191,6 @@ class ReadCsv(Relational[ReadCsvParams]):
             # takes half the memory of one that is told not to look. Where the look fails, `run` reads the file.
             return {"main": select.sql(settle(params, call).query(auto_detect=None, sample_size=1))}
         except ComponentFailure:
-            # Before the run the file may be missing; in the run `prepare` has said what is wrong.
             return {}
 
     def run(self, params: ReadCsvParams, call: Call) -> None:
@@ -287,15 +268,9 @@ class WriteCsv(Sink[WriteCsvParams]):
     type = "write_csv"
     Params = WriteCsvParams
 
-    @classmethod
-    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
-        return "input", "main"
-
-    def check(self, params: WriteCsvParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
-        try:
-            file_paths.codec(params.encoding)
-        except ComponentFailure as failure:
-            return [Mistake(("encoding",), failure.message)]
+    def check(self, params: WriteCsvParams, inputs: Known, call: PlanCall) -> list[Mistake]:
+        if wrong := parameters.encoding_mistakes(params.encoding):
+            return wrong
         if Path(params.path).suffix in PACKED and _needs_two_steps(params):
             return [Mistake(("path",), "a packed file cannot be appended to, nor have another `encoding` or `decimal`")]
         return []

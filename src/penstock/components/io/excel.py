@@ -6,7 +6,7 @@ import datetime
 import re
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,7 +19,7 @@ from zipfile import BadZipFile
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
+from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas, Writer
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import file_paths, parameters
 from penstock.components.io.csv_shape import distinct
@@ -28,7 +28,7 @@ from penstock.components.io.row_types import REJECTED, Wanted, deliver, loading_
 from penstock.components.queries import everything
 from penstock.data import select
 from penstock.data.types import is_open
-from penstock.ports.rows import Relation, Schema
+from penstock.ports.rows import Relation
 from penstock.tools.parameters import similar
 from penstock.tools.sql.results import as_json_text, to_json
 
@@ -132,7 +132,7 @@ class ReadExcel(Action[ReadExcelParams]):
         Port("reject", reject=True, description="rows that cannot be read, with what is wrong"),
     )
 
-    def check(self, params: ReadExcelParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: ReadExcelParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         found = parameters.type_mistakes(params.columns, params.types)
         try:
             area_of(params.range)
@@ -140,9 +140,7 @@ class ReadExcel(Action[ReadExcelParams]):
             found.append(Mistake(("range",), failure.message))
         return found
 
-    def schemas(
-        self, params: ReadExcelParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: ReadExcelParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": call.declared.get("main"), "reject": REJECTED}
 
     def run(self, params: ReadExcelParams, call: Call) -> None:
@@ -366,7 +364,7 @@ class WriteExcelParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True)
     ] = False
 
 
-class WriteExcel(Action[WriteExcelParams]):
+class WriteExcel(Writer[WriteExcelParams]):
     """Write rows into a worksheet of an Excel file (`.xlsx`). The file replaces an older one when it is complete.
 
     Numbers, dates and truth values are cells of their own kind, everything else is text; a text that begins with `=`
@@ -377,19 +375,7 @@ class WriteExcel(Action[WriteExcelParams]):
     """
 
     type = "write_excel"
-    family = "write"
     Params = WriteExcelParams
-    inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)
-    outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
-
-    @classmethod
-    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
-        return "input", "main"
-
-    def schemas(
-        self, params: WriteExcelParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
-        return {"main": inputs.get("input")}
 
     def run(self, params: WriteExcelParams, call: Call) -> None:
         rows = call.input()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
+from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas
 from penstock.components.io import file_paths, parameters
 from penstock.data import select
 from penstock.ports.rows import Column, Relation, Schema
@@ -44,18 +44,12 @@ class ReadFile(Action[ReadFileParams]):
     Params = ReadFileParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the files, or their lines"),)
 
-    def check(self, params: ReadFileParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: ReadFileParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         if params.lines and params.content == "bytes":
             return [Mistake(("content",), "lines are text; hint: leave out `content: bytes`, or `lines: true`")]
-        try:
-            file_paths.codec(params.encoding)
-        except ComponentFailure as failure:
-            return [Mistake(("encoding",), failure.message)]
-        return []
+        return parameters.encoding_mistakes(params.encoding)
 
-    def schemas(
-        self, params: ReadFileParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: ReadFileParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": _schema(params)}
 
     def run(self, params: ReadFileParams, call: Call) -> None:
@@ -116,11 +110,9 @@ class WriteFile(Action[WriteFileParams]):
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", required=False, description="what to write"),)
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
 
-    def check(self, params: WriteFileParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
-        try:
-            file_paths.codec(params.encoding)
-        except ComponentFailure as failure:
-            return [Mistake(("encoding",), failure.message)]
+    def check(self, params: WriteFileParams, inputs: Known, call: PlanCall) -> list[Mistake]:
+        if wrong := parameters.encoding_mistakes(params.encoding):
+            return wrong
         if "input" not in inputs:
             missing = params.content is None
             return (
@@ -132,9 +124,7 @@ class WriteFile(Action[WriteFileParams]):
         problem = None if schema is None else parameters.missing([params.column], [c.name for c in schema], "the input")
         return [Mistake(("column",), problem, kind="column")] if problem else []
 
-    def schemas(
-        self, params: WriteFileParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: WriteFileParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": inputs.get("input", _WRITTEN)}
 
     def run(self, params: WriteFileParams, call: Call) -> Any:

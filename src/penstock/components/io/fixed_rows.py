@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import ComponentFailure, Mistake, PlanCall, Port, Relational
+from penstock.components.base import ComponentFailure, Known, Mistake, PlanCall, Port, Relational, Schemas
 from penstock.components.io import parameters, scans
 from penstock.components.io.row_types import try_cast
 from penstock.data import select
@@ -163,7 +163,7 @@ class FixedRows(Relational[FixedRowsParams]):
     Params = FixedRowsParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
 
-    def check(self, params: FixedRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: FixedRowsParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         found = parameters.type_mistakes(params.columns, {})
         if found:
             return found
@@ -180,9 +180,7 @@ class FixedRows(Relational[FixedRowsParams]):
         misfit = _misfit(schema, rows, typed)
         return [misfit] if misfit else []
 
-    def schemas(
-        self, params: FixedRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: FixedRowsParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": _settled(params, call.declared.get("main"))[0]}
 
     def prepare(self, params: FixedRowsParams, call: PlanCall) -> None:

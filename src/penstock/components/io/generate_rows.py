@@ -11,7 +11,7 @@ from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import inference
-from penstock.components.base import Mistake, PlanCall, Port, Relational
+from penstock.components.base import Known, Mistake, PlanCall, Port, Relational
 from penstock.components.io.row_types import call
 from penstock.data import select
 from penstock.ports.rows import Column, Schema, SqlText
@@ -72,7 +72,7 @@ class GenerateRows(Relational[GenerateRowsParams]):
     Params = GenerateRowsParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
 
-    def check(self, params: GenerateRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: GenerateRowsParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         found: list[Mistake] = []
         seen: dict[str, str] = {_NUMBER: "BIGINT"}
         for name, text in params.columns.items():

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, Meta
 from sqlglot import exp
 
-from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
+from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas
 from penstock.components.flow.tool_calls import tool_call, tool_failures
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import parameters
@@ -214,16 +214,14 @@ class HttpRows(Action[HttpRowsParams]):
     Params = HttpRowsParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
 
-    def check(self, params: HttpRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: HttpRowsParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         found = parameters.type_mistakes(params.columns, {})
         into_json = getattr(params.pagination, "into", "query") == "json"
         if into_json and not isinstance(params.json, dict):
             found.append(Mistake(("pagination",), "`into: json` needs a mapping in `json` to put the page into"))
         return found
 
-    def schemas(
-        self, params: HttpRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: HttpRowsParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": _schema(params, call.declared.get("main"))}
 
     async def run(self, params: HttpRowsParams, call: Call) -> Any:

@@ -4,29 +4,29 @@ by itself."""
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, Relational, Sink
+from penstock.components.base import Call, ComponentFailure, Known, Mistake, PlanCall, Port, Sink
 from penstock.components.conversion import is_written_whole
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import file_paths, json_shape, parameters
 from penstock.components.io.csv import PACKED
 from penstock.components.io.json_shape import Manner, Reading, named, rows_in
-from penstock.components.io.row_types import REJECTED, Notation, first_failure, try_cast
+from penstock.components.io.row_types import Notation, first_failure, try_cast
 from penstock.components.io.row_types import call as function
+from penstock.components.io.scans import FileReader
 from penstock.components.queries import everything
 from penstock.components.types import WHOLE
 from penstock.data import select
-from penstock.data.types import NOTHING, is_open
+from penstock.data.types import NOTHING
 from penstock.kernel.values import Json
-from penstock.ports.rows import Column, Copy, Relation, RowsFailed, Schema, SqlText
+from penstock.ports.rows import Column, Copy, Relation, RowsFailed, Schema
 
 _OF_THE_ROWS = ("format", "conversion", "data")
 
@@ -76,7 +76,7 @@ def settle(params: ReadJsonParams, call: PlanCall | Call) -> Reading:
     return json_shape.settle(found, manner, wanted, types, params.file_column)
 
 
-class ReadJson(Relational[ReadJsonParams]):
+class ReadJson(FileReader[ReadJsonParams]):
     """Read rows from JSON: one list of objects, one object a line, or a list somewhere inside a document.
 
     The keys are the columns; a key that an object does not have is NULL. Types are inferred from the first `sample`
@@ -92,7 +92,6 @@ class ReadJson(Relational[ReadJsonParams]):
 
     type = "read_json"
     refuses = True
-    family = "read"
     Params = ReadJsonParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows"),
@@ -102,36 +101,14 @@ class ReadJson(Relational[ReadJsonParams]):
     def is_fusable(self, params: ReadJsonParams, connected: frozenset[str]) -> bool:
         return "reject" not in connected and params.on_error == "fail"
 
-    def check(self, params: ReadJsonParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
-        found = parameters.type_mistakes(params.columns, params.types)
-        if found:
-            return found
-        try:
-            settle(params, call)
-        except ComponentFailure as failure:
-            if failure.kind == "columns":
-                where = "rows" if "`rows:" in failure.message else "columns" if params.columns else "types"
-                return [Mistake((where,), failure.message, kind="column")]
-        return []
+    def wrong(self, params: ReadJsonParams) -> list[Mistake]:
+        return parameters.type_mistakes(params.columns, params.types)
 
-    def schemas(
-        self, params: ReadJsonParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
-        try:
-            found = settle(params, call).schema
-            main = None if is_open(found) else found
-        except ComponentFailure:
-            main = call.declared.get("main")
-        return {"main": main, "reject": REJECTED}
+    def culprit(self, params: ReadJsonParams, failure: ComponentFailure) -> str:
+        return "rows" if "`rows:" in failure.message else "columns" if params.columns else "types"
 
-    def prepare(self, params: ReadJsonParams, call: PlanCall) -> None:
-        settle(params, call)
-
-    def selects(self, params: ReadJsonParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, SqlText]:
-        try:
-            return {"main": select.sql(settle(params, call).query())}
-        except ComponentFailure:
-            return {}  # `prepare` has said so in the run, and before it the file may be missing
+    def settled(self, params: ReadJsonParams, call: PlanCall | Call) -> Reading:
+        return settle(params, call)
 
     def run(self, params: ReadJsonParams, call: Call) -> None:
         reading = settle(params, call)
@@ -291,11 +268,7 @@ class WriteJson(Sink[WriteJsonParams]):
     type = "write_json"
     Params = WriteJsonParams
 
-    @classmethod
-    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
-        return "input", "main"
-
-    def check(self, params: WriteJsonParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: WriteJsonParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         if params.append and not is_lines(params.path, params.format):
             return [Mistake(("append",), "only lines can be added to a file; hint: `format: lines`")]
         if params.append and Path(params.path).suffix in PACKED:

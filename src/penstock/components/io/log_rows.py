@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Action, Call, PlanCall, Port
+from penstock.components.base import Call, Port, Writer
 from penstock.data import select
 from penstock.kernel.values import Json
 from penstock.ports.rows import Schema
@@ -31,7 +31,7 @@ class LogRowsParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     title: Annotated[str | None, Meta(description="A line above the rows; the component's name when left out.")] = None
 
 
-class LogRows(Action[LogRowsParams]):
+class LogRows(Writer[LogRowsParams]):
     """Show rows on the terminal and pass them on unchanged.
 
     The lines are also kept in the run's log, and secrets that are known are hidden in them. At most `limit` rows are
@@ -39,20 +39,10 @@ class LogRows(Action[LogRowsParams]):
     """
 
     type = "log_rows"
-    family = "write"
     makes_files: ClassVar[bool] = False
     Params = LogRowsParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to show"),)
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows"),)
-
-    @classmethod
-    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
-        return "input", "main"
-
-    def schemas(
-        self, params: LogRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
-        return {"main": inputs.get("input")}
 
     def run(self, params: LogRowsParams, call: Call) -> None:
         rows = call.input()

@@ -10,6 +10,7 @@ from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components.base import ComponentFailure, Mistake
+from penstock.components.io.file_paths import codec
 from penstock.data import select
 from penstock.data.types import NOTHING, MissingColumn, TypeMistake, duckdb_type
 from penstock.ports.meanings import LOCAL_PATH, READS_FILE
@@ -143,6 +144,14 @@ def _type_mistake(type: str, path: Place) -> list[Mistake]:
         sql_type(type)
     except ComponentFailure as failure:
         return [Mistake(path, failure.message, kind="type")]
+    return []
+
+
+def encoding_mistakes(encoding: str) -> list[Mistake]:
+    try:
+        codec(encoding)
+    except ComponentFailure as failure:
+        return [Mistake(("encoding",), failure.message)]
     return []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -12,12 +12,12 @@ import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
+from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas, Writer
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import file_paths, parameters
 from penstock.components.io.row_types import REJECTED, Notation, Wanted, deliver, loading_schema
 from penstock.data import select
-from penstock.ports.rows import Column, Schema
+from penstock.ports.rows import Column
 from penstock.tools.sql.results import as_json_text, to_json
 
 
@@ -83,18 +83,13 @@ class ReadPositional(Action[ReadPositionalParams]):
         Port("reject", reject=True, description="lines that cannot be read, with what is wrong"),
     )
 
-    def check(self, params: ReadPositionalParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: ReadPositionalParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         typed = [parameters.NamedColumn(name=column.name, type=column.type) for column in params.columns]
         found = parameters.type_mistakes(typed, {})
-        try:
-            file_paths.codec(params.encoding)
-        except ComponentFailure as failure:
-            found.append(Mistake(("encoding",), failure.message))
+        found += parameters.encoding_mistakes(params.encoding)
         return found
 
-    def schemas(
-        self, params: ReadPositionalParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: ReadPositionalParams, inputs: Known, call: PlanCall) -> Schemas:
         types = [column.type for column in params.columns]
         known = tuple(
             Column(column.name, parameters.sql_type(column.type))
@@ -169,7 +164,7 @@ class WritePositionalParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=
     append: parameters.Append = False
 
 
-class WritePositional(Action[WritePositionalParams]):
+class WritePositional(Writer[WritePositionalParams]):
     """Write rows as text with columns of fixed width.
 
     Numbers stand to the right, everything else to the left, unless `align` says otherwise. A value that does not fit
@@ -180,22 +175,11 @@ class WritePositional(Action[WritePositionalParams]):
     """
 
     type = "write_positional"
-    family = "write"
     Params = WritePositionalParams
-    inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)
-    outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
 
-    @classmethod
-    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
-        return "input", "main"
-
-    def check(
-        self, params: WritePositionalParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> list[Mistake]:
-        try:
-            file_paths.codec(params.encoding)
-        except ComponentFailure as failure:
-            return [Mistake(("encoding",), failure.message)]
+    def check(self, params: WritePositionalParams, inputs: Known, call: PlanCall) -> list[Mistake]:
+        if mistakes := parameters.encoding_mistakes(params.encoding):
+            return mistakes
         schema = inputs.get("input")
         present = [] if schema is None else [column.name for column in schema]
         wrong = [] if schema is None else [(i, c.name) for i, c in enumerate(params.columns) if c.name not in present]
@@ -203,11 +187,6 @@ class WritePositional(Action[WritePositionalParams]):
             Mistake(("columns", index, "name"), parameters.missing([name], present, "the input") or "", kind="column")
             for index, name in wrong
         ]
-
-    def schemas(
-        self, params: WritePositionalParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
-        return {"main": inputs.get("input")}
 
     def run(self, params: WritePositionalParams, call: Call) -> None:
         rows = call.input()

@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape, quoteattr
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
+from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas, Writer
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import file_paths, parameters
 from penstock.components.io.csv_shape import distinct
@@ -222,7 +222,7 @@ class ReadXml(Action[ReadXmlParams]):
         Port("reject", reject=True, description="rows with values of the wrong type, with what is wrong"),
     )
 
-    def check(self, params: ReadXmlParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: ReadXmlParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         typed = {name: column.type for name, column in _columns(params).items() if column.type is not None}
         found = [
             Mistake(("columns", str(mistake.path[1]), "type"), mistake.message, kind="type")
@@ -235,9 +235,7 @@ class ReadXml(Action[ReadXmlParams]):
             found.append(Mistake(("rows",), failure.message))
         return found
 
-    def schemas(
-        self, params: ReadXmlParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: ReadXmlParams, inputs: Known, call: PlanCall) -> Schemas:
         given = {name: _type(name, column, params) for name, column in _columns(params).items()}
         known = tuple(Column(name, type) for name, type in given.items() if type is not None)
         is_known = bool(given) and len(known) == len(given)
@@ -379,7 +377,7 @@ def _checked(name: str) -> str:
     return name
 
 
-class WriteXml(Action[WriteXmlParams]):
+class WriteXml(Writer[WriteXmlParams]):
     """Write rows as XML: an element for each row, with the columns as children, attributes or text.
 
     `columns` says where each value goes: `@id` is an attribute of the row, `customer/name` a child of a child, `.`
@@ -388,16 +386,9 @@ class WriteXml(Action[WriteXmlParams]):
     """
 
     type = "write_xml"
-    family = "write"
     Params = WriteXmlParams
-    inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)
-    outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
 
-    @classmethod
-    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
-        return "input", "main"
-
-    def check(self, params: WriteXmlParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: WriteXmlParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         for where, name in (("root", params.root), ("row", params.row)):
             if not _NAME.fullmatch(name):
                 return [Mistake((where,), f"`{name}` cannot be the name of an XML element")]
@@ -410,11 +401,6 @@ class WriteXml(Action[WriteXmlParams]):
             where = "encoding" if "encoding" in failure.message else "columns"
             return [Mistake((where,), failure.message, kind="column" if failure.kind == "columns" else "value")]
         return []
-
-    def schemas(
-        self, params: WriteXmlParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
-        return {"main": inputs.get("input")}
 
     def run(self, params: WriteXmlParams, call: Call) -> None:
         rows = call.input()

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, UserSql
+from penstock.components.base import Call, ComponentFailure, Known, Mistake, PlanCall, Port, UserSql
 from penstock.components.quality.rules import KINDS, Check, Flagged, named_columns, rules
 from penstock.components.queries import picked, volatile
 from penstock.components.shape.patterns import wrong_pattern
-from penstock.components.transform.base import Known, Parameters, Transform, missing, refuse, type_of
+from penstock.components.transform.base import Parameters, Transform, missing, refuse, type_of
 from penstock.components.types import is_moment, is_nothing
 from penstock.data import select
 from penstock.kernel.values import JsonMap

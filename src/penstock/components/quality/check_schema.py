@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import ColumnMistake, Mistake, Port
+from penstock.components.base import ColumnMistake, Known, Mistake, Port
 from penstock.components.conversion import Conversion, not_that
 from penstock.components.quality.rules import Flagged, Refusing, RefusingParams, Rule, no_match, seen_before
 from penstock.components.queries import called, every_one, is_not, is_null
 from penstock.components.shape.patterns import wrong_pattern
-from penstock.components.transform.base import Known, actual, repeated, type_of
+from penstock.components.transform.base import actual, repeated, type_of
 from penstock.components.types import sql_type, wrong_type
 from penstock.data import select
 from penstock.data.types import OPEN, MissingColumn

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import Call, Mistake, PlanCall, Port
+from penstock.components.base import Call, Known, Mistake, PlanCall, Port
 from penstock.components.conversion import Conversion, not_that
 from penstock.components.quality.rules import Flagged, Refusing, RefusingParams, Rule
 from penstock.components.queries import case, changed, picked
 from penstock.components.shape.patterns import wrong_time_format
-from penstock.components.transform.base import Known, actual, missing, type_of
+from penstock.components.transform.base import actual, missing, type_of
 from penstock.components.types import sql_type, wrong_type
 from penstock.data import select
 from penstock.ports.rows import Schema

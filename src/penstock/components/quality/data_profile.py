@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Mistake, PlanCall
+from penstock.components.base import Known, Mistake, PlanCall
 from penstock.components.queries import called, function, picked, text
-from penstock.components.transform.base import Known, Parameters, Transform, absent, actual
+from penstock.components.transform.base import Parameters, Transform, absent, actual
 from penstock.components.types import is_nested, is_number, is_text
 from penstock.data import select
 from penstock.ports.rows import Column, Schema

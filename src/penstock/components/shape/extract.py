@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Mistake, Port
+from penstock.components.base import Known, Mistake, Port
 from penstock.components.conversion import Conversion, not_that
 from penstock.components.quality.rules import Flagged, Refusing, RefusingParams, Rule
 from penstock.components.queries import (
@@ -28,7 +28,7 @@ from penstock.components.queries import (
     text,
 )
 from penstock.components.shape.patterns import group_count, group_names, problem, wrong_path, wrong_pattern
-from penstock.components.transform.base import Known, actual, missing, repeated
+from penstock.components.transform.base import actual, missing, repeated
 from penstock.components.types import is_nested, is_text, sql_type, wrong_type
 from penstock.data import select
 from penstock.ports.rows import Schema

@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Mistake, PlanCall
+from penstock.components.base import Known, Mistake, PlanCall
 from penstock.components.queries import case, changed, function, picked, text, tried
 from penstock.components.shape.patterns import wrong_time_format
-from penstock.components.transform.base import Known, Parameters, Transform, actual, missing, type_of
+from penstock.components.transform.base import Parameters, Transform, actual, missing, type_of
 from penstock.components.types import is_moment, is_nothing, is_number
 from penstock.data import select
 from penstock.ports.rows import Column, Schema

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Mistake, PlanCall, Port
+from penstock.components.base import Known, Mistake, PlanCall, Port
 from penstock.components.queries import (
     POSITION,
     ascending,
@@ -26,7 +26,7 @@ from penstock.components.queries import (
     row_number,
     text,
 )
-from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, missing
+from penstock.components.transform.base import Parameters, Transform, absent, actual, missing
 from penstock.data import select
 from penstock.ports.rows import Schema
 

@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Mistake, PlanCall
+from penstock.components.base import Known, Mistake, PlanCall
 from penstock.components.queries import case, changed, function, picked, text
-from penstock.components.transform.base import Known, Parameters, Transform, actual, missing
+from penstock.components.transform.base import Parameters, Transform, actual, missing
 from penstock.data import select
 from penstock.ports.rows import Schema
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec import Meta
 
-from penstock.components.base import Mistake, PlanCall, Port
+from penstock.components.base import Known, Mistake, PlanCall, Port
 from penstock.components.shape.comparison import compared
-from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, repeated
+from penstock.components.transform.base import Parameters, Transform, absent, actual, repeated
 from penstock.ports.rows import Schema
 
 if TYPE_CHECKING:

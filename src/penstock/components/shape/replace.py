@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Mistake, PlanCall
+from penstock.components.base import Known, Mistake, PlanCall
 from penstock.components.queries import case, changed, function, picked, text
 from penstock.components.shape.patterns import wrong_pattern
-from penstock.components.transform.base import Known, Parameters, Transform, actual, missing
+from penstock.components.transform.base import Parameters, Transform, actual, missing
 from penstock.components.types import is_number, is_text
 from penstock.data import select
 from penstock.ports.rows import Schema

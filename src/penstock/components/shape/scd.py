@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Call, Mistake, PlanCall, Port
+from penstock.components.base import Call, Known, Mistake, PlanCall, Port
 from penstock.components.io.parameters import missing_value
 from penstock.components.queries import (
     POSITION,
@@ -35,7 +35,6 @@ from penstock.components.queries import (
 )
 from penstock.components.shape.comparison import last_of_each
 from penstock.components.transform.base import (
-    Known,
     Parameters,
     Transform,
     absent,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from msgspec import Meta
 
 from penstock.components import queries as build
-from penstock.components.base import Call, Mistake, PlanCall, Port, Ports, UserSql
+from penstock.components.base import Call, Known, Mistake, PlanCall, Port, Ports, UserSql
 from penstock.components.queries import volatile
-from penstock.components.transform.base import Known, Parameters, Transform, unused
+from penstock.components.transform.base import Parameters, Transform, unused
 from penstock.data import select
 from penstock.ports.rows import Schema
 

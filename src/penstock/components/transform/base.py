@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
-from penstock.components.base import ColumnMistake, ComponentFailure, Mistake, P, PlanCall, Port, Relational, missing_of
+from penstock.components.base import (
+    ColumnMistake,
+    ComponentFailure,
+    Known,
+    Mistake,
+    P,
+    PlanCall,
+    Port,
+    Relational,
+    missing_of,
+)
 from penstock.data import select
 from penstock.data.types import MissingColumn
 from penstock.kernel.values import Json
@@ -22,7 +32,6 @@ from penstock.tools.parameters import similar
 if TYPE_CHECKING:
     from sqlglot import exp
 
-Known = Mapping[str, Schema | None]
 Place = tuple[str | int, ...]
 
 MOST_KNOWN = 1_024

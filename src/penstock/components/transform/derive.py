@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from penstock.components import inference
 from penstock.components import queries as build
-from penstock.components.base import Mistake, PlanCall, UserSql
-from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, missing, repeated
+from penstock.components.base import Known, Mistake, PlanCall, UserSql
+from penstock.components.transform.base import Parameters, Transform, absent, actual, missing, repeated
 from penstock.data import select
 from penstock.ports.rows import Column, Schema
 

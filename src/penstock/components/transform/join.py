@@ -10,9 +10,8 @@ from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
-from penstock.components.base import Mistake, PlanCall, Port
+from penstock.components.base import Known, Mistake, PlanCall, Port
 from penstock.components.transform.base import (
-    Known,
     Parameters,
     Place,
     Transform,

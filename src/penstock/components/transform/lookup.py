@@ -15,10 +15,10 @@ from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
-from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, Relational
+from penstock.components.base import Call, ComponentFailure, Known, Mistake, PlanCall, Port, Relational
 from penstock.components.queries import everything
 from penstock.components.runner import gathered, run
-from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, missing, refuse
+from penstock.components.transform.base import Parameters, Transform, absent, actual, missing, refuse
 from penstock.components.transform.join import (
     MATCH_WORDS,
     Match,

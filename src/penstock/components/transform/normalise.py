@@ -9,9 +9,8 @@ from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
-from penstock.components.base import Mistake, PlanCall
+from penstock.components.base import Known, Mistake, PlanCall
 from penstock.components.transform.base import (
-    Known,
     Parameters,
     Transform,
     absent,

@@ -9,10 +9,9 @@ from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
-from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall
+from penstock.components.base import Call, ComponentFailure, Known, Mistake, PlanCall
 from penstock.components.runner import gathered
 from penstock.components.transform.base import (
-    Known,
     Parameters,
     Transform,
     absent,

@@ -12,8 +12,8 @@ from sqlglot import exp
 
 from penstock.components import inference
 from penstock.components import queries as build
-from penstock.components.base import Mistake, PlanCall
-from penstock.components.transform.base import Known, Parameters, Place, Transform, actual, missing, unused
+from penstock.components.base import Known, Mistake, PlanCall
+from penstock.components.transform.base import Parameters, Place, Transform, actual, missing, unused
 from penstock.data import select
 from penstock.ports.rows import Schema
 

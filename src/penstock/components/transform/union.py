@@ -9,9 +9,9 @@ from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
-from penstock.components.base import Call, Mistake, PlanCall, Port
+from penstock.components.base import Call, Known, Mistake, PlanCall, Port
 from penstock.components.runner import gathered
-from penstock.components.transform.base import Known, Parameters, Transform, actual
+from penstock.components.transform.base import Parameters, Transform, actual
 from penstock.data import select
 from penstock.ports.rows import Schema
 

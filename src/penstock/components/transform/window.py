@@ -11,8 +11,8 @@ from sqlglot import exp
 
 from penstock.components import inference
 from penstock.components import queries as build
-from penstock.components.base import ComponentFailure, Mistake, PlanCall
-from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, repeated, unused
+from penstock.components.base import ComponentFailure, Known, Mistake, PlanCall
+from penstock.components.transform.base import Parameters, Transform, absent, actual, repeated, unused
 from penstock.components.transform.sort import By, ordering, wrong_order
 from penstock.data import select
 from penstock.data.select import SqlMistake

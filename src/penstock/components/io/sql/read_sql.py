@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Annotated, Any, ClassVar
 
@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
+from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas
 from penstock.components.flow.tool_calls import tool_failures
 from penstock.components.incremental import IncrementalParam, bound_of
 from penstock.components.io import parameters
@@ -289,7 +289,7 @@ class ReadSql(Action[ReadSqlParams]):
     Params = ReadSqlParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
 
-    def check(self, params: ReadSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: ReadSqlParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         if (params.table is None) == (params.query is None):
             path = ("query",) if params.query is not None else ()
             return [Mistake(path, "give exactly one of `query` and `table`")]
@@ -301,9 +301,7 @@ class ReadSql(Action[ReadSqlParams]):
             ]
         return []
 
-    def schemas(
-        self, params: ReadSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: ReadSqlParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": call.declared.get("main")}
 
     async def run(self, params: ReadSqlParams, call: Call) -> None:

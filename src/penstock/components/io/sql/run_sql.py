@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
+from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas
 from penstock.components.flow.tool_calls import file_failures, place_of, require, tool_failures
 from penstock.components.io.sql import database, transaction
 from penstock.components.io.sql.database import SCHEMES, Auth, Bindings, Connection, tool_of
@@ -95,7 +94,7 @@ class RunSql(Action[RunSqlParams]):
         Port("rows", reject=True, description="the rows of the last statement"),
     )
 
-    def check(self, params: RunSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: RunSqlParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         if (params.sql is None) == (params.file is None):
             return [Mistake(("sql",) if params.sql is not None else (), "give exactly one of `sql` and `file`")]
         if params.connection is None and params.auth is None:
@@ -112,9 +111,7 @@ class RunSql(Action[RunSqlParams]):
         alone = _stands_alone(params)
         return [] if alone is None else [alone]
 
-    def schemas(
-        self, params: RunSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: RunSqlParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": COUNTS, "rows": call.declared.get("rows")}
 
     async def run(self, params: RunSqlParams, call: Call) -> JsonMap:

@@ -10,7 +10,18 @@ import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Action, Call, ColumnMistake, ComponentFailure, Mistake, PlanCall, Port, missing_of
+from penstock.components.base import (
+    Action,
+    Call,
+    ColumnMistake,
+    ComponentFailure,
+    Known,
+    Mistake,
+    PlanCall,
+    Port,
+    Schemas,
+    missing_of,
+)
 from penstock.components.flow.tool_calls import tool_failures
 from penstock.components.io import parameters
 from penstock.components.io.parameters import AtLeastOne, WriteMode
@@ -162,12 +173,10 @@ class WriteSql(Action[WriteSqlParams]):
     def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
         return "input", "main"
 
-    def check(self, params: WriteSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: WriteSqlParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         return [*mistakes_of(params, inputs.get("input")), *_unshareable(params, call.connected)]
 
-    def schemas(
-        self, params: WriteSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: WriteSqlParams, inputs: Known, call: PlanCall) -> Schemas:
         schema = inputs.get("input")
         return {"main": schema, "reject": None if schema is None else (*schema, *ERRORS)}
 
