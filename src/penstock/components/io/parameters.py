@@ -86,9 +86,6 @@ Types = Annotated[
 Header = Annotated[bool, Meta(description="The first line names the columns.")]
 
 
-WriteMode = Literal["insert", "update", "upsert", "delete", "truncate_insert", "create", "replace"]
-
-
 class NamedColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A column and its type."""
 

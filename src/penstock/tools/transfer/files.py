@@ -7,10 +7,12 @@ import io
 import json
 import os
 import tempfile
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any, Protocol
 
 import msgspec
@@ -18,8 +20,13 @@ import msgspec
 from penstock.kernel.values import Json
 from penstock.ports.json_text import json_mistake
 from penstock.tools.base import ToolFailure, os_failure, require_regular
+from penstock.tools.sql import duckdb as duckdb_tool
+from penstock.tools.sql.connection import Stop
 from penstock.tools.sql.results import as_json_text, parsed, to_json
-from penstock.tools.transfer.sources import Flow, Kind, Row, Shape, from_objects, in_batches
+from penstock.tools.sql.tables import Change, DuckdbTable, Row
+from penstock.tools.sql.text import Dialect
+from penstock.tools.sql.types import to_database
+from penstock.tools.transfer.sources import Flow, Shape, from_objects, in_batches
 
 _CHUNK = 1 << 16
 _MAX_ELEMENT = 64 * 1024 * 1024
@@ -194,10 +201,10 @@ class Encoder(Protocol):
     def tail(self) -> bytes: ...
 
 
-def _cells(row: Row, kinds: Sequence[Kind], *, json_is_text: bool) -> list[Json]:
+def _cells(row: Row, types: Sequence[str], *, json_is_text: bool) -> list[Json]:
     return [
-        parsed(value) if kind is Kind.JSON and json_is_text else to_json(value)
-        for value, kind in zip(row, kinds, strict=True)
+        parsed(value) if type == "JSON" and json_is_text else to_json(value)
+        for value, type in zip(row, types, strict=True)
     ]
 
 
@@ -217,7 +224,7 @@ class JsonLines:
         shape = self.shape
         text = shape.origin == "sql"
         objects = [
-            msgspec.json.encode(dict(zip(shape.columns, _cells(row, shape.kinds, json_is_text=text), strict=True)))
+            msgspec.json.encode(dict(zip(shape.columns, _cells(row, shape.types, json_is_text=text), strict=True)))
             for row in rows
         ]
         if not self.as_list:
@@ -313,3 +320,31 @@ class FileTarget:
     def close(self) -> None:
         with suppress(OSError):
             self._file.close()
+
+
+class ParquetWriter(DuckdbTable):
+    """Rows gather in a DuckDB file that spills to disk, and become one Parquet file at the end."""
+
+    def __init__(self, path: Path, types: dict[str, str], stop: Stop) -> None:
+        self._folder = TemporaryDirectory(prefix="penstock-parquet-")
+        self._path = path
+        self._types = types
+        database = str(Path(self._folder.name) / "rows.duckdb")
+        super().__init__(lambda stop: duckdb_tool.connect(database), stop)
+
+    def start(self, shape: Shape) -> None:
+        types = {name: to_database(type, Dialect.DUCKDB) for name, type in zip(shape.columns, shape.types, strict=True)}
+        self.prepare(Change("rows", "insert", shape.columns, create=True, types=types | self._types))
+
+    def finish(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        beside = self._path.with_name(f".{self._path.name}-{uuid.uuid4().hex}")
+        try:
+            self.connection.execute(f"COPY rows TO '{str(beside).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)")
+            beside.replace(self._path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        super().close()
+        self._folder.cleanup()

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from penstock.components.io.sql.targets import Change, Target
 from penstock.data import select
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.base import ToolFailure
 from penstock.tools.sql.results import code_of, prefixed
+from penstock.tools.sql.tables import Change, Table
 
 if TYPE_CHECKING:
     from penstock.components.base import Call
@@ -103,7 +103,7 @@ def blames_a_row(failure: ToolFailure) -> bool:
 class Loading:
     """One run of writing. `refused` collects (number, code, message) of rows, or is None when nobody wants them."""
 
-    target: Target
+    target: Table
     change: Change
     stop: Stop
     say: Callable[[str], None]
@@ -142,7 +142,8 @@ class Loading:
     def _try(self, batches: Iterator[tuple[int, Sequence[Any]]]) -> None:
         done = False
         try:
-            self.target.prepare()
+            self.target.prepare(self.change)
+            self.target.look()
             self._run(self.before)
             if self._each_batch_by_itself:
                 self._commit()

@@ -20,7 +20,6 @@ from penstock.components.io.row_types import call as function
 from penstock.components.io.row_types import try_cast
 from penstock.components.io.sql import database
 from penstock.components.io.sql.database import Auth, Bindings, Connection, Files, Where
-from penstock.components.io.sql.types import EXACT, from_mysql, from_postgres, from_sqlite
 from penstock.data import select
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.base import ToolFailure
@@ -28,6 +27,7 @@ from penstock.tools.sql.connection import Stop
 from penstock.tools.sql.reading import Opened, open_mysql, open_postgres, open_sqlite
 from penstock.tools.sql.results import as_json_text, distinct
 from penstock.tools.sql.text import Bound, Dialect, quote_all, quote_table
+from penstock.tools.sql.types import EXACT, from_sqlite
 from penstock.tools.transfer.params import DatabaseFileSource
 
 Batches = Iterator[list[tuple[Any, ...]]]
@@ -58,7 +58,7 @@ def _fetched(opened: Opened, size: int, call: Call) -> Iterator[Sequence[Any]]:
 
 def _loaded(call: Call, columns: Sequence[tuple[str, str]], batches: Iterator[Sequence[Any]]) -> Relation:
     """A number without a known width is text on its way, and gets its type when all are there."""
-    schema = tuple(Column(name, "VARCHAR" if type == EXACT else type) for name, type in columns)
+    schema = tuple(Column(name, "VARCHAR" if type in (EXACT, "") else type) for name, type in columns)
     rows = call.engine.load(schema, (_texts(batch, schema) for batch in batches))
     exact = [name for name, type in columns if type == EXACT]
     return _with_exact_numbers(rows, exact, call) if exact else rows
@@ -120,18 +120,13 @@ def _cast(rows: Relation, types: dict[str, str], call: Call) -> Relation:
 
 def _read_postgres(place: Where, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
     with open_postgres(place.conninfo(), place.address(), statement, stop) as opened:
-        described = opened.cursor.description or []
-        names = distinct([column.name for column in described])
-        columns = [(name, from_postgres(column)) for name, column in zip(names, described, strict=True)]
-        return _loaded(call, columns, _fetched(opened, size, call))
+        return _loaded(call, opened.columns, _fetched(opened, size, call))
 
 
 def _read_mysql(place: Where, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
     with open_mysql(place.login(), statement, stop) as opened:
-        fields = opened.cursor._result.fields if opened.cursor.description else []
-        columns = list(zip(distinct([field.name for field in fields]), map(from_mysql, fields), strict=True))
-        dates = [index for index, (_, type) in enumerate(columns) if type in ("DATE", "TIMESTAMP")]
-        return _loaded(call, columns, (_real_dates(batch, dates) for batch in _fetched(opened, size, call)))
+        dates = [index for index, (_, type) in enumerate(opened.columns) if type in ("DATE", "TIMESTAMP")]
+        return _loaded(call, opened.columns, (_real_dates(batch, dates) for batch in _fetched(opened, size, call)))
 
 
 def _real_dates(batch: Sequence[Any], dates: Sequence[int]) -> Sequence[Any]:
@@ -152,7 +147,7 @@ def _read_sqlite(shared: Any, statement: Bound, size: int, stop: Stop, call: Cal
         declared.update(_declared_in_sqlite(connection, statement))
 
     with open_sqlite(shared, statement, stop, look) as opened:
-        names = distinct([column[0] for column in opened.cursor.description or []])
+        names = [name for name, _ in opened.columns]
         if not names:
             raise ToolFailure("no_rows", "the query gives no rows, not even columns; hint: it must be a SELECT")
         batches = _fetched(opened, size, call)

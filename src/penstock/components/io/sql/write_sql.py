@@ -24,20 +24,22 @@ from penstock.components.base import (
 )
 from penstock.components.flow.tool_calls import tool_failures
 from penstock.components.io import parameters
-from penstock.components.io.parameters import AtLeastOne, WriteMode
+from penstock.components.io.parameters import AtLeastOne
 from penstock.components.io.sql import database, transaction
 from penstock.components.io.sql.database import Auth, Connection
 from penstock.components.io.sql.load import ERRORS, NUMBER, Loading, rejected
-from penstock.components.io.sql.targets import Change, DuckdbTable, open_target
+from penstock.components.io.sql.targets import StagedTable, open_target
 from penstock.components.queries import numbered, row_number
 from penstock.data import select
-from penstock.data.types import MissingColumn, is_open
+from penstock.data.types import NOTHING, MissingColumn, is_open
 from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Column, Relation, Schema
+from penstock.tools.sql.tables import Change, WriteMode
+from penstock.tools.sql.text import Dialect
+from penstock.tools.sql.types import to_database
 
 if TYPE_CHECKING:
     from penstock.components.io.sql.database import Files, Where
-    from penstock.components.io.sql.targets import Change, DuckdbTable
     from penstock.tools.sql.connection import Stop
     from penstock.tools.sql.text import Bound
 
@@ -265,16 +267,17 @@ def _load(
     params: WriteSqlParams, rows: Relation, place: Where, files: Files, stop: Stop, call: Call, lent: Any = None
 ) -> Written:
     wants_rejects = "reject" in call.connected
-    change = _change(params, rows.schema)
+    written = _written_columns(params, rows.schema)
+    change = _change(params, written, place.dialect)
     numbered = _numbered(rows, call) if wants_rejects else rows
-    target = open_target(place, files, change, stop, lent)
+    target = open_target(place, files, stop, lent)
     try:
         loading = Loading(target, change, stop, call.say, params.commit_every, [] if wants_rejects else None)
         loading.is_alone = lent is None
         loading.before, loading.after = (_bound(text, params, place) for text in (params.before, params.after))
-        if isinstance(target, DuckdbTable):
+        if isinstance(target, StagedTable):
             if not is_open(rows.schema):
-                _stage(params, numbered, target, call)
+                target.stage(_stream(params, numbered, call), written)
             loading.run(lambda: _ranges(params, numbered, call))
         else:
             loading.run(lambda: _values(params, numbered, call))
@@ -304,14 +307,28 @@ def _with_errors(schema: Schema) -> Schema:
     return (*schema, *ERRORS)
 
 
-def _change(params: WriteSqlParams, schema: Schema) -> Change:
-    if is_open(schema):
-        # Without columns no table can be made, but the one that is there can be emptied.
-        return Change(params.table, "truncate_insert", (), (), False, {})
+def _written_columns(params: WriteSqlParams, schema: Schema) -> Schema:
+    """The columns of the table that are written, with the types of the rows; none when nothing says what they are."""
     types = {column.name: column.type for column in schema}
-    pairs = _pairs(params, list(types))
-    made = tuple(Column(name, types[source]) for name, source in pairs.items())
-    return Change(params.table, params.mode, made, tuple(params.keys), params.create, params.types)
+    return () if is_open(schema) else tuple(Column(name, types[of]) for name, of in _pairs(params, list(types)).items())
+
+
+def _change(params: WriteSqlParams, columns: Schema, dialect: Dialect) -> Change:
+    if not columns:
+        # Without columns no table can be made, but the one that is there can be emptied.
+        return Change(params.table, "truncate_insert", ())
+    # In a table that stays, a column of which nothing is known has to take the values of a better day.
+    types = {one.name: "VARCHAR" if one.type == NOTHING else one.type for one in columns}
+    made = {name: to_database(type, dialect, key=name in params.keys) for name, type in types.items()}
+    return Change(
+        params.table,
+        params.mode,
+        list(types),
+        keys=params.keys,
+        create=params.create,
+        types=made | params.types,
+        may_exist=params.mode not in ("create", "replace"),
+    )
 
 
 def _numbered(rows: Relation, call: Call) -> Relation:
@@ -325,11 +342,11 @@ def _written(params: WriteSqlParams, rows: Relation) -> exp.Select:
     return exp.select(*wanted).from_(select.table("input"))
 
 
-def _stage(params: WriteSqlParams, rows: Relation, target: DuckdbTable, call: Call) -> None:
+def _stream(params: WriteSqlParams, rows: Relation, call: Call) -> Any:
     """DuckDB is given all rows at once, with their numbers."""
     is_numbered = any(column.name == NUMBER for column in rows.schema)
     number = exp.alias_(select.column(NUMBER) if is_numbered else row_number(), select.name(NUMBER))
-    target.stage(call.engine.arrow(select.sql(_written(params, rows).select(number)), {"input": rows}))
+    return call.engine.arrow(select.sql(_written(params, rows).select(number)), {"input": rows})
 
 
 def _ranges(params: WriteSqlParams, rows: Relation, call: Call) -> Iterator[tuple[int, Sequence[Any]]]:
