@@ -14,29 +14,8 @@ import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
+from penstock.components import queries as build
 from penstock.components.base import Call, ComponentFailure, PlanCall
-from penstock.components.queries import (
-    POSITION,
-    ascending,
-    called,
-    case,
-    columns,
-    every,
-    every_one,
-    function,
-    is_not,
-    is_not_null,
-    is_null,
-    is_true,
-    joined,
-    names,
-    numbered,
-    one_of,
-    picked,
-    row_number,
-    some,
-    text,
-)
 from penstock.components.runner import gathered
 from penstock.components.transform.base import Parameters, Transform, actual, refuse
 from penstock.data import select
@@ -154,19 +133,21 @@ def rules(checks: Sequence[Check], schema: Schema) -> list[Rule]:
 
 
 def missing_value(name: str, code: str) -> Rule:
-    return Rule(code, f"`{name}` has no value", is_null(select.column(name)))
+    return Rule(code, f"`{name}` has no value", build.is_null(select.column(name)))
 
 
 def seen_before(keys: Sequence[str], code: str) -> Rule:
     """An earlier row has the same key. The condition needs the rows to have their `POSITION`."""
     found = [select.column(name) for name in keys]
-    again = exp.GT(this=row_number(found, [ascending(select.column(POSITION))]), expression=select.literal(1))
-    fails = every_one([again, *(is_not_null(key) for key in found)])
+    again = exp.GT(
+        this=build.row_number(found, [build.ascending(select.column(build.POSITION))]), expression=select.literal(1)
+    )
+    fails = build.every_one([again, *(build.is_not_null(key) for key in found)])
     return Rule(code, f"{', '.join(f'`{name}`' for name in keys)} occurred before", fails, tuple(keys))
 
 
 def no_match(name: str, pattern: str, code: str) -> Rule:
-    fails = is_not(function("regexp_full_match", text(select.column(name)), select.literal(pattern)))
+    fails = build.is_not(build.function("regexp_full_match", build.text(select.column(name)), select.literal(pattern)))
     return Rule(code, f"`{name}` does not match `{pattern}`", fails, (name,))
 
 
@@ -198,13 +179,15 @@ def _outside(name: str, low: Any, high: Any, code: str) -> Rule:
         (False, True): f"at most {high}",
     }
     said = bounds.get((low is not None, high is not None), "in any range")
-    return Rule(code, f"`{name}` is not {said}", some(outside), (name,))
+    return Rule(code, f"`{name}` is not {said}", build.some(outside), (name,))
 
 
 def _none_of(name: str, values: Sequence[Any], code: str) -> Rule:
     values = [value for value in values if value is not None]  # `x NOT IN (…, NULL)` is never true in SQL
     shown = ", ".join(f"`{value}`" for value in values[:8]) + (" …" if len(values) > 8 else "")
-    return Rule(code, f"`{name}` is not one of {shown}", is_not(one_of(select.column(name), values)), (name,))
+    return Rule(
+        code, f"`{name}` is not one of {shown}", build.is_not(build.one_of(select.column(name), values)), (name,)
+    )
 
 
 def _false(expression: str, name: str | None, schema: Schema) -> Rule:
@@ -212,7 +195,7 @@ def _false(expression: str, name: str | None, schema: Schema) -> Rule:
     mentioned = dict.fromkeys(column.name for column in node.find_all(exp.Column))
     shown = tuple(column for column in mentioned if actual(column, schema) is not None)
     said = f"`{name}`: `{expression.strip()}` is false" if name else f"`{expression.strip()}` is false"
-    return Rule(name or "expression", said, is_not(node), shown)
+    return Rule(name or "expression", said, build.is_not(node), shown)
 
 
 class Flagged:
@@ -229,34 +212,36 @@ class Flagged:
 
     def passed(self, converted: Sequence[exp.Expr] = ()) -> exp.Select:
         """The rows that break no rule, or `converted` of them."""
-        wanted = converted or every(self._schema)
+        wanted = converted or build.every(self._schema)
         if not self.rules:
-            return picked(wanted, "input")
-        return self._in_order(self._select(wanted).where(is_not(some(self._flags()))))
+            return build.picked(wanted, "input")
+        return self._in_order(self._select(wanted).where(build.is_not(build.some(self._flags()))))
 
     def failed(self) -> exp.Select:
         """The rows that break one or more: the first is their `error_code`, all are in their `error_message`."""
         branches = list(zip(self._flags(), self.rules, strict=True))
-        code = text(case([(flag, select.literal(rule.code)) for flag, rule in branches]))
-        said = joined("; ", [case([(flag, rule.said())]) for flag, rule in branches] or [select.literal("")])
-        own = [name for name in names(self._schema) if name.lower() not in ("error_code", "error_message")]
-        wanted = [*columns(own), called(code, "error_code"), called(said, "error_message")]
-        return self._in_order(self._select(wanted).where(some(self._flags())))
+        code = build.text(build.case([(flag, select.literal(rule.code)) for flag, rule in branches]))
+        said = build.joined(
+            "; ", [build.case([(flag, rule.said())]) for flag, rule in branches] or [select.literal("")]
+        )
+        own = [name for name in build.names(self._schema) if name.lower() not in ("error_code", "error_message")]
+        wanted = [*build.columns(own), build.called(code, "error_code"), build.called(said, "error_message")]
+        return self._in_order(self._select(wanted).where(build.some(self._flags())))
 
     def first(self) -> exp.Select:
         """Of the first row that breaks one: the number of the rule, what it says, and all columns."""
         branches = list(zip(self._flags(), self.rules, strict=True))
-        number = case([(flag, select.literal(place)) for place, flag in enumerate(self._flags())])
-        said = case([(flag, rule.said()) for flag, rule in branches])
-        own = [text(column) for column in every(self._schema)]
-        return self._in_order(self._select([number, said, *own]).where(some(self._flags()))).limit(1)
+        number = build.case([(flag, select.literal(place)) for place, flag in enumerate(self._flags())])
+        said = build.case([(flag, rule.said()) for flag, rule in branches])
+        own = [build.text(column) for column in build.every(self._schema)]
+        return self._in_order(self._select([number, said, *own]).where(build.some(self._flags()))).limit(1)
 
     def names(self) -> list[str]:
-        return names(self._schema)
+        return build.names(self._schema)
 
     def counts(self) -> exp.Select:
         """How many rows there are, and how many break each rule."""
-        counted = [function("count_if", flag) for flag in self._flags()]
+        counted = [build.function("count_if", flag) for flag in self._flags()]
         return self._select([exp.Count(this=exp.Star()), *counted])
 
     def sample(self, number: int, size: int) -> exp.Select | None:
@@ -264,20 +249,22 @@ class Flagged:
         rule = self.rules[number]
         if not rule.columns:
             return None
-        return self._in_order(self._select(columns(rule.columns)).where(self._flags()[number])).limit(size)
+        return self._in_order(self._select(build.columns(rule.columns)).where(self._flags()[number])).limit(size)
 
     def _flags(self) -> list[exp.Expr]:
         return [select.column(f"__flag_{number}") for number in range(len(self.rules))]
 
     def _select(self, wanted: Sequence[exp.Expr]) -> exp.Select:
-        marked = [called(is_true(rule.fails), f"__flag_{number}") for number, rule in enumerate(self.rules)]
-        place = [POSITION] if self._looks_around else []
-        source = numbered("input") if self._looks_around else self._source or "input"
-        return picked(wanted, picked([*every(self._schema), *columns([*place, *self._beside]), *marked], source))
+        marked = [build.called(build.is_true(rule.fails), f"__flag_{number}") for number, rule in enumerate(self.rules)]
+        place = [build.POSITION] if self._looks_around else []
+        source = build.numbered("input") if self._looks_around else self._source or "input"
+        return build.picked(
+            wanted, build.picked([*build.every(self._schema), *build.columns([*place, *self._beside]), *marked], source)
+        )
 
     def _in_order(self, query: exp.Select) -> exp.Select:
         """Windows disturb the order of rows."""
-        return query.order_by(ascending(select.column(POSITION))) if self._looks_around else query
+        return query.order_by(build.ascending(select.column(build.POSITION))) if self._looks_around else query
 
 
 _SHOWN = 60

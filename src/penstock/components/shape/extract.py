@@ -10,23 +10,10 @@ import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
+from penstock.components import queries as build
 from penstock.components.base import Known, Mistake, Port
 from penstock.components.conversion import Conversion, not_that
 from penstock.components.quality.rules import Flagged, Refusing, RefusingParams, Rule
-from penstock.components.queries import (
-    called,
-    case,
-    every,
-    every_one,
-    function,
-    is_not,
-    is_not_null,
-    is_not_true,
-    is_null,
-    picked,
-    some,
-    text,
-)
 from penstock.components.shape.patterns import group_count, group_names, problem, wrong_path, wrong_pattern
 from penstock.components.transform.base import actual, missing, repeated
 from penstock.components.types import is_nested, is_text, sql_type, wrong_type
@@ -66,22 +53,24 @@ class Extraction:
 
     def parted(self, schema: Schema, keep: bool) -> tuple[Flagged, list[exp.Expr]]:
         """The rules that a row may break, and the columns of one that breaks none."""
-        apart = picked([*every(schema), called(self.whole, WHOLE)], "input")
+        apart = build.picked([*build.every(schema), build.called(self.whole, WHOLE)], "input")
         flagged = Flagged(schema, self._rules(), apart, [WHOLE])
         kept = tuple(column for column in schema if keep or column.name != self.column)
-        made = [called(piece.converted(), name) for name, piece in self.pieces.items()]
-        return flagged, [*every(kept), *made]
+        made = [build.called(piece.converted(), name) for name, piece in self.pieces.items()]
+        return flagged, [*build.every(kept), *made]
 
     def _rules(self) -> list[Rule]:
         column = select.column(self.column)
-        shown = function("left", select.cast(column, "VARCHAR"), select.literal(60))
-        said: exp.Expr = function(
+        shown = build.function("left", select.cast(column, "VARCHAR"), select.literal(60))
+        said: exp.Expr = build.function(
             "concat", select.literal(f"`{self.column}`: `"), shown, select.literal(f"` {self.says}")
         )
-        found = [Rule(CODE, self.says, every_one([is_not_null(column), self.fails]), (self.column,), said)]
+        found = [Rule(CODE, self.says, build.every_one([build.is_not_null(column), self.fails]), (self.column,), said)]
         for name, piece in self.pieces.items():
             if piece.type is not None and piece.type != piece.raw:
-                lost = every_one([is_not_true(self.fails), Conversion(piece.type).loses(piece.value, piece.raw)])
+                lost = build.every_one(
+                    [build.is_not_true(self.fails), Conversion(piece.type).loses(piece.value, piece.raw)]
+                )
                 said = not_that(piece.value, name, piece.type)
                 found.append(Rule("CONVERSION", f"`{name}` is not {piece.type}", lost, (self.column,), said))
         return found
@@ -330,29 +319,31 @@ Types = Mapping[str, str | None]
 
 
 def by_regex(column: str, pattern: str, types: Types) -> Extraction:
-    value, matcher = text(select.column(column)), select.literal(pattern)
+    value, matcher = build.text(select.column(column)), select.literal(pattern)
     places = [str(number) for number in range(1, len(types) + 1)]
     if group_count(pattern) == 0:
-        taken: exp.Expr = function("regexp_extract", value, matcher)
+        taken: exp.Expr = build.function("regexp_extract", value, matcher)
         read: list[exp.Expr] = [whole()]
     else:
-        taken = function("regexp_extract", value, matcher, select.literal(places))
-        read = [function("struct_extract", whole(), select.literal(place)) for place in places]
+        taken = build.function("regexp_extract", value, matcher, select.literal(places))
+        read = [build.function("struct_extract", whole(), select.literal(place)) for place in places]
     pieces = {
         name: Piece(_or_nothing(part), wanted_type(type))
         for part, (name, type) in zip(read, types.items(), strict=True)
     }
-    fails = is_not(function("regexp_matches", value, matcher))
+    fails = build.is_not(build.function("regexp_matches", value, matcher))
     return Extraction(column, taken, fails, f"does not match `{pattern}`", pieces)
 
 
 def by_separator(column: str, separator: str, types: Types, trim: bool, ragged: bool) -> Extraction:
-    taken = function("string_split", text(select.column(column)), select.literal(separator))
+    taken = build.function("string_split", build.text(select.column(column)), select.literal(separator))
     pieces = {
-        name: Piece(_or_nothing(function("list_extract", whole(), select.literal(number)), trim), wanted_type(type))
+        name: Piece(
+            _or_nothing(build.function("list_extract", whole(), select.literal(number)), trim), wanted_type(type)
+        )
         for number, (name, type) in enumerate(types.items(), 1)
     }
-    other = exp.NEQ(this=function("len", whole()), expression=select.literal(len(types)))
+    other = exp.NEQ(this=build.function("len", whole()), expression=select.literal(len(types)))
     fails: exp.Expr = exp.false() if ragged else other
     return Extraction(column, taken, fails, f"does not have {len(types)} pieces between `{separator}`", pieces)
 
@@ -363,32 +354,32 @@ def by_position(column: str, fields: Mapping[str, int | Stretch], trim: bool, ra
     for name, field in fields.items():
         start, length = (after, field) if isinstance(field, int) else (field.start, field.length)
         type = None if isinstance(field, int) else wanted_type(field.type)
-        part = function("substr", whole(), select.literal(start), select.literal(length))
+        part = build.function("substr", whole(), select.literal(start), select.literal(length))
         pieces[name] = Piece(_or_nothing(part, trim), type)
         after, last = start + length, max(last, start + length - 1)
-    short = exp.LT(this=function("length", whole()), expression=select.literal(last))
+    short = exp.LT(this=build.function("length", whole()), expression=select.literal(last))
     fails: exp.Expr = exp.false() if ragged else short
-    return Extraction(column, text(select.column(column)), fails, f"is shorter than {last} characters", pieces)
+    return Extraction(column, build.text(select.column(column)), fails, f"is shorter than {last} characters", pieces)
 
 
 def by_json(column: str, type: str, fields: Mapping[str, str | JsonField]) -> Extraction:
     value = select.column(column)
-    valid = case([(function("json_valid", value), select.cast(value, "JSON"))])
-    taken = valid if is_text(type) else function("to_json", value)
+    valid = build.case([(build.function("json_valid", value), select.cast(value, "JSON"))])
+    taken = valid if is_text(type) else build.function("to_json", value)
     pieces: dict[str, Piece] = {}
-    fails = [is_null(whole())]
+    fails = [build.is_null(whole())]
     for name, field in fields.items():
         path = select.literal(field if isinstance(field, str) else field.path)
         wanted = None if isinstance(field, str) else wanted_type(field.type)
         if wanted is not None and is_nested(wanted):
-            pieces[name] = Piece(function("json_extract", whole(), path), wanted, "JSON")
+            pieces[name] = Piece(build.function("json_extract", whole(), path), wanted, "JSON")
         else:
-            pieces[name] = Piece(function("json_extract_string", whole(), path), wanted)
+            pieces[name] = Piece(build.function("json_extract_string", whole(), path), wanted)
         if not isinstance(field, str) and field.required:
-            fails.append(is_null(function("json_extract_string", whole(), path)))
+            fails.append(build.is_null(build.function("json_extract_string", whole(), path)))
     says = "is not JSON" if len(fails) == 1 else "is not JSON, or lacks a field that is required"
-    return Extraction(column, taken, some(fails), says, pieces)
+    return Extraction(column, taken, build.some(fails), says, pieces)
 
 
 def _or_nothing(value: exp.Expr, trim: bool = False) -> exp.Expr:
-    return function("nullif", function("trim", value) if trim else value, select.literal(""))
+    return build.function("nullif", build.function("trim", value) if trim else value, select.literal(""))

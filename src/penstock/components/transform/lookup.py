@@ -18,18 +18,8 @@ from penstock.components import queries as build
 from penstock.components.base import Call, ComponentFailure, Known, Mistake, PlanCall, Port, Relational
 from penstock.components.queries import everything
 from penstock.components.runner import gathered, run
+from penstock.components.transform import join
 from penstock.components.transform.base import Parameters, Transform, absent, actual, missing, refuse
-from penstock.components.transform.join import (
-    MATCH_WORDS,
-    Match,
-    On,
-    Sides,
-    beside,
-    joined,
-    pairs,
-    unmatched,
-    wrong_pairs,
-)
 from penstock.components.unknown_columns import with_columns
 from penstock.data import select
 from penstock.data.select import read
@@ -50,7 +40,7 @@ _FORMATS = {"csv": "read_csv", "parquet": "read_parquet", "json": "read_json"}
 
 class LookupParams(Parameters):
     on: Annotated[
-        On,
+        join.On,
         Meta(
             description="The key: columns that both sides have, or a mapping of a column of the input to one of the lookup."
         ),
@@ -85,7 +75,7 @@ class LookupParams(Parameters):
             description="`left`: a row without a match goes on, with nothing in these columns. `inner`: it is rejected."
         ),
     ] = "left"
-    match: Annotated[Match, Meta(description=MATCH_WORDS)] = "unique"
+    match: Annotated[join.Match, Meta(description=join.MATCH_WORDS)] = "unique"
     suffix: Annotated[
         str, Meta(min_length=1, description="What is added to a column of the lookup whose name is taken.")
     ] = "_lookup"
@@ -128,7 +118,7 @@ class Lookup(Transform[LookupParams]):
         elif params.path is not None and _reader(params) is None:
             hint = "say `format: csv`, `format: parquet` or `format: json`"
             yield Mistake(("path",), f"what is in `{params.path}` cannot be told from its name", hint=hint)
-        for index, (left, _) in enumerate(pairs(params.on)):
+        for index, (left, _) in enumerate(join.pairs(params.on)):
             where = ("on", left) if isinstance(params.on, dict) else ("on", index)
             yield from missing(where, left, inputs.get("input"))
 
@@ -242,7 +232,7 @@ async def _keep(params: LookupParams, call: Call) -> tuple[Kept, Callable[[], Aw
 def _with_what_is_asked(rows: Relation, params: LookupParams, call: Call) -> Relation:
     """A lookup without rows may have none of the columns, either; then it has those that are asked for."""
     taken = params.columns or ()
-    names = [right for _, right in pairs(params.on)]
+    names = [right for _, right in join.pairs(params.on)]
     names += taken.values() if isinstance(taken, dict) else taken
     return with_columns(rows, names, call) if is_open(rows.schema) else rows
 
@@ -255,14 +245,14 @@ def _taken(params: LookupParams, main: Schema, lookup: Schema) -> dict[str, str]
     """New name -> column of the lookup."""
     own = [column.name for column in main]
     if params.columns is None:
-        return beside(own, lookup, [right for _, right in pairs(params.on)], params.suffix)
+        return join.beside(own, lookup, [right for _, right in join.pairs(params.on)], params.suffix)
     picked = params.columns if isinstance(params.columns, dict) else {name: name for name in params.columns}
-    clear = beside(own, tuple(Column(new, "") for new in picked), [], params.suffix)
+    clear = join.beside(own, tuple(Column(new, "") for new in picked), [], params.suffix)
     return {new: actual(picked[old], lookup) or picked[old] for new, old in clear.items()}
 
 
 def _unfit(params: LookupParams, main: Schema | None, lookup: Schema) -> Iterable[Mistake]:
-    yield from wrong_pairs(("on",), params.on, main, lookup, ("input", "lookup"))
+    yield from join.wrong_pairs(("on",), params.on, main, lookup, ("input", "lookup"))
     if isinstance(params.columns, dict):
         for new, old in params.columns.items():
             yield from missing(("columns", new), old, lookup, "lookup")
@@ -272,14 +262,14 @@ def _unfit(params: LookupParams, main: Schema | None, lookup: Schema) -> Iterabl
 
 def _outputs(params: LookupParams, main: Schema, lookup: Schema, origin: exp.Query) -> dict[str, exp.Query]:
     names = _taken(params, main, lookup)
-    sides = Sides(
+    sides = join.Sides(
         main="input",
         main_schema=main,
         lookup=origin,
         lookup_schema=lookup,
-        on=pairs(params.on),
+        on=join.pairs(params.on),
         names=names,
         how=params.how,
         match=params.match,
     )
-    return {"main": joined(sides), "reject": unmatched(sides)}
+    return {"main": join.joined(sides), "reject": join.unmatched(sides)}

@@ -5,22 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from penstock.dialects.drawing import parts
 from penstock.dialects.drawing.layout import Point, Spot, laid_out
-from penstock.dialects.drawing.parts import (
-    Card,
-    box,
-    card_box,
-    curve,
-    dot_label,
-    dot_text,
-    line_label,
-    mermaid_label,
-    mermaid_text,
-    page,
-    shortened,
-    tip,
-    wrapped,
-)
 from penstock.kernel.net import Gate, Link, Net, Node, On, Region
 from penstock.kernel.values import JsonMap
 
@@ -83,24 +69,24 @@ _TELLING = (
 """Parameters that say most about a component, the most telling first."""
 
 
-def card(node: Node) -> Card:
+def card(node: Node) -> parts.Card:
     assert node.part is not None
     task = node.tasks[0]
     badges: list[str] = []
     if node.gate is Gate.BARRIER and not node.part.always:
-        badges.append(shortened("join " + " + ".join(node.joins)))
+        badges.append(parts.shortened("join " + " + ".join(node.joins)))
     if node.iterates is not None:
         badges.append("while" if node.iterates.while_ else "for each element")
     if node.part.die_on_error:
         badges.append("dies on error")
     if node.part.group is not None:
-        badges.append(shortened(f"fused into {node.part.group}") if node.part.group != node.name else "fused")
+        badges.append(parts.shortened(f"fused into {node.part.group}") if node.part.group != node.name else "fused")
     kind = f"@{task.params.get('joblet')}" if task.kind == JOBLET else task.kind
     lines = [kind]
     told = next((key for key in _TELLING if isinstance(task.params.get(key), str | int | float)), None)
     if told is not None:
-        lines.append(shortened(f"{told}: {' '.join(str(task.params[told]).split())}"))
-    return Card(node.name, tuple(badges), tuple(lines))
+        lines.append(parts.shortened(f"{told}: {' '.join(str(task.params[told]).split())}"))
+    return parts.Card(node.name, tuple(badges), tuple(lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,16 +136,16 @@ def mermaid(net: Net) -> str:
     lines = ["flowchart TD"]
 
     def component(name: str, indent: str) -> None:
-        lines.append(f'{indent}{ids[name]}["{mermaid_label(card(net.nodes[name]))}"]')
+        lines.append(f'{indent}{ids[name]}["{parts.mermaid_label(card(net.nodes[name]))}"]')
 
     def begin(number: int, title: str, indent: str) -> None:
-        lines.append(f'{indent}subgraph g{number}["{mermaid_text(title)}"]')
+        lines.append(f'{indent}subgraph g{number}["{parts.mermaid_text(title)}"]')
 
     _boxes(net, component, begin, lambda indent: lines.append(f"{indent}end"))
     for each in arrows(net):
         link = each.link
         arrow = "==>" if link.on is On.DATA else "-.->" if is_failure(link) else "-->"
-        said = "<br/>".join(mermaid_text(line) for line in wrapped(link_label(link)))
+        said = "<br/>".join(parts.mermaid_text(line) for line in parts.wrapped(link_label(link)))
         label = f'|"{said}"|' if said else ""
         lines.append(f"  {ids[each.source]} {arrow}{label} {ids[each.target]}")
     return "\n".join(lines) + "\n"
@@ -204,24 +190,24 @@ def _title(net: Net, key: str, region: Region) -> str:
 
 def dot(net: Net) -> str:
     lines = [
-        f"digraph {dot_text(net.name)} {{",
+        f"digraph {parts.dot_text(net.name)} {{",
         '  rankdir=TB; node [shape=box, style="rounded", fontname="Helvetica", fontsize=11];',
         '  edge [fontname="Helvetica", fontsize=9];',
     ]
 
     def component(name: str, indent: str) -> None:
-        lines.append(f"{indent}{dot_text(name)} [label={dot_label(card(net.nodes[name]))}];")
+        lines.append(f"{indent}{parts.dot_text(name)} [label={parts.dot_label(card(net.nodes[name]))}];")
 
     def begin(number: int, title: str, indent: str) -> None:
-        lines.append(f"{indent}subgraph cluster_{number} {{ label={dot_text(title)}; style=dotted;")
+        lines.append(f"{indent}subgraph cluster_{number} {{ label={parts.dot_text(title)}; style=dotted;")
 
     _boxes(net, component, begin, lambda indent: lines.append(f"{indent}}}"))
     for each in arrows(net):
         link = each.link
-        said = wrapped(link_label(link))
-        options = [f"label={dot_text(chr(10).join(said))}"] if said else []
+        said = parts.wrapped(link_label(link))
+        options = [f"label={parts.dot_text(chr(10).join(said))}"] if said else []
         options.append("penwidth=2" if link.on is On.DATA else "style=dashed" if is_failure(link) else "arrowhead=open")
-        lines.append(f"  {dot_text(each.source)} -> {dot_text(each.target)} [{', '.join(options)}];")
+        lines.append(f"  {parts.dot_text(each.source)} -> {parts.dot_text(each.target)} [{', '.join(options)}];")
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -268,7 +254,7 @@ def svg(net: Net) -> str:
     cards = {name: card(node) for name, node in net.nodes.items()}
     links = arrows(net)
     layout = laid_out(
-        {name: box(each, _INDENT, 8) for name, each in cards.items()},
+        {name: parts.box(each, _INDENT, 8) for name, each in cards.items()},
         [(link.source, link.target) for link in links],
         net.entry,
         _GAP_Y,
@@ -277,10 +263,10 @@ def svg(net: Net) -> str:
     body = [_way(way, link) for way, link in ways]
     stripes = _stripes(net)
     body += [_part(layout.spots[name], each, stripes[name]) for name, each in cards.items()]
-    labels = [line_label(way, wrapped(link_label(link)), link.index) for way, link in ways]
+    labels = [parts.line_label(way, parts.wrapped(link_label(link)), link.index) for way, link in ways]
     body += [label for label in labels if label]
-    tips = tip("rows", "#0f766e") + tip("control", "#64748b")
-    return page(net.name, _STYLE, tips, layout, body, has_labels=any(labels))
+    tips = parts.tip("rows", "#0f766e") + parts.tip("control", "#64748b")
+    return parts.page(net.name, _STYLE, tips, layout, body, has_labels=any(labels))
 
 
 def _stripes(net: Net) -> dict[str, str]:
@@ -288,11 +274,11 @@ def _stripes(net: Net) -> dict[str, str]:
     return {name: _STRIPES[number % len(_STRIPES)] for number, region in enumerate(regions) for name in region.members}
 
 
-def _part(spot: Spot, shown: Card, stripe: str) -> str:
-    return card_box(spot, shown.title, (("line", shown.lines), ("badge", shown.badges)), _INDENT, stripe)
+def _part(spot: Spot, shown: parts.Card, stripe: str) -> str:
+    return parts.card_box(spot, shown.title, (("line", shown.lines), ("badge", shown.badges)), _INDENT, stripe)
 
 
 def _way(way: list[Point], link: Link) -> str:
     name = "rows" if link.on is On.DATA else "control"
     style = f"{name} fail" if is_failure(link) else name
-    return f'<path class="{style}" d="{curve(way)}" marker-end="url(#tip-{name})"/>'
+    return f'<path class="{style}" d="{parts.curve(way)}" marker-end="url(#tip-{name})"/>'

@@ -4,22 +4,8 @@ from __future__ import annotations
 
 import re
 
+from penstock.dialects.drawing import parts
 from penstock.dialects.drawing.layout import Point, Spot, laid_out
-from penstock.dialects.drawing.parts import (
-    Card,
-    box,
-    card_box,
-    curve,
-    dot_label,
-    dot_text,
-    line_label,
-    mermaid_label,
-    mermaid_text,
-    page,
-    shortened,
-    tip,
-    wrapped,
-)
 from penstock.kernel.net import Edge, Fan, Gate, LoopMode, Net, Node
 
 # ---- Cards and labels, for all formats
@@ -29,21 +15,21 @@ _MOST_TASKS = 5
 _END_OF_STEP = re.compile(r"""event\.name == (['"])((?:step|loop)\.\w+)\1""")
 
 
-def card(node: Node) -> Card:
+def card(node: Node) -> parts.Card:
     tasks = [f"{task.label} · {task.kind}" for task in node.tasks]
     if len(tasks) > _MOST_TASKS:
         tasks = [*tasks[: _MOST_TASKS - 1], f"… {len(tasks) - _MOST_TASKS + 1} more"]
-    return Card(node.name, tuple(_badges(node)), tuple(shortened(line) for line in tasks))
+    return parts.Card(node.name, tuple(_badges(node)), tuple(parts.shortened(line) for line in tasks))
 
 
 def _badges(node: Node) -> list[str]:
     found: list[str] = []
     if node.gate is Gate.JOIN:
-        found.append(shortened("join " + " + ".join(node.joins)))
+        found.append(parts.shortened("join " + " + ".join(node.joins)))
     if node.admit is not None:
         found.append("admission")
     if node.fan is not None:
-        found.append(shortened(f"loop {node.fan.iterator}, {_how(node.fan)}"))
+        found.append(parts.shortened(f"loop {node.fan.iterator}, {_how(node.fan)}"))
     if not node.first_only and len(node.edges) > 1:
         found.append("all matching arcs")
     return found
@@ -78,10 +64,10 @@ def mermaid(net: Net) -> str:
     ids = {name: f"s{number}" for number, name in enumerate(net.nodes)}
     lines = ["flowchart TD", f"  entry((( ))) --> {ids[net.entry]}"]
     for name, node in net.nodes.items():
-        lines.append(f'  {ids[name]}["{mermaid_label(card(node))}"]')
+        lines.append(f'  {ids[name]}["{parts.mermaid_label(card(node))}"]')
     for source, edge in targets(net):
         arrow = "-.->" if is_failure_arc(edge) else "-->"
-        guard = "<br/>".join(mermaid_text(line) for line in wrapped(arc_text(edge)))
+        guard = "<br/>".join(parts.mermaid_text(line) for line in parts.wrapped(arc_text(edge)))
         label = f'|"{guard}"|' if guard else ""
         lines.append(f"  {ids[source]} {arrow}{label} {ids[edge.target]}")
     return "\n".join(lines) + "\n"
@@ -89,20 +75,22 @@ def mermaid(net: Net) -> str:
 
 def dot(net: Net) -> str:
     lines = [
-        f"digraph {dot_text(net.name)} {{",
+        f"digraph {parts.dot_text(net.name)} {{",
         '  rankdir=TB; node [shape=box, style="rounded", fontname="Helvetica", fontsize=11];',
         '  edge [fontname="Helvetica", fontsize=9];',
         '  "" [shape=point, width=0.15];',
-        f'  "" -> {dot_text(net.entry)};',
+        f'  "" -> {parts.dot_text(net.entry)};',
     ]
     for name, node in net.nodes.items():
-        lines.append(f"  {dot_text(name)} [label={dot_label(card(node))}];")
+        lines.append(f"  {parts.dot_text(name)} [label={parts.dot_label(card(node))}];")
     for source, edge in targets(net):
-        options = [f"label={dot_text(chr(10).join(wrapped(arc_text(edge))))}"] if edge.guard is not None else []
+        options = (
+            [f"label={parts.dot_text(chr(10).join(parts.wrapped(arc_text(edge))))}"] if edge.guard is not None else []
+        )
         if is_failure_arc(edge):
             options.append("style=dashed")
         suffix = f" [{', '.join(options)}]" if options else ""
-        lines.append(f"  {dot_text(source)} -> {dot_text(edge.target)}{suffix};")
+        lines.append(f"  {parts.dot_text(source)} -> {parts.dot_text(edge.target)}{suffix};")
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -120,7 +108,7 @@ def svg(net: Net) -> str:
     cards = {name: card(node) for name, node in net.nodes.items()}
     arcs = targets(net)
     layout = laid_out(
-        {name: box(each, _INDENT, 8) for name, each in cards.items()},
+        {name: parts.box(each, _INDENT, 8) for name, each in cards.items()},
         [(source, edge.target) for source, edge in arcs],
         net.entry,
         _GAP_Y,
@@ -129,9 +117,9 @@ def svg(net: Net) -> str:
     body = [_entry(layout.spots[net.entry])]
     body += [_arc(way, edge) for way, edge in ways]
     body += [_step(layout.spots[name], each) for name, each in cards.items()]
-    body += [line_label(way, wrapped(arc_text(edge)), edge.index) for way, edge in ways]
+    body += [parts.line_label(way, parts.wrapped(arc_text(edge)), edge.index) for way, edge in ways]
     has_labels = any(edge.guard for _, edge in arcs)
-    return page(net.name, _STYLE, tip("arc", "#475569"), layout, body, has_labels=has_labels, above=_ABOVE)
+    return parts.page(net.name, _STYLE, parts.tip("arc", "#475569"), layout, body, has_labels=has_labels, above=_ABOVE)
 
 
 def _entry(spot: Spot) -> str:
@@ -142,10 +130,10 @@ def _entry(spot: Spot) -> str:
     )
 
 
-def _step(spot: Spot, shown: Card) -> str:
-    return card_box(spot, shown.title, (("badge", shown.badges), ("line", shown.lines)), _INDENT)
+def _step(spot: Spot, shown: parts.Card) -> str:
+    return parts.card_box(spot, shown.title, (("badge", shown.badges), ("line", shown.lines)), _INDENT)
 
 
 def _arc(way: list[Point], edge: Edge) -> str:
     style = "arc fail" if is_failure_arc(edge) else "arc"
-    return f'<path class="{style}" d="{curve(way)}" marker-end="url(#tip-arc)"/>'
+    return f'<path class="{style}" d="{parts.curve(way)}" marker-end="url(#tip-arc)"/>'

@@ -19,29 +19,8 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef, is_ref
 from penstock.ports.meanings import READS_FILE
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path, os_failure, require_regular
+from penstock.tools.sql import plan
 from penstock.tools.sql.connection import Auth, Database, Host, Password, Port, PostgresUrl, SslMode, User, address_of
-from penstock.tools.sql.plan import (
-    TRIES,
-    Bindings,
-    Command,
-    CommandItem,
-    CommonParams,
-    Effect,
-    Happened,
-    NoTable,
-    Planner,
-    Ran,
-    Step,
-    Upsert,
-    check_rows,
-    columns_of,
-    effect_of,
-    exactly_one,
-    off_the_loop,
-    rows_of,
-    values_of,
-    verbs_of,
-)
 from penstock.tools.sql.postgres_connection import OK, Lease, argument, arguments, failure_of, pool_for
 from penstock.tools.sql.results import MADE_MEANWHILE, Place, Table, code_of, distinct, to_json, too_large, whole
 from penstock.tools.sql.text import Bound, Dialect, Kind, insert_into, on_conflict, quote_all, quote_table, scan
@@ -88,7 +67,7 @@ class CopyData(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class CopyIn(Step):
+class CopyIn(plan.Step):
     table: str
     rows: list[Any] | None
     path: Path | None
@@ -100,7 +79,7 @@ class CopyIn(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class CopyOut(Step):
+class CopyOut(plan.Step):
     what: Bound | str
     """A query, or the quoted name of a table with its columns."""
     path: Path | None
@@ -111,7 +90,7 @@ class CopyOut(Step):
         return f"COPY {self.what if isinstance(self.what, str) else f'({self.what.excerpt})'} TO STDOUT"
 
 
-def copy_step(wanted: CopyData, params: Bindings, planner: Planner) -> Step:
+def copy_step(wanted: CopyData, params: plan.Bindings, planner: plan.Planner) -> plan.Step:
     if wanted.source is not None:
         return _copy_in(wanted, planner.call)
     if (wanted.table is None) == (wanted.query is None):
@@ -140,7 +119,7 @@ def _copy_in(wanted: CopyData, call: Call) -> CopyIn:
         return CopyIn(wanted.table, None, local_path(wanted.source, call), wanted)
     if isinstance(wanted.source, dict) and is_ref(wanted.source) and wanted.source.get("media") != "application/json":
         return CopyIn(wanted.table, None, Path(call.blobs.path(ResultRef.from_json(wanted.source))), wanted)
-    return CopyIn(wanted.table, rows_of(wanted.source, call, "`copy.from`"), None, wanted)
+    return CopyIn(wanted.table, plan.rows_of(wanted.source, call, "`copy.from`"), None, wanted)
 
 
 def _target(wanted: CopyData, call: Call) -> Path | None:
@@ -194,7 +173,7 @@ async def _rows_in(step: CopyIn, rows: list[Any], connection: AsyncConnection[An
     columns = list(step.wanted.columns or [])
     by_name = bool(rows) and isinstance(rows[0], dict)
     if by_name:
-        columns = columns or columns_of(rows, "`copy.from`")
+        columns = columns or plan.columns_of(rows, "`copy.from`")
     listed = f" ({quote_all(columns, Dialect.POSTGRES)})" if columns else ""
     text = f"COPY {quote_table(step.table, Dialect.POSTGRES)}{listed} FROM STDIN"
     async with connection.cursor() as cursor:
@@ -290,13 +269,13 @@ _EFFECT = Place(0, 1, "the name of the effect")
 _RECORDS = {2249, 2287}
 
 
-class PostgresItem(CommandItem, kw_only=True, forbid_unknown_fields=True):
+class PostgresItem(plan.CommandItem, kw_only=True, forbid_unknown_fields=True):
     """One entry of `commands`."""
 
     copy: Annotated[CopyData | None, Meta(description="COPY in or out instead of a command.")] = None
 
 
-class PostgresParams(CommonParams, kw_only=True, forbid_unknown_fields=True):
+class PostgresParams(plan.CommonParams, kw_only=True, forbid_unknown_fields=True):
     commands: Annotated[
         list[str | PostgresItem] | None,
         Meta(description="Several commands in one transaction: SQL text, `{command, params}`, `{upsert}` or `{copy}`."),
@@ -320,8 +299,8 @@ class PostgresParams(CommonParams, kw_only=True, forbid_unknown_fields=True):
     ] = False
 
 
-class PostgresPlanner(Planner):
-    def item(self, item: str | CommandItem, params: Bindings) -> Step:
+class PostgresPlanner(plan.Planner):
+    def item(self, item: str | plan.CommandItem, params: plan.Bindings) -> plan.Step:
         if not isinstance(item, PostgresItem) or item.copy is None:
             return super().item(item, params)
         if item.command is not None or item.upsert is not None:
@@ -329,10 +308,10 @@ class PostgresPlanner(Planner):
         return copy_step(item.copy, params if item.params is None else item.params, self)
 
 
-def make_plan(params: PostgresParams, planner: Planner) -> list[Step]:
-    exactly_one(params, ("command", "commands", "query", "upsert", "copy"))
+def make_plan(params: PostgresParams, planner: plan.Planner) -> list[plan.Step]:
+    plan.exactly_one(params, ("command", "commands", "query", "upsert", "copy"))
     if params.copy is not None:
-        return [copy_step(params.copy, values_of(params), planner)]
+        return [copy_step(params.copy, plan.values_of(params), planner)]
     return planner.plan(params, params.commands)
 
 
@@ -340,8 +319,10 @@ def make_plan(params: PostgresParams, planner: Planner) -> list[Step]:
 _LEAVES_NO_TRACE = {"select", "insert", "update", "delete", "with", "merge", "values", "table", "explain", "truncate"}
 
 
-def touches_session(step: Step) -> bool:
-    return isinstance(step, Command) and any(statement.verb not in _LEAVES_NO_TRACE for statement in step.statements)
+def touches_session(step: plan.Step) -> bool:
+    return isinstance(step, plan.Command) and any(
+        statement.verb not in _LEAVES_NO_TRACE for statement in step.statements
+    )
 
 
 def is_streamed(statement: Bound) -> bool:
@@ -350,9 +331,9 @@ def is_streamed(statement: Bound) -> bool:
     return plain or (statement.verb == "with" and not {"insert", "update", "delete", "merge"} & statement.words)
 
 
-def stands_alone(steps: Sequence[Step]) -> bool:
+def stands_alone(steps: Sequence[plan.Step]) -> bool:
     """Is it one statement that is a transaction by itself, with no rows for us to object to once it is done?"""
-    if len(steps) != 1 or not isinstance(steps[0], Command) or len(steps[0].statements) != 1:
+    if len(steps) != 1 or not isinstance(steps[0], plan.Command) or len(steps[0].statements) != 1:
         return False
     (statement,) = steps[0].statements
     return is_streamed(statement) or not (steps[0].must_give_rows or "returning" in statement.words)
@@ -367,26 +348,26 @@ class PostgresRun:
         self.params = params
         self.call = call
 
-    async def run(self, steps: Sequence[Step]) -> list[Table]:
+    async def run(self, steps: Sequence[plan.Step]) -> list[Table]:
         self.lease.touched = any(touches_session(step) for step in steps)
         async with self._transaction(steps):
             return await self._all(steps)
 
-    async def run_once(self, steps: Sequence[Step], effect: Effect) -> Ran:
+    async def run_once(self, steps: Sequence[plan.Step], effect: plan.Effect) -> plan.Ran:
         """All steps, in the transaction that keeps the name of their effect."""
-        for _ in range(TRIES):
+        for _ in range(plan.TRIES):
             try:
-                return Ran(await self._claimed(steps, effect), {"repeated": False})
-            except NoTable:
+                return plan.Ran(await self._claimed(steps, effect), {"repeated": False})
+            except plan.NoTable:
                 await self._make_table(effect)
-            except Happened:
+            except plan.Happened:
                 async with self._told(_EFFECT):
                     found = effect.found(await self._execute(effect.look()))
                 if found is not None:
-                    return Ran(found, {"repeated": True})
+                    return plan.Ran(found, {"repeated": True})
         raise effect.unsettled()
 
-    async def _claimed(self, steps: Sequence[Step], effect: Effect) -> JsonMap:
+    async def _claimed(self, steps: Sequence[plan.Step], effect: plan.Effect) -> JsonMap:
         self.lease.touched = any(touches_session(step) for step in steps)
         async with self._transaction(steps, alone=False):
             try:
@@ -394,16 +375,16 @@ class PostgresRun:
                     claimed = await self._execute(effect.claim())
             except ToolFailure as failure:
                 if failure.kind == "not_found":
-                    raise NoTable from failure
+                    raise plan.NoTable from failure
                 raise
             if not claimed.row_count:
-                raise Happened
+                raise plan.Happened
             result = whole(await self._all(steps))
             async with self._told(_EFFECT):
                 await self._execute(effect.keep(result))
         return result
 
-    async def _make_table(self, effect: Effect) -> None:
+    async def _make_table(self, effect: plan.Effect) -> None:
         """Two that make it at once get in each other's way in the catalog: who came second finds it made."""
         try:
             async with self._told(_EFFECT):
@@ -412,12 +393,12 @@ class PostgresRun:
             if code_of(failure) not in MADE_MEANWHILE:
                 raise
 
-    async def _all(self, steps: Sequence[Step]) -> list[Table]:
+    async def _all(self, steps: Sequence[plan.Step]) -> list[Table]:
         total = len(steps)
         return [await self._step(step, Place(index, total)) for index, step in enumerate(steps)]
 
     @asynccontextmanager
-    async def _transaction(self, steps: Sequence[Step], *, alone: bool = True) -> AsyncIterator[None]:
+    async def _transaction(self, steps: Sequence[plan.Step], *, alone: bool = True) -> AsyncIterator[None]:
         """`alone`: a statement that is a transaction by itself needs no other."""
         total = len(steps)
         before = self._before(steps, alone=alone)
@@ -431,7 +412,7 @@ class PostgresRun:
             yield
             async with self._told(Place(total - 1, total, "COMMIT")):
                 ended = await self.connection.execute("COMMIT")
-        except (ToolFailure, NoTable, Happened):
+        except (ToolFailure, plan.NoTable, plan.Happened):
             # Whatever else ends the block ends the connection with it, and so the transaction: nothing is waited for.
             if not self.connection.closed:
                 async with self._told(Place(total - 1, total, "ROLLBACK")):
@@ -440,7 +421,7 @@ class PostgresRun:
         if ended.statusmessage != "COMMIT":  # how the server says that it rolled back a transaction in error
             raise ToolFailure("database", "the transaction could not be committed, and nothing was changed")
 
-    def _before(self, steps: Sequence[Step], *, alone: bool) -> str:
+    def _before(self, steps: Sequence[plan.Step], *, alone: bool) -> str:
         """What is sent first, in one trip: nothing at all for a statement that is a transaction by itself."""
         limit = self.call.timeout()
         timeout = "" if limit is None else f"statement_timeout = {max(1, round(limit * 1000))}"
@@ -461,9 +442,9 @@ class PostgresRun:
         except psycopg.Error as error:
             raise failure_of(error, place, connection_lost=self.connection.closed) from None
 
-    async def _step(self, step: Step, place: Place) -> Table:
+    async def _step(self, step: plan.Step, place: Place) -> Table:
         match step:
-            case Upsert():
+            case plan.Upsert():
                 async with self._told(place.at(step.excerpt)):
                     return await self._upsert(step)
             case CopyIn():
@@ -472,12 +453,12 @@ class PostgresRun:
             case CopyOut():
                 async with self._told(place.at(step.excerpt)):
                     return await copy_out(step, self.connection, self.call)
-            case Command():
+            case plan.Command():
                 table = Table()
                 for statement in step.statements:
                     async with self._told(place.at(statement.excerpt)):
                         table = await self._execute(statement)
-                check_rows(step, table, place)
+                plan.check_rows(step, table, place)
                 return table
             case _:
                 raise TypeError(f"unknown step {step!r}")
@@ -524,7 +505,7 @@ class PostgresRun:
         described = self.connection.pgconn.describe_prepared(b"")
         return distinct([(described.fname(index) or b"").decode() for index in range(described.nfields)])
 
-    async def _upsert(self, step: Upsert) -> Table:
+    async def _upsert(self, step: plan.Upsert) -> Table:
         if not step.rows:
             return Table()
         values = ", ".join(f"${index + 1}" for index in range(len(step.columns)))
@@ -600,10 +581,10 @@ class PostgresTool(Tool[PostgresParams]):
 
     async def run(self, params: PostgresParams, call: Call) -> object:
         planner = PostgresPlanner(Dialect.POSTGRES, call, own_transactions=params.autocommit)
-        steps = await off_the_loop(params, call, lambda: make_plan(params, planner))
+        steps = await plan.off_the_loop(params, call, lambda: make_plan(params, planner))
         pool = await pool_for(address_of(params, call), call)
-        effect = effect_of(params, verbs_of(steps), call, Dialect.POSTGRES)
+        effect = plan.effect_of(params, plan.verbs_of(steps), call, Dialect.POSTGRES)
         async with pool.lease() as lease, _notices(lease, call):
             run = PostgresRun(lease, params, call)
-            ran = Ran(whole(await run.run(steps))) if effect is None else await run.run_once(steps, effect)
+            ran = plan.Ran(whole(await run.run(steps))) if effect is None else await run.run_once(steps, effect)
         return Success(ran.result, {"pg": {**OK["pg"], **ran.helper}})
