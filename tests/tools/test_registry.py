@@ -25,10 +25,10 @@ OURS = ("python", "shell", "playbook", "noop", "sleep", "log")
 
 @pytest.fixture(autouse=True)
 def nothing_stays_registered() -> Iterator[None]:
-    before = dict(module._registered)
+    before = dict(Registry.registered)
     yield
-    module._registered.clear()
-    module._registered.update(before)
+    Registry.registered.clear()
+    Registry.registered.update(before)
 
 
 def offer(folder: Path, distribution: str, entry: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -201,7 +201,7 @@ def _broken(names: list[str], get: Callable[[str], object], what: str) -> Iterat
 
 def _plugins(home: Path) -> Iterator[Finding]:
     """The files of `plugins` here that cannot even be read; what they define is looked at with the tools and components."""
-    from penstock.tools.registry import plugin_folders  # Rarely needed, and not worth the start-up time.
+    from penstock.tools.plugins import plugin_folders  # Rarely needed, and not worth the start-up time.
 
     for found in plugin_folders(Path.cwd()):
         for one in found.broken:

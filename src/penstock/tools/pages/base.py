@@ -23,7 +23,7 @@ from penstock.ports.ranges import Page, Pages
 from penstock.ports.results import LazyResult, decode, encode
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.parameters import convert, similar
-from penstock.tools.registry import built_in
+from penstock.tools.plugins import built_in
 
 KINDS = {
     "sql": "penstock.tools.pages.sql:SqlPages",
