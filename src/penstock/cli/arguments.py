@@ -65,6 +65,8 @@ BASE = Option(
     "where documents of the catalog read and write by relative paths what is no file of their project "
     "(default: PENSTOCK_BASE, else such paths are refused)",
 )
+STORES = (STORE, SERVER, DATABASE)
+RUN_STORES = (STORE, DATABASE, RESULTS, SERVER)
 DOCUMENT = Option("file FILE", "a playbook or a job")
 JOB = Option("file FILE", "a job")
 RUN = Option("run RUN", "the id of a run, a unique beginning of it, its label, or `@last`")
@@ -224,9 +226,7 @@ COMMANDS: dict[str, Command] = {
             type=since,
         ),
         Option("--limit N", "the newest N of them (default 20)", default=20),
-        STORE,
-        SERVER,
-        DATABASE,
+        *STORES,
         Option("--json", "print one JSON object with a list of runs"),
     ),
     "show": Command("what a run came to, step by step or component by component", "show", *ONE_RUN, JSON),
@@ -568,10 +568,7 @@ COMMANDS: dict[str, Command] = {
         Option("--older-than TIME", "runs that ended so long ago, such as `30d`", type=duration, required=True),
         Option("--keep-failed", "but not those that failed"),
         Option("--dry-run", "only say what would go"),
-        STORE,
-        DATABASE,
-        RESULTS,
-        SERVER,
+        *RUN_STORES,
         JSON,
     ),
 }
