@@ -29,6 +29,7 @@ from penstock.ports.blobs import BlobStore
 from penstock.ports.components import Inferred, Mistake, Port, Ports, Role
 from penstock.ports.rows import Copy, EngineSession, Relation, Schema, SqlText
 from penstock.tools.base import Resources, Settings, Source, Threads
+from penstock.tools.parameters import about
 
 P = TypeVar("P", bound=msgspec.Struct)
 Known = Mapping[str, Schema | None]
@@ -316,20 +317,13 @@ class IteratorParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Base of the parameters of all iterators; the engine reads these itself."""
 
     parallel: Annotated[
-        int,
-        msgspec.Meta(
-            ge=1, description="How many iterations run at once. One at a time, each sees what earlier ones wrote."
-        ),
+        int, about("How many iterations run at once. One at a time, each sees what earlier ones wrote.", ge=1)
     ] = 1
     globals: Annotated[
         Literal["accumulate", "reset", "override"],
-        msgspec.Meta(
-            description="How the globals of the iterations come together: only those of iterations that ended OK count."
-        ),
+        about("How the globals of the iterations come together: only those of iterations that ended OK count."),
     ] = "accumulate"
-    body: Annotated[
-        str | None, msgspec.Meta(description="A joblet that is the body, as `@name`; else what the links reach.")
-    ] = None
+    body: Annotated[str | None, about("A joblet that is the body, as `@name`; else what the links reach.")] = None
 
 
 __all__ = [

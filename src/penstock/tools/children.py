@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar
 
 import msgspec
-from msgspec import Meta
 
 from penstock.tools.base import Call, Tool
+from penstock.tools.parameters import about
 
 
 class PlaybookParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="A file relative to the calling one, or a name in the catalog.")]
-    args: Annotated[dict[str, Any] | None, Meta(description="Laid over the other playbook's `workload`.")] = None
+    path: Annotated[str, about("A file relative to the calling one, or a name in the catalog.")]
+    args: Annotated[dict[str, Any] | None, about("Laid over the other playbook's `workload`.")] = None
     return_step: Annotated[
-        str | None, Meta(description="The step whose result is the task's; otherwise that of the last step to finish.")
+        str | None, about("The step whose result is the task's; otherwise that of the last step to finish.")
     ] = None
 
 
@@ -39,16 +39,14 @@ class PlaybookTool(Tool[PlaybookParams]):
 
 
 class JobParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="A file relative to the calling one, or a name in the catalog.")]
-    args: Annotated[dict[str, Any] | None, Meta(description="Laid over the job's `context`.")] = None
+    path: Annotated[str, about("A file relative to the calling one, or a name in the catalog.")]
+    args: Annotated[dict[str, Any] | None, about("Laid over the job's `context`.")] = None
     context_group: Annotated[
-        str | None, Meta(description="A group of the job's `context`, as `--context` names it; `args` go over it.")
+        str | None, about("A group of the job's `context`, as `--context` names it; `args` go over it.")
     ] = None
     outputs: Annotated[
         list[str] | None,
-        Meta(
-            description="`component.port`, or a component for its `main`: rows to give back. No link needs to read them."
-        ),
+        about("`component.port`, or a component for its `main`: rows to give back. No link needs to read them."),
     ] = None
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 
 from penstock.tools.base import Call, Tool
+from penstock.tools.parameters import about
 
 
 class NoopParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    value: Annotated[Any, Meta(description="Becomes the result.")] = None
+    value: Annotated[Any, about("Becomes the result.")] = None
 
 
 class NoopTool(Tool[NoopParams]):
@@ -33,7 +33,7 @@ class NoopTool(Tool[NoopParams]):
 
 
 class SleepParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    seconds: Annotated[float, Meta(ge=0, description="How long to wait; fractions are allowed.")]
+    seconds: Annotated[float, about("How long to wait; fractions are allowed.", ge=0)]
 
 
 class SleepTool(Tool[SleepParams]):
@@ -55,11 +55,9 @@ class SleepTool(Tool[SleepParams]):
 
 
 class LogParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    message: Annotated[Any, Meta(description="Text; anything else is shown as JSON.")]
-    level: Annotated[
-        Literal["debug", "info", "warning", "error"], Meta(description="Shown in front, except `info`.")
-    ] = "info"
-    data: Annotated[Any, Meta(description="Shown after the message as JSON.")] = None
+    message: Annotated[Any, about("Text; anything else is shown as JSON.")]
+    level: Annotated[Literal["debug", "info", "warning", "error"], about("Shown in front, except `info`.")] = "info"
+    data: Annotated[Any, about("Shown after the message as JSON.")] = None
 
 
 class LogTool(Tool[LogParams]):

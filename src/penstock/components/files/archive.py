@@ -34,12 +34,13 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import READS_FILE
 from penstock.tools import file_changes
 from penstock.tools.base import open_regular
+from penstock.tools.parameters import about
 
 Level = Annotated[int, Meta(ge=0, le=9)]
 Format = Literal["zip", "tar", "tar.gz", "tar.bz2", "tar.xz", "gz"]
 GivenFormat = Annotated[
     Literal["auto", "zip", "tar", "tar.gz", "tar.bz2", "tar.xz", "gz"],
-    Meta(description="The kind of archive; `auto` goes by its name. `gz` is one compressed file."),
+    about("The kind of archive; `auto` goes by its name. `gz` is one compressed file."),
 ]
 
 _ENDINGS: dict[str, Format] = {
@@ -68,17 +69,15 @@ def format_of(path: Path, given: str) -> Format:
 
 class ArchiveParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: FilePath
-    to: Annotated[str, Meta(description="The archive to make.")]
+    to: Annotated[str, about("The archive to make.")]
     pattern: Patterns = "*"
     exclude: Exclude = None
-    recursive: Annotated[bool, Meta(description="Of a folder: also what lies in folders below.")] = True
+    recursive: Annotated[bool, about("Of a folder: also what lies in folders below.")] = True
     format: GivenFormat = "auto"
-    prefix: Annotated[str, Meta(description="A folder inside the archive that everything is put into.")] = ""
-    level: Annotated[
-        Level | None, Meta(description="How hard to compress, 0 to 9; the format's own choice if left out.")
-    ] = None
+    prefix: Annotated[str, about("A folder inside the archive that everything is put into.")] = ""
+    level: Annotated[Level | None, about("How hard to compress, 0 to 9; the format's own choice if left out.")] = None
     overwrite: Overwrite = True
-    missing_ok: Annotated[bool, Meta(description="Nothing to pack is no failure; no archive is made then.")] = False
+    missing_ok: Annotated[bool, about("Nothing to pack is no failure; no archive is made then.")] = False
 
 
 class FileArchive(Action[ArchiveParams]):
@@ -195,16 +194,16 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 class UnarchiveParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The archive.", extra_json_schema=READS_FILE)]
-    to: Annotated[str, Meta(description="The folder to unpack into; it is made when it is not there.")]
+    path: Annotated[str, about("The archive.", schema=READS_FILE)]
+    to: Annotated[str, about("The folder to unpack into; it is made when it is not there.")]
     pattern: Annotated[
-        str | list[str] | None, Meta(description="Which members: their names or paths in the archive; all if left out.")
+        str | list[str] | None, about("Which members: their names or paths in the archive; all if left out.")
     ] = None
     format: GivenFormat = "auto"
     overwrite: Overwrite = True
-    password: Annotated[str | None, Meta(description="Of an encrypted zip (the old kind of encryption).")] = None
+    password: Annotated[str | None, about("Of an encrypted zip (the old kind of encryption).")] = None
     max_bytes: Annotated[
-        int, Meta(gt=0, description="The most that may come out of it, in bytes (10 GiB); a bomb is stopped there.")
+        int, about("The most that may come out of it, in bytes (10 GiB); a bomb is stopped there.", gt=0)
     ] = 10 * 1024**3
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 import msgspec
-from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure
 from penstock.components.files.listing import OptionalPatterns, Recursive, find
@@ -21,27 +20,23 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import READS_FILE, only_when
 from penstock.tools import file_changes
 from penstock.tools.files import FilesParams, perform
+from penstock.tools.parameters import about
 
 FilePath = Annotated[
     str,
-    Meta(
-        description="The file or folder, relative to the document's folder; with `pattern`, the folder.",
-        extra_json_schema=only_when(READS_FILE, missing_ok=[None, False]),
+    about(
+        "The file or folder, relative to the document's folder; with `pattern`, the folder.",
+        schema=only_when(READS_FILE, missing_ok=[None, False]),
     ),
 ]
-Overwrite = Annotated[
-    bool, Meta(description="Replace what is there. If false, that is a failure of kind `file_exists`.")
-]
-MissingOk = Annotated[bool, Meta(description="Nothing there to work on is no failure.")]
+Overwrite = Annotated[bool, about("Replace what is there. If false, that is a failure of kind `file_exists`.")]
+MissingOk = Annotated[bool, about("Nothing there to work on is no failure.")]
 
 
 class CopyParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: FilePath
     to: Annotated[
-        str,
-        Meta(
-            description="Where it goes. A folder that exists, or a name that ends in `/`: into it; with `pattern` always."
-        ),
+        str, about("Where it goes. A folder that exists, or a name that ends in `/`: into it; with `pattern` always.")
     ]
     pattern: OptionalPatterns = None
     recursive: Recursive = False
@@ -126,7 +121,7 @@ class DeleteParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: FilePath
     pattern: OptionalPatterns = None
     recursive: Annotated[
-        bool, Meta(description="With `pattern`: also in folders below. Without: a folder with all that is in it.")
+        bool, about("With `pattern`: also in folders below. Without: a folder with all that is in it.")
     ] = False
     missing_ok: MissingOk = False
 
@@ -166,8 +161,8 @@ class FileDelete(Action[DeleteParams]):
 
 
 class TouchParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The file, relative to the document's folder.")]
-    create: Annotated[bool, Meta(description="Make an empty file when there is none.")] = True
+    path: Annotated[str, about("The file, relative to the document's folder.")]
+    create: Annotated[bool, about("Make an empty file when there is none.")] = True
 
 
 class FileTouch(Action[TouchParams]):

@@ -14,7 +14,6 @@ from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import unquote, urlsplit
 
 import msgspec
-from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, Known, PlanCall, Schemas
 from penstock.components.files.listing import OptionalPatterns, facts, find, listed
@@ -25,6 +24,7 @@ from penstock.ports.components import Mistake, Port
 from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE, only_when, url
 from penstock.ports.rows import Column, Schema
 from penstock.tools import file_changes
+from penstock.tools.parameters import about
 
 COLUMNS: Schema = (
     Column("remote", "VARCHAR"),
@@ -39,52 +39,50 @@ Row = tuple[str, str | None, str, int | None, Any]
 class TransferParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     action: Annotated[
         Literal["get", "put", "list", "delete", "move"],
-        Meta(description="Fetch from the server, send to it; or list, delete, rename there."),
+        about("Fetch from the server, send to it; or list, delete, rename there."),
     ]
     url: Annotated[
         str,
-        Meta(
-            description="`ftp://host`, `ftps://host` or `sftp://host`; a path in it is where `remote` starts, "
+        about(
+            "`ftp://host`, `ftps://host` or `sftp://host`; a path in it is where `remote` starts, "
             "with `/~/` below the login's own folder, as without a path.",
-            extra_json_schema=url("ftp", "ftps", "sftp"),
+            schema=url("ftp", "ftps", "sftp"),
         ),
     ]
-    remote: Annotated[str, Meta(description="The file on the server; with `pattern`, and for `list`, the folder.")] = ""
+    remote: Annotated[str, about("The file on the server; with `pattern`, and for `list`, the folder.")] = ""
     path: Annotated[
         str | None,
-        Meta(
-            description="The file here. A folder that exists, or a name that ends in `/`: into it; with `pattern` always.",
-            extra_json_schema=only_when(READS_FILE, action=["put"], missing_ok=[None, False]),
+        about(
+            "The file here. A folder that exists, or a name that ends in `/`: into it; with `pattern` always.",
+            schema=only_when(READS_FILE, action=["put"], missing_ok=[None, False]),
         ),
     ] = None
-    to: Annotated[str | None, Meta(description="`move`: the new place on the server.")] = None
+    to: Annotated[str | None, about("`move`: the new place on the server.")] = None
     pattern: OptionalPatterns = None
-    recursive: Annotated[bool, Meta(description="With `pattern`: also in folders below.")] = False
-    overwrite: Annotated[bool, Meta(description="Replace what is there; otherwise that is a failure.")] = True
-    missing_ok: Annotated[bool, Meta(description="Nothing there to work on is no failure.")] = False
-    remove_source: Annotated[bool, Meta(description="`get`, `put`: delete the original once the copy is complete.")] = (
-        False
-    )
+    recursive: Annotated[bool, about("With `pattern`: also in folders below.")] = False
+    overwrite: Annotated[bool, about("Replace what is there; otherwise that is a failure.")] = True
+    missing_ok: Annotated[bool, about("Nothing there to work on is no failure.")] = False
+    remove_source: Annotated[bool, about("`get`, `put`: delete the original once the copy is complete.")] = False
     auth: Annotated[
         str | dict[str, Any] | None,
-        Meta(
-            description="Keychain entry with `username` and `password`, or `private_key` (and `passphrase`) for SFTP.",
-            extra_json_schema=KEYCHAIN_ENTRY,
+        about(
+            "Keychain entry with `username` and `password`, or `private_key` (and `passphrase`) for SFTP.",
+            schema=KEYCHAIN_ENTRY,
         ),
     ] = None
     verify: Annotated[
         bool | str,
-        Meta(
-            description="Know the server. FTPS: by its certificate; a path names the file of certificates to trust. "
+        about(
+            "Know the server. FTPS: by its certificate; a path names the file of certificates to trust. "
             "SFTP: by its key in `~/.ssh/known_hosts`; a path names another such file."
         ),
     ] = True
     host_key: Annotated[
-        str | None, Meta(description="SFTP: the server's key, as `SHA256:…` or as it stands in a file of known hosts.")
+        str | None, about("SFTP: the server's key, as `SHA256:…` or as it stands in a file of known hosts.")
     ] = None
-    timeout: Annotated[float, Meta(gt=0, description="Seconds the server may stay silent.")] = 60.0
-    passive: Annotated[bool, Meta(description="FTP: this side opens the data connections.")] = True
-    encoding: Annotated[str, Meta(description="FTP: the encoding of names on the server.")] = "utf-8"
+    timeout: Annotated[float, about("Seconds the server may stay silent.", gt=0)] = 60.0
+    passive: Annotated[bool, about("FTP: this side opens the data connections.")] = True
+    encoding: Annotated[str, about("FTP: the encoding of names on the server.")] = "utf-8"
 
 
 class FileTransfer(Action[TransferParams]):

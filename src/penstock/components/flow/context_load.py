@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall
@@ -22,6 +21,7 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.components import Port
 from penstock.ports.json_text import json_mistake
 from penstock.ports.meanings import READS_FILE, only_when
+from penstock.tools.parameters import about
 
 Format = Literal["yaml", "json", "env", "csv"]
 MAX_BYTES = 10 * 1024 * 1024
@@ -200,22 +200,21 @@ _READERS: dict[str, Callable[[str, Path], Any]] = {"yaml": _from_yaml, "json": _
 class ContextLoadParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[
         str | None,
-        Meta(
-            description="The file; without it the names and values come in through `input`.",
-            extra_json_schema=only_when(READS_FILE, missing_ok=[None, False]),
+        about(
+            "The file; without it the names and values come in through `input`.",
+            schema=only_when(READS_FILE, missing_ok=[None, False]),
         ),
     ] = None
     format: Annotated[
-        Literal["auto", "yaml", "json", "env", "csv"],
-        Meta(description="What is in it; `auto` goes by the file's name."),
+        Literal["auto", "yaml", "json", "env", "csv"], about("What is in it; `auto` goes by the file's name.")
     ] = "auto"
-    prefix: Annotated[str, Meta(description="Put in front of every name.")] = ""
-    key: Annotated[str, Meta(description="The column with the names, of `input` and of CSV.")] = "key"
-    value: Annotated[str, Meta(description="The column with the values.")] = "value"
-    required: Annotated[list[str], Meta(description="Names that must be there, without the prefix.")] = []
-    missing_ok: Annotated[bool, Meta(description="A file that is not there is no error.")] = False
-    encoding: Annotated[str, Meta(description="The encoding of the file.")] = "utf-8"
-    delimiter: Annotated[str | None, Meta(description="Between the values of CSV; a comma, a tab in `.tsv`.")] = None
+    prefix: Annotated[str, about("Put in front of every name.")] = ""
+    key: Annotated[str, about("The column with the names, of `input` and of CSV.")] = "key"
+    value: Annotated[str, about("The column with the values.")] = "value"
+    required: Annotated[list[str], about("Names that must be there, without the prefix.")] = []
+    missing_ok: Annotated[bool, about("A file that is not there is no error.")] = False
+    encoding: Annotated[str, about("The encoding of the file.")] = "utf-8"
+    delimiter: Annotated[str | None, about("Between the values of CSV; a comma, a tab in `.tsv`.")] = None
 
 
 class ContextLoad(Action[ContextLoadParams]):
@@ -291,11 +290,11 @@ def _from_rows(params: ContextLoadParams, call: Call) -> JsonMap:
 
 
 class SetGlobalParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    values: Annotated[dict[str, Any], Meta(description="Name -> value: text, a number, a list, a mapping, null.")] = (
-        msgspec.field(default_factory=dict)
+    values: Annotated[dict[str, Any], about("Name -> value: text, a number, a list, a mapping, null.")] = msgspec.field(
+        default_factory=dict
     )
     delete: Annotated[
-        list[str], Meta(description="Names of globals that are gone from here on. One that is not there is left alone.")
+        list[str], about("Names of globals that are gone from here on. One that is not there is left alone.")
     ] = msgspec.field(default_factory=list)
 
 

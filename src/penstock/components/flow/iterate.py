@@ -22,7 +22,7 @@ from penstock.data import select
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.components import Mistake, Port
 from penstock.ports.rows import Relation, Schema
-from penstock.tools.parameters import Positive
+from penstock.tools.parameters import Positive, about
 
 Number = int | float
 Count = Annotated[int, Meta(ge=0)]
@@ -30,10 +30,8 @@ MOST_ELEMENTS = 10_000_000
 
 
 class IterateListParams(IteratorParams, kw_only=True, forbid_unknown_fields=True):
-    items: Annotated[
-        list[Any] | str, Meta(description="The elements: a list of anything, or text that `separator` takes apart.")
-    ]
-    separator: Annotated[str, Meta(min_length=1, description="Stands between the elements when `items` is text.")] = ","
+    items: Annotated[list[Any] | str, about("The elements: a list of anything, or text that `separator` takes apart.")]
+    separator: Annotated[str, about("Stands between the elements when `items` is text.", min_length=1)] = ","
 
 
 class IterateList(Iterator[IterateListParams]):
@@ -54,12 +52,12 @@ class IterateList(Iterator[IterateListParams]):
 
 
 class IterateRangeParams(IteratorParams, kw_only=True, forbid_unknown_fields=True):
-    start: Annotated[Number, Meta(description="The first number.")] = 0
+    start: Annotated[Number, about("The first number.")] = 0
     stop: Annotated[
-        Number | None, Meta(description="Where to end; this number itself is not an element. Either this or `count`.")
+        Number | None, about("Where to end; this number itself is not an element. Either this or `count`.")
     ] = None
-    step: Annotated[Number, Meta(description="From one number to the next; negative to count down, never 0.")] = 1
-    count: Annotated[Count | None, Meta(description="How many numbers. Either this or `stop`.")] = None
+    step: Annotated[Number, about("From one number to the next; negative to count down, never 0.")] = 1
+    count: Annotated[Count | None, about("How many numbers. Either this or `stop`.")] = None
 
 
 class IterateRange(Iterator[IterateRangeParams]):
@@ -111,12 +109,10 @@ def _numbers(start: Decimal, step: Decimal, count: int) -> Iterable[Json]:
 
 class IterateWhileParams(IteratorParams, kw_only=True, forbid_unknown_fields=True):
     while_: Annotated[
-        str | bool,
-        Meta(description="A condition in the language of `if` links, evaluated again before each iteration."),
+        str | bool, about("A condition in the language of `if` links, evaluated again before each iteration.")
     ] = msgspec.field(name="while")
     max: Annotated[
-        Count | None,
-        Meta(description="Stop after this many iterations, successfully, whatever the condition says."),
+        Count | None, about("Stop after this many iterations, successfully, whatever the condition says.")
     ] = None
 
 
@@ -175,9 +171,7 @@ class IterateRows(Iterator[IterateRowsParams]):
 
 
 class IterateGroupsParams(IteratorParams, kw_only=True, forbid_unknown_fields=True):
-    by: Annotated[
-        list[str], Meta(min_length=1, description="Columns; rows that are equal in all of them are one group.")
-    ]
+    by: Annotated[list[str], about("Columns; rows that are equal in all of them are one group.", min_length=1)]
 
 
 class IterateGroups(Iterator[IterateGroupsParams]):
@@ -227,14 +221,14 @@ def _groups(schema: Schema, by: list[str], batches: Iterable[list[tuple[Any, ...
 
 
 class IterateFilesParams(IteratorParams, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The folder, relative to the document's own.")]
+    path: Annotated[str, about("The folder, relative to the document's own.")]
     pattern: Patterns = "*"
     exclude: Exclude = None
     recursive: Recursive = False
-    what: Annotated[What, Meta(description="What to look for.")] = "files"
-    sort: Annotated[Sort, Meta(description="By what they are ordered.")] = "name"
-    order: Annotated[Order, Meta(description="The direction of that order.")] = "ascending"
-    missing_ok: Annotated[bool, Meta(description="A folder that is not there has no files and is no error.")] = False
+    what: Annotated[What, about("What to look for.")] = "files"
+    sort: Annotated[Sort, about("By what they are ordered.")] = "name"
+    order: Annotated[Order, about("The direction of that order.")] = "ascending"
+    missing_ok: Annotated[bool, about("A folder that is not there has no files and is no error.")] = False
 
 
 class IterateFiles(Iterator[IterateFilesParams]):
@@ -267,13 +261,13 @@ class IterateFiles(Iterator[IterateFilesParams]):
 
 
 class IterateQueryParams(IteratorParams, kw_only=True, forbid_unknown_fields=True):
-    query: Annotated[str, Meta(description="One query in the database's own SQL.")]
+    query: Annotated[str, about("One query in the database's own SQL.")]
     connection: Connection = None
     auth: Auth = None
     params: Bindings = None
-    timeout: Annotated[Positive, Meta(description="Seconds the query may take.")] = 300.0
+    timeout: Annotated[Positive, about("Seconds the query may take.")] = 300.0
     max_rows: Annotated[
-        int, Meta(ge=1, description="More rows than this are an error: read them with `read_sql` into `iterate_rows`.")
+        int, about("More rows than this are an error: read them with `read_sql` into `iterate_rows`.", ge=1)
     ] = 100_000
 
 

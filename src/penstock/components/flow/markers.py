@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar
 
 import msgspec
-from msgspec import Meta
 
 from penstock.components.base import Action, Call
 from penstock.ports.components import Role
+from penstock.tools.parameters import about
 
 
 class NoopParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    value: Annotated[Any, Meta(description="Becomes the result.")] = None
+    value: Annotated[Any, about("Becomes the result.")] = None
 
 
 class Noop(Action[NoopParams]):

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 
 from penstock.components.base import Action, Call, Known, PlanCall, Schemas
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Port
 from penstock.ports.rows import Column, Schema
+from penstock.tools.parameters import about
 
 Row = tuple[Any, ...]
 
@@ -52,7 +52,7 @@ def _components(call: Call) -> Iterator[tuple[str, Mapping[str, Any]]]:
 class LogCatcherParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     catch: Annotated[
         list[Literal["error", "die", "warning"]],
-        Meta(description="Which of them: failures, what `die` said, what `warn` said; all three by default."),
+        about("Which of them: failures, what `die` said, what `warn` said; all three by default."),
     ] = msgspec.field(default_factory=lambda: ["error", "die", "warning"])
 
 
@@ -102,9 +102,7 @@ def _whole(value: object) -> int | None:
 
 
 class MeasureParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    components: Annotated[list[str] | None, Meta(description="Names of components to look at; all when left out.")] = (
-        None
-    )
+    components: Annotated[list[str] | None, about("Names of components to look at; all when left out.")] = None
 
 
 class FlowMeter(Action[MeasureParams]):

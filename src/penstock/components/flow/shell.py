@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 import msgspec
-from msgspec import Meta
 
 from penstock.components.base import Action, Call, Known, PlanCall, Schemas
 from penstock.components.flow.tool_calls import failure_from, require, tool_call
@@ -13,7 +12,7 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.components import Mistake, Port
 from penstock.ports.rows import Column, Schema
 from penstock.tools.base import ToolFailure
-from penstock.tools.parameters import Positive
+from penstock.tools.parameters import Positive, about
 
 MAX_AFTER = 10_000
 """Characters of output in an after-variable; the result has all of it."""
@@ -24,22 +23,16 @@ _ANY_CODE = list(range(-64, 256))
 class ShellParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     command: Annotated[
         str | list[str],
-        Meta(
-            description="Text is a script for the shell; a list, or text beside `args`, is one program that is run as it is."
-        ),
+        about("Text is a script for the shell; a list, or text beside `args`, is one program that is run as it is."),
     ]
-    args: Annotated[
-        list[str] | None, Meta(description="Arguments of the program in `command`; no shell looks at them.")
-    ] = None
-    env: Annotated[dict[str, str], Meta(description="Variables added to those of the engine's own process.")] = {}
+    args: Annotated[list[str] | None, about("Arguments of the program in `command`; no shell looks at them.")] = None
+    env: Annotated[dict[str, str], about("Variables added to those of the engine's own process.")] = {}
     cwd: Annotated[
-        str | None, Meta(description="Working folder, relative to the document's folder, which is also the default.")
+        str | None, about("Working folder, relative to the document's folder, which is also the default.")
     ] = None
-    stdin: Annotated[str | None, Meta(description="Text for the command's input; without it the input is empty.")] = (
-        None
-    )
-    timeout: Annotated[Positive | None, Meta(description="Seconds the command may take.")] = None
-    check: Annotated[bool, Meta(description="An exit code other than 0 is a failure.")] = True
+    stdin: Annotated[str | None, about("Text for the command's input; without it the input is empty.")] = None
+    timeout: Annotated[Positive | None, about("Seconds the command may take.")] = None
+    check: Annotated[bool, about("An exit code other than 0 is a failure.")] = True
 
 
 class Shell(Action[ShellParams]):

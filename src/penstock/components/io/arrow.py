@@ -9,7 +9,6 @@ from types import ModuleType
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components.base import Action, Call, ComponentFailure, Port, Writer
@@ -19,6 +18,7 @@ from penstock.components.io.file_paths import import_module_or_fail
 from penstock.components.queries import everything
 from penstock.data import select
 from penstock.ports.rows import Relation
+from penstock.tools.parameters import about
 
 _FILE_MAGIC = b"ARROW1"
 
@@ -32,9 +32,7 @@ def _pyarrow() -> ModuleType:
 
 class ReadArrowParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.OneSourcePath
-    columns: Annotated[
-        list[str], Meta(description="The columns to read, in this order; all of them when left out.")
-    ] = []
+    columns: Annotated[list[str], about("The columns to read, in this order; all of them when left out.")] = []
     incremental: IncrementalParam = None
 
 
@@ -89,9 +87,9 @@ def _chosen(rows: Relation, params: ReadArrowParams, call: Call, path: Path) -> 
 class WriteArrowParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.TargetPath
     format: Annotated[
-        Literal["file", "stream"], Meta(description="`file` can be read from any place in it, `stream` from the start.")
+        Literal["file", "stream"], about("`file` can be read from any place in it, `stream` from the start.")
     ] = "file"
-    compression: Annotated[Literal["none", "lz4", "zstd"], Meta(description="How the columns are packed.")] = "none"
+    compression: Annotated[Literal["none", "lz4", "zstd"], about("How the columns are packed.")] = "none"
 
 
 class WriteArrow(Writer[WriteArrowParams]):

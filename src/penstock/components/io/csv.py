@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components.base import Call, ComponentFailure, Known, Mistake, PlanCall, Port, Sink
@@ -32,6 +31,7 @@ from penstock.data import select
 from penstock.data.types import NOTHING, is_open
 from penstock.kernel.values import Json
 from penstock.ports.rows import Copy, RowsFailed, Schema, SqlText
+from penstock.tools.parameters import about
 
 
 class ReadCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -40,36 +40,35 @@ class ReadCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     header: parameters.Header = True
     columns: Annotated[
         parameters.Columns,
-        Meta(
-            description="With a header: the columns to read, in this order. Without one: the names of all columns. "
+        about(
+            "With a header: the columns to read, in this order. Without one: the names of all columns. "
             "Each is a name, or `{name, type}`. All columns when left out."
         ),
     ] = []
     types: parameters.Types = {}
-    quote: Annotated[str, Meta(max_length=1, description="The quote character around values; empty for none.")] = '"'
+    quote: Annotated[str, about("The quote character around values; empty for none.", max_length=1)] = '"'
     escape: Annotated[
         parameters.Character | None,
-        Meta(description="The character that escapes a quote inside quotes; the quote itself if left out."),
+        about("The character that escapes a quote inside quotes; the quote itself if left out."),
     ] = None
     encoding: parameters.Encoding = "utf-8"
     null: parameters.NullTexts = ""
-    quoted_null: Annotated[bool, Meta(description="A null text in quotes is a missing value, too.")] = True
+    quoted_null: Annotated[bool, about("A null text in quotes is a missing value, too.")] = True
     decimal: parameters.Decimal = "."
     thousands: parameters.Thousands = None
     date_format: parameters.DateFormat = None
     timestamp_format: parameters.TimestampFormat = None
-    skip: Annotated[int, Meta(ge=0, description="Lines to leave out at the beginning, before the header.")] = 0
-    comment: Annotated[parameters.Character | None, Meta(description="Lines that begin with this are left out.")] = None
-    fill_missing: Annotated[bool, Meta(description="A line with too few values is filled up with NULL.")] = False
-    by_name: Annotated[
-        bool, Meta(description="Files of a pattern may differ in their columns; NULL where one is missing.")
-    ] = False
+    skip: Annotated[int, about("Lines to leave out at the beginning, before the header.", ge=0)] = 0
+    comment: Annotated[parameters.Character | None, about("Lines that begin with this are left out.")] = None
+    fill_missing: Annotated[bool, about("A line with too few values is filled up with NULL.")] = False
+    by_name: Annotated[bool, about("Files of a pattern may differ in their columns; NULL where one is missing.")] = (
+        False
+    )
     file_column: parameters.FileColumn = None
     sample: Annotated[
-        int,
-        Meta(ge=-1, description="Lines from which types are inferred; -1 for all of them, which reads the file twice."),
+        int, about("Lines from which types are inferred; -1 for all of them, which reads the file twice.", ge=-1)
     ] = 20_480
-    max_line_bytes: Annotated[int, Meta(ge=1, description="The longest line that is accepted.")] = 2_097_152
+    max_line_bytes: Annotated[int, about("The longest line that is accepted.", ge=1)] = 2_097_152
     on_error: parameters.OnError = "fail"
 
     def layout(self) -> Layout:
@@ -237,17 +236,15 @@ PACKED = {".gz": "gzip", ".zst": "zstd"}
 class WriteCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.TargetPath
     delimiter: parameters.Delimiter = ","
-    header: Annotated[bool, Meta(description="Name the columns in the first line.")] = True
-    quote: Annotated[
-        str, Meta(min_length=1, max_length=1, description="The quote character, around values that need it.")
-    ] = '"'
+    header: Annotated[bool, about("Name the columns in the first line.")] = True
+    quote: Annotated[str, about("The quote character, around values that need it.", min_length=1, max_length=1)] = '"'
     escape: Annotated[
         parameters.Character | None,
-        Meta(description="The character that escapes a quote inside quotes; the quote itself if left out."),
+        about("The character that escapes a quote inside quotes; the quote itself if left out."),
     ] = None
-    quote_all: Annotated[bool, Meta(description="Put quotes around every value.")] = False
+    quote_all: Annotated[bool, about("Put quotes around every value.")] = False
     encoding: parameters.Encoding = "utf-8"
-    null: Annotated[str, Meta(description="How a missing value is written.")] = ""
+    null: Annotated[str, about("How a missing value is written.")] = ""
     decimal: parameters.Decimal = "."
     date_format: parameters.DateFormat = None
     timestamp_format: parameters.TimestampFormat = None

@@ -17,7 +17,6 @@ from typing import IO, Annotated, Any, ClassVar
 from zipfile import BadZipFile
 
 import msgspec
-from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas, Writer
 from penstock.components.incremental import IncrementalParam
@@ -29,7 +28,7 @@ from penstock.components.queries import everything
 from penstock.data import select
 from penstock.data.types import is_open
 from penstock.ports.rows import Relation
-from penstock.tools.parameters import similar
+from penstock.tools.parameters import about, similar
 from penstock.tools.sql.results import as_json_text, to_json
 
 MISSING = "Excel files need the package `openpyxl`; hint: `pip install penstock[excel]`"
@@ -48,21 +47,14 @@ def openpyxl() -> ModuleType:
 
 class ReadExcelParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.OneSourcePath
-    sheet: Annotated[
-        str | int | None, Meta(description="Name of the sheet, or its number from 1; the first if left out.")
-    ] = None
+    sheet: Annotated[str | int | None, about("Name of the sheet, or its number from 1; the first if left out.")] = None
     range: Annotated[
         str | None,
-        Meta(
-            description="The cells to read: `B3:F20`, `B3:F` for all rows from there on, or `B3` for all that follows."
-        ),
+        about("The cells to read: `B3:F20`, `B3:F` for all rows from there on, or `B3` for all that follows."),
     ] = None
-    header: Annotated[
-        bool, Meta(description="The first row names the columns; otherwise they are `A`, `B` … as in Excel.")
-    ] = True
+    header: Annotated[bool, about("The first row names the columns; otherwise they are `A`, `B` … as in Excel.")] = True
     columns: Annotated[
-        parameters.Columns,
-        Meta(description="The columns to read, in this order: names, or `{name, type}`. All if left out."),
+        parameters.Columns, about("The columns to read, in this order: names, or `{name, type}`. All if left out.")
     ] = []
     types: parameters.Types = {}
     on_error: parameters.OnError = "fail"
@@ -357,10 +349,10 @@ _EXACT = 2**53
 
 class WriteExcelParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.TargetPath
-    sheet: Annotated[str, Meta(min_length=1, max_length=31, description="Name of the sheet.")] = "Sheet1"
-    header: Annotated[bool, Meta(description="Name the columns in the first row.")] = True
+    sheet: Annotated[str, about("Name of the sheet.", min_length=1, max_length=31)] = "Sheet1"
+    header: Annotated[bool, about("Name the columns in the first row.")] = True
     keep: Annotated[
-        bool, Meta(description="Keep the other sheets of a file that is there already, and replace only this one.")
+        bool, about("Keep the other sheets of a file that is there already, and replace only this one.")
     ] = False
 
 

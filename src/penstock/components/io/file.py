@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas
 from penstock.components.io import file_paths, parameters
 from penstock.data import select
 from penstock.ports.rows import Column, Relation, Schema
+from penstock.tools.parameters import about
 from penstock.tools.sql.results import as_json_text, to_json
 
 
 class ReadFileParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.SourcePath
-    content: Annotated[Literal["text", "bytes"], Meta(description="What `content` is.")] = "text"
-    lines: Annotated[bool, Meta(description="One row for each line, instead of one for the file.")] = False
+    content: Annotated[Literal["text", "bytes"], about("What `content` is.")] = "text"
+    lines: Annotated[bool, about("One row for each line, instead of one for the file.")] = False
     encoding: parameters.Encoding = "utf-8"
 
 
@@ -88,9 +88,9 @@ _WRITTEN: Schema = (Column("path", "VARCHAR"), Column("bytes", "BIGINT"))
 
 class WriteFileParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.TargetPath
-    content: Annotated[str | None, Meta(description="The text to write, when no rows come in.")] = None
-    column: Annotated[str, Meta(min_length=1, description="The column with the text or bytes to write.")] = "content"
-    end: Annotated[str, Meta(description='What is written after each value, such as `"\\n"`.')] = ""
+    content: Annotated[str | None, about("The text to write, when no rows come in.")] = None
+    column: Annotated[str, about("The column with the text or bytes to write.", min_length=1)] = "content"
+    end: Annotated[str, about('What is written after each value, such as `"\\n"`.')] = ""
     encoding: parameters.Encoding = "utf-8"
     append: parameters.Append = False
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components.base import ComponentFailure, Known, Mistake, PlanCall, Port, Relational, Schemas
@@ -18,17 +17,16 @@ from penstock.components.io.row_types import try_cast
 from penstock.data import select
 from penstock.data.types import NOTHING
 from penstock.ports.rows import Column, Schema, SqlText
-from penstock.tools.parameters import similar
+from penstock.tools.parameters import about, similar
 
 Rows = list[list[Any] | dict[str, Any]]
 
 
 class FixedRowsParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     columns: Annotated[
-        parameters.Columns,
-        Meta(description="The columns: names, or `{name, type}`. May be left out when rows are mappings."),
+        parameters.Columns, about("The columns: names, or `{name, type}`. May be left out when rows are mappings.")
     ] = []
-    rows: Annotated[Rows, Meta(description="The rows: lists of values in the order of `columns`, or mappings.")]
+    rows: Annotated[Rows, about("The rows: lists of values in the order of `columns`, or mappings.")]
 
 
 _SIMPLE: dict[type, str] = {

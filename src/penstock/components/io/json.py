@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components.base import Call, ComponentFailure, Known, Mistake, PlanCall, Port, Sink
@@ -27,6 +26,7 @@ from penstock.data import select
 from penstock.data.types import NOTHING
 from penstock.kernel.values import Json
 from penstock.ports.rows import Column, Copy, Relation, RowsFailed, Schema
+from penstock.tools.parameters import about
 
 _OF_THE_ROWS = ("format", "conversion", "data")
 
@@ -35,26 +35,22 @@ class ReadJsonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.SourcePath
     format: Annotated[
         Literal["auto", "array", "lines"],
-        Meta(description="`array`: one list of objects; `lines`: one object a line; `auto`: by how the file begins."),
+        about("`array`: one list of objects; `lines`: one object a line; `auto`: by how the file begins."),
     ] = "auto"
     rows: Annotated[
         str | None,
-        Meta(
-            description="Where in the document the list of rows is, such as `data.items`; the document itself if left out."
-        ),
+        about("Where in the document the list of rows is, such as `data.items`; the document itself if left out."),
     ] = None
     columns: Annotated[
         parameters.Columns,
-        Meta(description="The keys to read, in this order: names, or `{name, type}`. All of them when left out."),
+        about("The keys to read, in this order: names, or `{name, type}`. All of them when left out."),
     ] = []
     types: parameters.Types = {}
     date_format: parameters.DateFormat = None
     timestamp_format: parameters.TimestampFormat = None
     file_column: parameters.FileColumn = None
-    sample: Annotated[int, Meta(ge=-1, description="Objects from which keys and types are inferred; -1 for all.")] = (
-        20_480
-    )
-    max_object_bytes: Annotated[int, Meta(ge=1, description="The largest object that is accepted.")] = 16_777_216
+    sample: Annotated[int, about("Objects from which keys and types are inferred; -1 for all.", ge=-1)] = 20_480
+    max_object_bytes: Annotated[int, about("The largest object that is accepted.", ge=1)] = 16_777_216
     on_error: parameters.OnError = "fail"
     incremental: IncrementalParam = None
 
@@ -241,9 +237,7 @@ class WriteJsonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.TargetPath
     format: Annotated[
         Literal["auto", "array", "lines"],
-        Meta(
-            description="`array`: one list; `lines`: one object a line; `auto`: lines for `.jsonl` and `.ndjson`, else a list."
-        ),
+        about("`array`: one list; `lines`: one object a line; `auto`: lines for `.jsonl` and `.ndjson`, else a list."),
     ] = "auto"
     date_format: parameters.DateFormat = None
     timestamp_format: parameters.TimestampFormat = None

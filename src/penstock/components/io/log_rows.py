@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components.base import Call, Port, Writer
 from penstock.data import select
 from penstock.kernel.values import Json
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 from penstock.tools.sql.results import to_json
 
 _NUMERIC = ("INT", "DECIMAL", "DOUBLE", "FLOAT", "REAL")
@@ -22,13 +22,11 @@ _NUMERIC = ("INT", "DECIMAL", "DOUBLE", "FLOAT", "REAL")
 class LogRowsParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     format: Annotated[
         Literal["table", "lines", "json"],
-        Meta(
-            description="`table` with ruled columns, `lines` with one `name: value, …` a row, or `json` with one object a row."
-        ),
+        about("`table` with ruled columns, `lines` with one `name: value, …` a row, or `json` with one object a row."),
     ] = "table"
-    limit: Annotated[int, Meta(ge=0, description="At most so many rows are shown; all of them go on.")] = 100
-    width: Annotated[int, Meta(ge=1, description="Longer values are cut in a table.")] = 60
-    title: Annotated[str | None, Meta(description="A line above the rows; the component's name when left out.")] = None
+    limit: Annotated[int, about("At most so many rows are shown; all of them go on.", ge=0)] = 100
+    width: Annotated[int, about("Longer values are cut in a table.", ge=1)] = 60
+    title: Annotated[str | None, about("A line above the rows; the component's name when left out.")] = None
 
 
 class LogRows(Writer[LogRowsParams]):

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components.base import Call, ComponentFailure, PlanCall, Port, Sink
@@ -18,19 +17,18 @@ from penstock.components.io import file_paths, parameters, scans
 from penstock.components.io.scans import FileReader, scan
 from penstock.data import select
 from penstock.ports.rows import Column, Copy, Schema
+from penstock.tools.parameters import about
 
 _MAGIC = b"PAR1"
 
 
 class ReadParquetParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.SourcePath
-    columns: Annotated[
-        list[str], Meta(description="The columns to read, in this order; all of them when left out.")
-    ] = []
-    by_name: Annotated[
-        bool, Meta(description="Files of a pattern may differ in their columns; NULL where one is missing.")
-    ] = False
-    partitions: Annotated[bool, Meta(description="Folders such as `year=2024` in the path are columns, too.")] = False
+    columns: Annotated[list[str], about("The columns to read, in this order; all of them when left out.")] = []
+    by_name: Annotated[bool, about("Files of a pattern may differ in their columns; NULL where one is missing.")] = (
+        False
+    )
+    partitions: Annotated[bool, about("Folders such as `year=2024` in the path are columns, too.")] = False
     file_column: parameters.FileColumn = None
     incremental: IncrementalParam = None
 
@@ -105,11 +103,9 @@ def _require_parquet(path: Path) -> None:
 class WriteParquetParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.TargetPath
     compression: Annotated[
-        Literal["zstd", "snappy", "gzip", "lz4", "uncompressed"], Meta(description="How the columns are packed.")
+        Literal["zstd", "snappy", "gzip", "lz4", "uncompressed"], about("How the columns are packed.")
     ] = "zstd"
-    row_group_size: Annotated[
-        int, Meta(ge=2048, description="Rows of one group, the part that can be read by itself.")
-    ] = 122_880
+    row_group_size: Annotated[int, about("Rows of one group, the part that can be read by itself.", ge=2048)] = 122_880
 
 
 class WriteParquet(Sink[WriteParquetParams]):

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas, Writer
@@ -18,33 +17,34 @@ from penstock.components.io import file_paths, parameters
 from penstock.components.io.row_types import REJECTED, Notation, Wanted, deliver, loading_schema
 from penstock.data import select
 from penstock.ports.rows import Column
+from penstock.tools.parameters import about
 from penstock.tools.sql.results import as_json_text, to_json
 
 
 class PositionalColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One column: how wide it is, and what stands in it."""
 
-    name: Annotated[str, Meta(min_length=1, description="Its name.")]
-    width: Annotated[int, Meta(ge=1, description="How many characters it takes.")]
+    name: Annotated[str, about("Its name.", min_length=1)]
+    width: Annotated[int, about("How many characters it takes.", ge=1)]
     start: Annotated[
         parameters.AtLeastOne | None,
-        Meta(description="Where it begins, the first character being 1; after the column before it if left out."),
+        about("Where it begins, the first character being 1; after the column before it if left out."),
     ] = None
-    type: Annotated[str | None, Meta(description="Its type; inferred from all values when left out.")] = None
-    format: Annotated[str | None, Meta(description="How its dates or timestamps are written, such as `%Y%m%d`.")] = None
+    type: Annotated[str | None, about("Its type; inferred from all values when left out.")] = None
+    format: Annotated[str | None, about("How its dates or timestamps are written, such as `%Y%m%d`.")] = None
 
 
 class ReadPositionalParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.SourcePath
-    columns: Annotated[list[PositionalColumn], Meta(min_length=1, description="The columns, from left to right.")]
-    skip: Annotated[int, Meta(ge=0, description="Lines to leave out at the beginning.")] = 0
+    columns: Annotated[list[PositionalColumn], about("The columns, from left to right.", min_length=1)]
+    skip: Annotated[int, about("Lines to leave out at the beginning.", ge=0)] = 0
     encoding: parameters.Encoding = "utf-8"
-    trim: Annotated[bool, Meta(description="Take the blanks around values off.")] = True
+    trim: Annotated[bool, about("Take the blanks around values off.")] = True
     null: parameters.NullTexts = ""
     decimal: parameters.Decimal = "."
     thousands: parameters.Thousands = None
     fill_missing: Annotated[
-        bool, Meta(description="A line that ends too early is filled up with blanks, as many programs cut them off.")
+        bool, about("A line that ends too early is filled up with blanks, as many programs cut them off.")
     ] = True
     on_error: parameters.OnError = "fail"
     incremental: IncrementalParam = None
@@ -142,23 +142,23 @@ def _misfit(line: str, end: int, params: ReadPositionalParams) -> str | None:
 class WrittenColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One column: how wide it is, and how values stand in it."""
 
-    name: Annotated[str, Meta(min_length=1, description="The column of the rows.")]
-    width: Annotated[int, Meta(ge=1, description="How many characters it takes.")]
-    align: Annotated[
-        Literal["auto", "left", "right"], Meta(description="Where values stand; `auto`: numbers to the right.")
-    ] = "auto"
-    pad: Annotated[str, Meta(min_length=1, max_length=1, description="What fills the rest.")] = " "
-    format: Annotated[str | None, Meta(description="How dates and timestamps are written, such as `%Y%m%d`.")] = None
+    name: Annotated[str, about("The column of the rows.", min_length=1)]
+    width: Annotated[int, about("How many characters it takes.", ge=1)]
+    align: Annotated[Literal["auto", "left", "right"], about("Where values stand; `auto`: numbers to the right.")] = (
+        "auto"
+    )
+    pad: Annotated[str, about("What fills the rest.", min_length=1, max_length=1)] = " "
+    format: Annotated[str | None, about("How dates and timestamps are written, such as `%Y%m%d`.")] = None
 
 
 class WritePositionalParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.TargetPath
-    columns: Annotated[list[WrittenColumn], Meta(min_length=1, description="The columns, from left to right.")]
-    header: Annotated[bool, Meta(description="Name the columns in the first line.")] = False
+    columns: Annotated[list[WrittenColumn], about("The columns, from left to right.", min_length=1)]
+    header: Annotated[bool, about("Name the columns in the first line.")] = False
     overflow: Annotated[
-        Literal["fail", "cut"], Meta(description="What a value that is too long does: end in ERROR, or be cut.")
+        Literal["fail", "cut"], about("What a value that is too long does: end in ERROR, or be cut.")
     ] = "fail"
-    null: Annotated[str, Meta(description="How a missing value is written.")] = ""
+    null: Annotated[str, about("How a missing value is written.")] = ""
     decimal: parameters.Decimal = "."
     encoding: parameters.Encoding = "utf-8"
     append: parameters.Append = False

@@ -14,7 +14,6 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
-from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas, Writer
 from penstock.components.incremental import IncrementalParam
@@ -25,6 +24,7 @@ from penstock.components.queries import everything
 from penstock.data import select
 from penstock.data.types import UNKNOWN_COLUMNS
 from penstock.ports.rows import Column, Relation, Schema
+from penstock.tools.parameters import about
 from penstock.tools.sql.results import as_json_text, to_json
 
 _CHUNK = 1 << 16
@@ -166,32 +166,27 @@ _BATCH = 2_000
 class XmlColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One column: where its value is within the row's element, and what it is."""
 
-    path: Annotated[str, Meta(min_length=1, description="Such as `customer/name`, `@id`, `price/@currency` or `.`.")]
-    type: Annotated[str | None, Meta(description="Its type; inferred from all values when left out.")] = None
-    format: Annotated[str | None, Meta(description="How its dates or timestamps are written, such as `%d.%m.%Y`.")] = (
-        None
-    )
-    many: Annotated[bool, Meta(description="Take all values that the path leads to, as a list of texts.")] = False
+    path: Annotated[str, about("Such as `customer/name`, `@id`, `price/@currency` or `.`.", min_length=1)]
+    type: Annotated[str | None, about("Its type; inferred from all values when left out.")] = None
+    format: Annotated[str | None, about("How its dates or timestamps are written, such as `%d.%m.%Y`.")] = None
+    many: Annotated[bool, about("Take all values that the path leads to, as a list of texts.")] = False
 
 
 class ReadXmlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.SourcePath
     rows: Annotated[
         str,
-        Meta(
-            min_length=1,
-            description="The elements that are rows: `/orders/order` from the root, or `order` wherever it is.",
-        ),
+        about("The elements that are rows: `/orders/order` from the root, or `order` wherever it is.", min_length=1),
     ]
     columns: Annotated[
         dict[str, str | XmlColumn],
-        Meta(
-            description="Column to its path within the row (`customer/name`, `@id`, `.`), or `{path, type, format, many}`. "
+        about(
+            "Column to its path within the row (`customer/name`, `@id`, `.`), or `{path, type, format, many}`. "
             "When left out, the attributes and child elements of the rows."
         ),
     ] = {}
     types: parameters.Types = {}
-    encoding: Annotated[str | None, Meta(description="When the file itself says it wrongly.")] = None
+    encoding: Annotated[str | None, about("When the file itself says it wrongly.")] = None
     decimal: parameters.Decimal = "."
     thousands: parameters.Thousands = None
     on_error: parameters.OnError = "fail"
@@ -324,16 +319,16 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 class WriteXmlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.TargetPath
-    root: Annotated[str, Meta(min_length=1, description="Name of the element around all rows.")] = "rows"
-    row: Annotated[str, Meta(min_length=1, description="Name of the element of each row.")] = "row"
+    root: Annotated[str, about("Name of the element around all rows.", min_length=1)] = "rows"
+    row: Annotated[str, about("Name of the element of each row.", min_length=1)] = "row"
     columns: Annotated[
         dict[str, str],
-        Meta(
-            description="Column to the place of its value: `name`, `customer/name`, `@id`, `price/@currency` or `.`. "
+        about(
+            "Column to the place of its value: `name`, `customer/name`, `@id`, `price/@currency` or `.`. "
             "When left out, each column is a child of its own name."
         ),
     ] = {}
-    namespace: Annotated[str | None, Meta(description="The namespace of all elements.")] = None
+    namespace: Annotated[str | None, about("The namespace of all elements.")] = None
     encoding: parameters.Encoding = "utf-8"
 
 

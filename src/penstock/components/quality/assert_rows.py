@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components.base import Call, ComponentFailure, Known, Mistake, PlanCall, Port, UserSql
@@ -18,6 +17,7 @@ from penstock.components.types import is_moment, is_nothing
 from penstock.data import select
 from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Relation, Schema
+from penstock.tools.parameters import about
 
 if TYPE_CHECKING:
     from penstock.components.quality.rules import Flagged
@@ -27,12 +27,10 @@ SHOWN = 3
 
 
 class AssertRowsParams(Parameters):
-    checks: Annotated[list[Check], Meta(min_length=1, description="What must be true, each entry one kind of check.")]
+    checks: Annotated[list[Check], about("What must be true, each entry one kind of check.", min_length=1)]
     on_fail: Annotated[
         Literal["fail", "reject", "warn"],
-        Meta(
-            description="`fail`: the component is in ERROR; `reject`: failing rows leave through `reject`; `warn`: only logged."
-        ),
+        about("`fail`: the component is in ERROR; `reject`: failing rows leave through `reject`; `warn`: only logged."),
     ] = "fail"
 
 

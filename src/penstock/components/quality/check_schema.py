@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 
 from penstock.components.base import ColumnMistake, Known, Mistake, Port
 from penstock.components.conversion import Conversion, not_that
@@ -18,7 +17,7 @@ from penstock.components.types import sql_type, wrong_type
 from penstock.data import select
 from penstock.data.types import OPEN, MissingColumn
 from penstock.ports.rows import Schema
-from penstock.tools.parameters import similar
+from penstock.tools.parameters import about, similar
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -27,21 +26,21 @@ if TYPE_CHECKING:
 
 
 class AgreedColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    name: Annotated[str, Meta(min_length=1, description="Its name.")]
-    type: Annotated[str | None, Meta(description="Its type; any when left out.")] = None
-    nullable: Annotated[bool, Meta(description="May a value be missing?")] = True
-    key: Annotated[
-        bool, Meta(description="Part of the key: never missing, and unique together with the other key columns.")
-    ] = False
-    pattern: Annotated[str | None, Meta(description="A regular expression that the whole text must match.")] = None
+    name: Annotated[str, about("Its name.", min_length=1)]
+    type: Annotated[str | None, about("Its type; any when left out.")] = None
+    nullable: Annotated[bool, about("May a value be missing?")] = True
+    key: Annotated[bool, about("Part of the key: never missing, and unique together with the other key columns.")] = (
+        False
+    )
+    pattern: Annotated[str | None, about("A regular expression that the whole text must match.")] = None
 
 
 class CheckSchemaParams(RefusingParams):
-    columns: Annotated[list[AgreedColumn], Meta(min_length=1, description="The columns that were agreed on.")]
+    columns: Annotated[list[AgreedColumn], about("The columns that were agreed on.", min_length=1)]
     mode: Annotated[
         Literal["strict", "lenient"],
-        Meta(
-            description="`strict`: a missing column, or one too many, is an error. `lenient`: missing ones are filled with NULL, "
+        about(
+            "`strict`: a missing column, or one too many, is an error. `lenient`: missing ones are filled with NULL, "
             "others pass."
         ),
     ] = "strict"

@@ -14,6 +14,7 @@ from penstock.components.transform.base import Parameters, Transform, absent, ac
 from penstock.components.types import is_nested, is_number, is_text
 from penstock.data import select
 from penstock.ports.rows import Column, Schema
+from penstock.tools.parameters import about
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -83,10 +84,9 @@ Some = Annotated[list[str], Meta(min_length=1)]
 
 
 class DataProfileParams(Parameters):
-    columns: Annotated[Some | None, Meta(description="The columns to look at; all when left out.")] = None
+    columns: Annotated[Some | None, about("The columns to look at; all when left out.")] = None
     approximate: Annotated[
-        bool,
-        Meta(description="Estimate `distinct`, within a few per cent, instead of counting; much faster on many rows."),
+        bool, about("Estimate `distinct`, within a few per cent, instead of counting; much faster on many rows.")
     ] = False
 
 

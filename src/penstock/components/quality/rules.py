@@ -20,7 +20,7 @@ from penstock.components.runner import gathered
 from penstock.components.transform.base import Parameters, Transform, actual, refuse
 from penstock.data import select
 from penstock.ports.rows import Relation, Schema
-from penstock.tools.parameters import Positive
+from penstock.tools.parameters import Positive, about
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -34,9 +34,9 @@ _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|m|h|d|w|second|minute|hour|day|
 
 
 class Freshness(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    column: Annotated[str, Meta(description="A date or timestamp.")]
+    column: Annotated[str, about("A date or timestamp.")]
     max_age: Annotated[
-        Positive | str, Meta(description="How old the newest value may be: seconds, or text such as `24h`, `7 days`.")
+        Positive | str, about("How old the newest value may be: seconds, or text such as `24h`, `7 days`.")
     ]
 
     def __post_init__(self) -> None:
@@ -52,8 +52,8 @@ class Freshness(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class RowCount(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    min: Annotated[Count | None, Meta(description="At least so many rows.")] = None
-    max: Annotated[Count | None, Meta(description="At most so many rows.")] = None
+    min: Annotated[Count | None, about("At least so many rows.")] = None
+    max: Annotated[Count | None, about("At most so many rows.")] = None
 
     def __post_init__(self) -> None:
         if self.min is None and self.max is None:
@@ -63,24 +63,21 @@ class RowCount(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class Check(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One kind of check, for one or more columns."""
 
-    name: Annotated[str | None, Meta(description="What the check is called in messages and in `error_code`.")] = None
-    not_null: Annotated[list[str] | None, Meta(description="Columns that must have a value.")] = None
+    name: Annotated[str | None, about("What the check is called in messages and in `error_code`.")] = None
+    not_null: Annotated[list[str] | None, about("Columns that must have a value.")] = None
     unique: Annotated[
-        list[str] | None, Meta(description="Columns that together occur once; a row repeating an earlier one fails.")
+        list[str] | None, about("Columns that together occur once; a row repeating an earlier one fails.")
     ] = None
     range: Annotated[
-        dict[str, tuple[Any, Any]] | None,
-        Meta(description="Column -> `[lowest, highest]`, both allowed; null for an open end."),
+        dict[str, tuple[Any, Any]] | None, about("Column -> `[lowest, highest]`, both allowed; null for an open end.")
     ] = None
-    regex: Annotated[dict[str, str] | None, Meta(description="Column -> pattern that its whole text must match.")] = (
-        None
-    )
-    in_: Annotated[dict[str, list[Any]] | None, Meta(description="Column -> the values it may have.")] = msgspec.field(
+    regex: Annotated[dict[str, str] | None, about("Column -> pattern that its whole text must match.")] = None
+    in_: Annotated[dict[str, list[Any]] | None, about("Column -> the values it may have.")] = msgspec.field(
         name="in", default=None
     )
-    expression: Annotated[str | None, Meta(description="A condition in SQL that must not be false.")] = None
-    freshness: Annotated[Freshness | None, Meta(description="How old the newest row may be.")] = None
-    row_count: Annotated[RowCount | None, Meta(description="How many rows there must be.")] = None
+    expression: Annotated[str | None, about("A condition in SQL that must not be false.")] = None
+    freshness: Annotated[Freshness | None, about("How old the newest row may be.")] = None
+    row_count: Annotated[RowCount | None, about("How many rows there must be.")] = None
 
     def __post_init__(self) -> None:
         given = [kind for kind in KINDS if getattr(self, kind) is not None]
@@ -271,8 +268,8 @@ _SHOWN = 60
 
 OnError = Annotated[
     Literal["fail", "skip"],
-    Meta(
-        description="What a row that is refused does when the `reject` port is not connected: `fail` ends the component in ERROR "
+    about(
+        "What a row that is refused does when the `reject` port is not connected: `fail` ends the component in ERROR "
         "and names the value, `skip` leaves the row out and counts it."
     ),
 ]

@@ -19,6 +19,7 @@ from penstock.components.transform.base import actual, missing, repeated
 from penstock.components.types import is_nested, is_text, sql_type, wrong_type
 from penstock.data import select
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -93,8 +94,8 @@ Names = list[str] | dict[str, str]
 
 
 class ExtractParams(RefusingParams, kw_only=True):
-    column: Annotated[str, Meta(description="The column to take apart.")]
-    keep: Annotated[bool, Meta(description="Keep the column itself beside the new ones.")] = True
+    column: Annotated[str, about("The column to take apart.")]
+    keep: Annotated[bool, about("Keep the column itself beside the new ones.")] = True
 
 
 E_ = TypeVar("E_", bound=ExtractParams)
@@ -151,14 +152,9 @@ def _typed(into: Names) -> dict[str, str | None]:
 
 
 class ExtractRegexParams(ExtractParams, kw_only=True):
-    pattern: Annotated[
-        str, Meta(min_length=1, description="A regular expression (RE2); each group gives one new column.")
-    ]
+    pattern: Annotated[str, about("A regular expression (RE2); each group gives one new column.", min_length=1)]
     into: Annotated[
-        Names,
-        Meta(
-            description="The new columns, one per group: a list of names, or name -> type. Not needed for named groups."
-        ),
+        Names, about("The new columns, one per group: a list of names, or name -> type. Not needed for named groups.")
     ] = msgspec.field(default_factory=list)
 
 
@@ -197,18 +193,15 @@ class ExtractRegex(Extract[ExtractRegexParams]):
 
 
 class JsonField(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(min_length=1, description="Where the value is: `$.customer.name`, `$.lines[0]`.")]
-    type: Annotated[str | None, Meta(description="Its type; text when left out.")] = None
-    required: Annotated[bool, Meta(description="Refuse rows that do not have it.")] = False
+    path: Annotated[str, about("Where the value is: `$.customer.name`, `$.lines[0]`.", min_length=1)]
+    type: Annotated[str | None, about("Its type; text when left out.")] = None
+    required: Annotated[bool, about("Refuse rows that do not have it.")] = False
 
 
 class ExtractJsonParams(ExtractParams, kw_only=True):
     fields: Annotated[
         dict[str, str | JsonField],
-        Meta(
-            min_length=1,
-            description="New column -> a path such as `$.customer.name`, or a mapping with `path` and `type`.",
-        ),
+        about("New column -> a path such as `$.customer.name`, or a mapping with `path` and `type`.", min_length=1),
     ]
 
 
@@ -239,11 +232,11 @@ class ExtractJson(ExtractFields[ExtractJsonParams]):
 
 
 class ExtractDelimitedParams(ExtractParams, kw_only=True):
-    separator: Annotated[str, Meta(min_length=1, description="The delimiter between two pieces.")] = ","
-    into: Annotated[Names, Meta(description="The new columns in their order: names, or name -> type.")]
-    trim: Annotated[bool, Meta(description="Take blanks off the ends of each piece.")] = True
+    separator: Annotated[str, about("The delimiter between two pieces.", min_length=1)] = ","
+    into: Annotated[Names, about("The new columns in their order: names, or name -> type.")]
+    trim: Annotated[bool, about("Take blanks off the ends of each piece.")] = True
     ragged: Annotated[
-        bool, Meta(description="Accept rows with fewer pieces (the rest is NULL) or more (the rest is left out).")
+        bool, about("Accept rows with fewer pieces (the rest is NULL) or more (the rest is left out).")
     ] = False
 
 
@@ -276,9 +269,9 @@ class ExtractDelimited(Extract[ExtractDelimitedParams]):
 
 
 class Stretch(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    start: Annotated[int, Meta(ge=1, description="The place of the first character, counted from 1.")]
-    length: Annotated[int, Meta(ge=1, description="How many characters.")]
-    type: Annotated[str | None, Meta(description="Its type; text when left out.")] = None
+    start: Annotated[int, about("The place of the first character, counted from 1.", ge=1)]
+    length: Annotated[int, about("How many characters.", ge=1)]
+    type: Annotated[str | None, about("Its type; text when left out.")] = None
 
 
 Width = Annotated[int, Meta(ge=1)]
@@ -287,13 +280,12 @@ Width = Annotated[int, Meta(ge=1)]
 class ExtractPositionalParams(ExtractParams, kw_only=True):
     fields: Annotated[
         dict[str, Width | Stretch],
-        Meta(
-            min_length=1,
-            description="New column -> its width, one after another; or a mapping with `start`, `length` and `type`.",
+        about(
+            "New column -> its width, one after another; or a mapping with `start`, `length` and `type`.", min_length=1
         ),
     ]
-    trim: Annotated[bool, Meta(description="Take blanks off the ends of each piece.")] = True
-    ragged: Annotated[bool, Meta(description="Accept texts that end too early; what is missing is NULL.")] = False
+    trim: Annotated[bool, about("Take blanks off the ends of each piece.")] = True
+    ragged: Annotated[bool, about("Accept texts that end too early; what is missing is NULL.")] = False
 
 
 class ExtractPositional(ExtractFields[ExtractPositionalParams]):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
@@ -13,6 +12,7 @@ from penstock.components.base import Known, Mistake, PlanCall, Port
 from penstock.components.transform.base import Parameters, Transform, absent, actual, missing
 from penstock.data import select
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -22,34 +22,27 @@ Pairs = list[str] | dict[str, str]
 
 
 class FuzzyMatchParams(Parameters, kw_only=True):
-    on: Annotated[
-        Pairs,
-        Meta(description="The columns to compare: names in both inputs, or main column -> lookup column."),
-    ]
+    on: Annotated[Pairs, about("The columns to compare: names in both inputs, or main column -> lookup column.")]
     method: Annotated[
         Literal["jaro_winkler", "levenshtein", "damerau"],
-        Meta(
-            description="How alike two texts are: `jaro_winkler` suits names, `levenshtein` counts changed letters, `damerau` "
+        about(
+            "How alike two texts are: `jaro_winkler` suits names, `levenshtein` counts changed letters, `damerau` "
             "also letters that changed places."
         ),
     ] = "jaro_winkler"
-    threshold: Annotated[
-        float, Meta(ge=0, le=1, description="How alike they must be: 1 is equal, 0 is nothing alike.")
-    ] = 0.85
+    threshold: Annotated[float, about("How alike they must be: 1 is equal, 0 is nothing alike.", ge=0, le=1)] = 0.85
     match: Annotated[
-        Literal["best", "all"],
-        Meta(description="The most similar row of the lookup, the first of several; or all of them."),
+        Literal["best", "all"], about("The most similar row of the lookup, the first of several; or all of them.")
     ] = "best"
     within: Annotated[
-        Pairs,
-        Meta(description="Columns that must be equal, as in `on`: only such rows are compared. For many rows."),
+        Pairs, about("Columns that must be equal, as in `on`: only such rows are compared. For many rows.")
     ] = []  # noqa: RUF012
-    ignore_case: Annotated[
-        bool, Meta(description="Take large and small letters for the same, and leave outer blanks away.")
-    ] = True
-    columns: Annotated[list[str] | None, Meta(description="The lookup's columns to add; all when left out.")] = None
-    suffix: Annotated[str, Meta(min_length=1, description="Added to a lookup column whose name is taken.")] = "_lookup"
-    score: Annotated[str, Meta(min_length=1, description="The new column with the similarity.")] = "score"
+    ignore_case: Annotated[bool, about("Take large and small letters for the same, and leave outer blanks away.")] = (
+        True
+    )
+    columns: Annotated[list[str] | None, about("The lookup's columns to add; all when left out.")] = None
+    suffix: Annotated[str, about("Added to a lookup column whose name is taken.", min_length=1)] = "_lookup"
+    score: Annotated[str, about("The new column with the similarity.", min_length=1)] = "score"
 
 
 class FuzzyMatch(Transform[FuzzyMatchParams]):

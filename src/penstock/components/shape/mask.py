@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components.base import Known, Mistake, PlanCall
@@ -14,6 +13,7 @@ from penstock.components.queries import case, changed, function, picked, text
 from penstock.components.transform.base import Parameters, Transform, actual, missing
 from penstock.data import select
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -23,11 +23,11 @@ Method = Literal["sha256", "md5", "redact", "clear", "keep"]
 
 
 class Masking(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    method: Annotated[Method, Meta(description="As in `columns`.")] = "redact"
-    first: Annotated[int, Meta(ge=0, description="With `keep`: characters at the start that stay.")] = 0
-    last: Annotated[int, Meta(ge=0, description="With `keep`: characters at the end that stay.")] = 0
+    method: Annotated[Method, about("As in `columns`.")] = "redact"
+    first: Annotated[int, about("With `keep`: characters at the start that stay.", ge=0)] = 0
+    last: Annotated[int, about("With `keep`: characters at the end that stay.", ge=0)] = 0
     text: Annotated[
-        str, Meta(description="With `redact` the text in its place; with `keep` what stands for each hidden character.")
+        str, about("With `redact` the text in its place; with `keep` what stands for each hidden character.")
     ] = "***"
 
     def __post_init__(self) -> None:
@@ -38,17 +38,14 @@ class Masking(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class MaskParams(Parameters):
     columns: Annotated[
         dict[str, Method | Masking],
-        Meta(
-            min_length=1,
-            description="Column -> `sha256` or `md5` (a digest), `redact` (a fixed text), `clear` (NULL), or a mapping with "
+        about(
+            "Column -> `sha256` or `md5` (a digest), `redact` (a fixed text), `clear` (NULL), or a mapping with "
             "`method: keep` and how many characters stay.",
+            min_length=1,
         ),
     ]
     salt: Annotated[
-        str,
-        Meta(
-            description="Put before every value that is digested, so that digests cannot be looked up. Keep it secret."
-        ),
+        str, about("Put before every value that is digested, so that digests cannot be looked up. Keep it secret.")
     ] = ""
 
 

@@ -11,6 +11,7 @@ from penstock.components.base import Known, Mistake, PlanCall, Port
 from penstock.components.shape.comparison import compared
 from penstock.components.transform.base import Parameters, Transform, absent, actual, repeated
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -20,11 +21,8 @@ Some = Annotated[list[str], Meta(min_length=1)]
 
 
 class MergeChangesParams(Parameters):
-    on: Annotated[list[str], Meta(min_length=1, description="The columns that tell which rows belong together.")]
-    compare: Annotated[
-        Some | None,
-        Meta(description="The columns to compare; all that both inputs have when left out."),
-    ] = None
+    on: Annotated[list[str], about("The columns that tell which rows belong together.", min_length=1)]
+    compare: Annotated[Some | None, about("The columns to compare; all that both inputs have when left out.")] = None
 
 
 class MergeChanges(Transform[MergeChangesParams]):

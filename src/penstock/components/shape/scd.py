@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
@@ -27,6 +26,7 @@ from penstock.components.transform.base import (
 from penstock.components.types import is_nothing
 from penstock.data import select
 from penstock.ports.rows import Column, Schema
+from penstock.tools.parameters import about
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -37,35 +37,26 @@ ANY_TIME = "1970-01-01 00:00:00"
 
 
 class ScdParams(Parameters, kw_only=True):
-    keys: Annotated[list[str], Meta(min_length=1, description="The columns that name one thing of the dimension.")]
-    type1: Annotated[
-        list[str], Meta(description="Columns whose new value takes the place of the old one, without history.")
-    ] = []  # noqa: RUF012
+    keys: Annotated[list[str], about("The columns that name one thing of the dimension.", min_length=1)]
+    type1: Annotated[list[str], about("Columns whose new value takes the place of the old one, without history.")] = []  # noqa: RUF012
     type2: Annotated[
         list[str] | None,
-        Meta(
-            description="Columns whose change begins a new version; all but the keys when this and `type1` are left out."
-        ),
+        about("Columns whose change begins a new version; all but the keys when this and `type1` are left out."),
     ] = None
     as_of: Annotated[
-        str | None, Meta(description="The date or time from which the input holds; that of the run when left out.")
+        str | None, about("The date or time from which the input holds; that of the run when left out.")
     ] = None
-    valid_from: Annotated[str, Meta(min_length=1, description="Column with the time a version begins.")] = "valid_from"
-    valid_to: Annotated[str, Meta(min_length=1, description="Column with the time it ended.")] = "valid_to"
-    current: Annotated[str, Meta(min_length=1, description="Column that is true for the version that holds.")] = (
-        "is_current"
-    )
+    valid_from: Annotated[str, about("Column with the time a version begins.", min_length=1)] = "valid_from"
+    valid_to: Annotated[str, about("Column with the time it ended.", min_length=1)] = "valid_to"
+    current: Annotated[str, about("Column that is true for the version that holds.", min_length=1)] = "is_current"
     open_end: Annotated[
-        str | None,
-        Meta(description="What `valid_to` has while a version holds, such as `9999-12-31`; NULL when left out."),
+        str | None, about("What `valid_to` has while a version holds, such as `9999-12-31`; NULL when left out.")
     ] = None
     surrogate_key: Annotated[
-        str | None,
-        Meta(description="A column that numbers the versions, counted on from the highest there is."),
+        str | None, about("A column that numbers the versions, counted on from the highest there is.")
     ] = None
     gone: Annotated[
-        Literal["keep", "close"],
-        Meta(description="Things that are not in the input stay as they are, or their version ends."),
+        Literal["keep", "close"], about("Things that are not in the input stay as they are, or their version ends.")
     ] = "keep"
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated
 
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
@@ -14,17 +13,16 @@ from penstock.components.base import Known, Mistake, PlanCall, UserSql
 from penstock.components.transform.base import Parameters, Transform, absent, actual, repeated, unused
 from penstock.data import select
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 
 
 class AggregateParams(Parameters):
     by: Annotated[
         list[str] | dict[str, str],
-        Meta(
-            description="The columns that make groups; or a mapping of name to SQL expression. None: one group of all rows."
-        ),
+        about("The columns that make groups; or a mapping of name to SQL expression. None: one group of all rows."),
     ] = []  # noqa: RUF012
     measures: Annotated[
-        dict[str, str], Meta(description="Column name to SQL aggregate: `total: sum(amount)`, `orders: count(*)`.")
+        dict[str, str], about("Column name to SQL aggregate: `total: sum(amount)`, `orders: count(*)`.")
     ] = {}  # noqa: RUF012
 
 
@@ -78,12 +76,12 @@ class Aggregate(Transform[AggregateParams]):
 
 
 class DenormaliseParams(Parameters):
-    by: Annotated[list[str], Meta(min_length=1, description="The columns that make groups.")]
-    column: Annotated[str | None, Meta(description="The column to gather.")] = None
-    columns: Annotated[list[str] | None, Meta(description="The columns to gather, if there are several.")] = None
-    separator: Annotated[str, Meta(description="The delimiter between the values.")] = ","
-    as_list: Annotated[bool, Meta(description="Make a list of them instead of one text.")] = False
-    distinct: Annotated[bool, Meta(description="Each value once.")] = False
+    by: Annotated[list[str], about("The columns that make groups.", min_length=1)]
+    column: Annotated[str | None, about("The column to gather.")] = None
+    columns: Annotated[list[str] | None, about("The columns to gather, if there are several.")] = None
+    separator: Annotated[str, about("The delimiter between the values.")] = ","
+    as_list: Annotated[bool, about("Make a list of them instead of one text.")] = False
+    distinct: Annotated[bool, about("Each value once.")] = False
 
 
 class Denormalise(Transform[DenormaliseParams]):

@@ -16,14 +16,13 @@ from penstock.components.transform.base import Parameters, Transform, absent, re
 from penstock.components.transform.sort import By, ordering, wrong_order
 from penstock.data import select
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 
 SHARES = 1_000_000_000
 
 
 class FilterParams(Parameters):
-    where: Annotated[
-        str, Meta(description="SQL condition over the columns of the row: `amount > 100 AND country = 'DE'`.")
-    ]
+    where: Annotated[str, about("SQL condition over the columns of the row: `amount > 100 AND country = 'DE'`.")]
 
 
 class Filter(Transform[FilterParams]):
@@ -72,9 +71,7 @@ def _split(condition: exp.Expr, text: str, schema: Schema) -> dict[str, exp.Quer
 
 
 class UniqueParams(Parameters):
-    by: Annotated[list[str] | None, Meta(description="The columns that make rows alike; all of them by default.")] = (
-        None
-    )
+    by: Annotated[list[str] | None, about("The columns that make rows alike; all of them by default.")] = None
 
 
 class Unique(Transform[UniqueParams]):
@@ -112,14 +109,13 @@ class Unique(Transform[UniqueParams]):
 
 
 class SampleParams(Parameters):
-    count: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="How many rows to take.")] = None
+    count: Annotated[Annotated[int, Meta(ge=0)] | None, about("How many rows to take.")] = None
     fraction: Annotated[
-        Annotated[float, Meta(ge=0, le=1)] | None, Meta(description="Which part of the rows to take, from 0 to 1.")
+        Annotated[float, Meta(ge=0, le=1)] | None, about("Which part of the rows to take, from 0 to 1.")
     ] = None
-    seed: Annotated[int, Meta(description="Another seed gives another sample.")] = 0
+    seed: Annotated[int, about("Another seed gives another sample.")] = 0
     by: Annotated[
-        list[str] | None,
-        Meta(description="Columns whose values decide, so that rows that agree in them are taken together."),
+        list[str] | None, about("Columns whose values decide, so that rows that agree in them are taken together.")
     ] = None
 
 
@@ -181,11 +177,11 @@ def _fewest(draw: exp.Expr, place: exp.Expr, count: int) -> exp.Expr:
 
 
 class TopParams(Parameters):
-    n: Annotated[int, Meta(ge=0, description="How many rows, of each group if there are groups.")]
-    by: Annotated[
-        list[By] | None, Meta(description="The order, as in `sort`; that of the input by default: `[amount desc]`.")
-    ] = None
-    per: Annotated[list[str], Meta(description="Columns whose values make groups.")] = []  # noqa: RUF012
+    n: Annotated[int, about("How many rows, of each group if there are groups.", ge=0)]
+    by: Annotated[list[By] | None, about("The order, as in `sort`; that of the input by default: `[amount desc]`.")] = (
+        None
+    )
+    per: Annotated[list[str], about("Columns whose values make groups.")] = []  # noqa: RUF012
 
 
 class Top(Transform[TopParams]):

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
@@ -27,6 +26,7 @@ from penstock.data.types import is_open
 from penstock.ports.meanings import DATABASE, KEYCHAIN_ENTRY, READS_FILE
 from penstock.ports.rows import Column, Copy, Relation, Schema
 from penstock.ports.undoing import unless_done_async
+from penstock.tools.parameters import about
 
 _READERS = {
     ".csv": "read_csv",
@@ -41,45 +41,37 @@ _FORMATS = {"csv": "read_csv", "parquet": "read_parquet", "json": "read_json"}
 class LookupParams(Parameters):
     on: Annotated[
         join.On,
-        Meta(
-            description="The key: columns that both sides have, or a mapping of a column of the input to one of the lookup."
-        ),
+        about("The key: columns that both sides have, or a mapping of a column of the input to one of the lookup."),
     ]
-    rows: Annotated[list[dict[str, Any]] | None, Meta(description="The lookup itself: a list of mappings.")] = None
-    path: Annotated[str | None, Meta(description="A file that holds the lookup.", extra_json_schema=READS_FILE)] = None
+    rows: Annotated[list[dict[str, Any]] | None, about("The lookup itself: a list of mappings.")] = None
+    path: Annotated[str | None, about("A file that holds the lookup.", schema=READS_FILE)] = None
     format: Annotated[
-        Literal["csv", "parquet", "json"] | None,
-        Meta(description="What the file is; its extension says so by default."),
+        Literal["csv", "parquet", "json"] | None, about("What the file is; its extension says so by default.")
     ] = None
-    connection: Annotated[
-        str | None, Meta(description="A database that holds the lookup, as in `read_sql`.", extra_json_schema=DATABASE)
-    ] = None
+    connection: Annotated[str | None, about("A database that holds the lookup, as in `read_sql`.", schema=DATABASE)] = (
+        None
+    )
     auth: Annotated[
-        str | None,
-        Meta(description="A keychain entry for the database, as in `read_sql`.", extra_json_schema=KEYCHAIN_ENTRY),
+        str | None, about("A keychain entry for the database, as in `read_sql`.", schema=KEYCHAIN_ENTRY)
     ] = None
-    table: Annotated[str | None, Meta(description="The table in the database.")] = None
-    query: Annotated[str | None, Meta(description="A query in the database's own SQL, instead of a table.")] = None
+    table: Annotated[str | None, about("The table in the database.")] = None
+    query: Annotated[str | None, about("A query in the database's own SQL, instead of a table.")] = None
     options: Annotated[
-        dict[str, Any], Meta(description="Further parameters of `read_csv`, `read_parquet`, `read_json` or `read_sql`.")
+        dict[str, Any], about("Further parameters of `read_csv`, `read_parquet`, `read_json` or `read_sql`.")
     ] = {}  # noqa: RUF012
     columns: Annotated[
         list[str] | dict[str, str] | None,
-        Meta(
-            description="Which columns to take from the lookup: names, or a mapping of new name to name. All by default."
-        ),
+        about("Which columns to take from the lookup: names, or a mapping of new name to name. All by default."),
     ] = None
     how: Annotated[
         Literal["left", "inner"],
-        Meta(
-            description="`left`: a row without a match goes on, with nothing in these columns. `inner`: it is rejected."
-        ),
+        about("`left`: a row without a match goes on, with nothing in these columns. `inner`: it is rejected."),
     ] = "left"
-    match: Annotated[join.Match, Meta(description=join.MATCH_WORDS)] = "unique"
-    suffix: Annotated[
-        str, Meta(min_length=1, description="What is added to a column of the lookup whose name is taken.")
-    ] = "_lookup"
-    cache: Annotated[bool, Meta(description="Read the source once per execution.")] = True
+    match: Annotated[join.Match, about(join.MATCH_WORDS)] = "unique"
+    suffix: Annotated[str, about("What is added to a column of the lookup whose name is taken.", min_length=1)] = (
+        "_lookup"
+    )
+    cache: Annotated[bool, about("Read the source once per execution.")] = True
 
 
 @dataclass(frozen=True, slots=True)

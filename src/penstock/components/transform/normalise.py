@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated
 
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
@@ -24,18 +23,17 @@ from penstock.components.transform.base import (
 from penstock.data import select
 from penstock.data.types import NOTHING
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 
 
 class NormaliseParams(Parameters):
-    column: Annotated[str, Meta(description="The column with several values: text to cut, or a list.")]
-    separator: Annotated[str, Meta(min_length=1, description="The delimiter between the values of a text.")] = ","
-    trim: Annotated[bool, Meta(description="Cut blanks off both ends of each value.")] = True
+    column: Annotated[str, about("The column with several values: text to cut, or a list.")]
+    separator: Annotated[str, about("The delimiter between the values of a text.", min_length=1)] = ","
+    trim: Annotated[bool, about("Cut blanks off both ends of each value.")] = True
     keep_empty: Annotated[
-        bool, Meta(description="A row without any value stays, with nothing in the column; otherwise it goes.")
+        bool, about("A row without any value stays, with nothing in the column; otherwise it goes.")
     ] = True
-    position: Annotated[
-        str | None, Meta(description="A new column for the number of the value in its row, from 1.")
-    ] = None
+    position: Annotated[str | None, about("A new column for the number of the value in its row, from 1.")] = None
 
 
 class Normalise(Transform[NormaliseParams]):
@@ -103,14 +101,14 @@ def _values(params: NormaliseParams, column: str, schema: Schema) -> exp.Expr:
 
 class UnpivotParams(Parameters):
     columns: Annotated[
-        list[str] | None, Meta(description="The columns that become rows; all that are not in `keep` by default.")
+        list[str] | None, about("The columns that become rows; all that are not in `keep` by default.")
     ] = None
     keep: Annotated[
-        list[str] | None, Meta(description="The columns that are repeated; all that are not in `columns` by default.")
+        list[str] | None, about("The columns that are repeated; all that are not in `columns` by default.")
     ] = None
-    name: Annotated[str, Meta(min_length=1, description="The new column for the old column names.")] = "name"
-    value: Annotated[str, Meta(min_length=1, description="The new column for the values.")] = "value"
-    keep_nulls: Annotated[bool, Meta(description="Make a row for missing values, too.")] = False
+    name: Annotated[str, about("The new column for the old column names.", min_length=1)] = "name"
+    value: Annotated[str, about("The new column for the values.", min_length=1)] = "value"
+    keep_nulls: Annotated[bool, about("Make a row for missing values, too.")] = False
 
 
 class Unpivot(Transform[UnpivotParams]):

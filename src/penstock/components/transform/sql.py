@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from msgspec import Meta
-
 from penstock.components.base import PlanCall, Port, UserSql
 from penstock.components.transform.base import Parameters, Transform
 from penstock.data import select
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
 
 class SqlParams(Parameters):
-    query: Annotated[str, Meta(description="One SELECT, in DuckDB's dialect. The input ports are its tables.")]
+    query: Annotated[str, about("One SELECT, in DuckDB's dialect. The input ports are its tables.")]
 
 
 class Sql(Transform[SqlParams]):

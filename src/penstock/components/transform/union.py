@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, ClassVar
 
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
@@ -14,12 +13,13 @@ from penstock.components.runner import gathered
 from penstock.components.transform.base import Parameters, Transform, actual
 from penstock.data import select
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 
 
 class UnionParams(Parameters):
-    distinct: Annotated[bool, Meta(description="Rows that are alike in every column leave once.")] = False
+    distinct: Annotated[bool, about("Rows that are alike in every column leave once.")] = False
     source: Annotated[
-        str | None, Meta(description="A new column that says where a row came from: `shop` for the port `input_shop`.")
+        str | None, about("A new column that says where a row came from: `shop` for the port `input_shop`.")
     ] = None
 
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import inference
@@ -17,18 +16,17 @@ from penstock.components.transform.sort import By, ordering, wrong_order
 from penstock.data import select
 from penstock.data.select import SqlMistake
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 
 if TYPE_CHECKING:
     from penstock.data.select import SqlMistake
 
 
 class SequenceParams(Parameters):
-    name: Annotated[
-        str, Meta(min_length=1, description="The new column; an existing one of that name is replaced.")
-    ] = "id"
-    start: Annotated[int, Meta(description="The number of the first row.")] = 1
-    step: Annotated[int, Meta(description="What is added from row to row.")] = 1
-    by: Annotated[list[str], Meta(description="Count anew for each combination of these columns.")] = []  # noqa: RUF012
+    name: Annotated[str, about("The new column; an existing one of that name is replaced.", min_length=1)] = "id"
+    start: Annotated[int, about("The number of the first row.")] = 1
+    step: Annotated[int, about("What is added from row to row.")] = 1
+    by: Annotated[list[str], about("Count anew for each combination of these columns.")] = []  # noqa: RUF012
 
 
 class Sequence(Transform[SequenceParams]):
@@ -60,9 +58,9 @@ class Sequence(Transform[SequenceParams]):
 
 
 class FillDownParams(Parameters):
-    columns: Annotated[list[str], Meta(min_length=1, description="The columns to fill.")]
-    by: Annotated[list[str], Meta(description="Nothing is carried from one of these groups into another.")] = []  # noqa: RUF012
-    empty_text: Annotated[bool, Meta(description="Fill empty text, too, and not only what is missing (NULL).")] = False
+    columns: Annotated[list[str], about("The columns to fill.", min_length=1)]
+    by: Annotated[list[str], about("Nothing is carried from one of these groups into another.")] = []  # noqa: RUF012
+    empty_text: Annotated[bool, about("Fill empty text, too, and not only what is missing (NULL).")] = False
 
 
 class FillDown(Transform[FillDownParams]):
@@ -105,18 +103,17 @@ def _is_text(name: str, schema: Schema) -> bool:
 class WindowParams(Parameters):
     columns: Annotated[
         dict[str, str],
-        Meta(
-            min_length=1,
-            description="Column name to window function: `sum(amount)` with `partition_by` and `order_by` below, or with an "
+        about(
+            "Column name to window function: `sum(amount)` with `partition_by` and `order_by` below, or with an "
             "`OVER (…)` of its own.",
+            min_length=1,
         ),
     ]
-    partition_by: Annotated[list[str], Meta(description="Columns whose values make groups.")] = []  # noqa: RUF012
-    order_by: Annotated[list[By], Meta(description="The order in a group, as in `sort`.")] = []  # noqa: RUF012
-    frame: Annotated[
-        str | None,
-        Meta(description="Which rows around are meant: `rows between 6 preceding and current row`."),
-    ] = None
+    partition_by: Annotated[list[str], about("Columns whose values make groups.")] = []  # noqa: RUF012
+    order_by: Annotated[list[By], about("The order in a group, as in `sort`.")] = []  # noqa: RUF012
+    frame: Annotated[str | None, about("Which rows around are meant: `rows between 6 preceding and current row`.")] = (
+        None
+    )
 
 
 class Window(Transform[WindowParams]):

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, cast
 
 import msgspec
-from msgspec import Meta
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ranges import Page
 from penstock.tools.base import Call, ToolFailure, local_path, os_failure
 from penstock.tools.pages.base import Reader
+from penstock.tools.parameters import about
 from penstock.tools.sql.connection import Stop, interruptible
 from penstock.tools.sql.results import prefixed
 
@@ -26,12 +26,9 @@ AT_ONCE = 10_000
 
 class FilesPagesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[
-        str,
-        Meta(
-            description="A pattern such as `inbox/*.csv` or `data/**/*.json`, or a folder, relative to the document's."
-        ),
+        str, about("A pattern such as `inbox/*.csv` or `data/**/*.json`, or a folder, relative to the document's.")
     ]
-    recursive: Annotated[bool, Meta(description="Look into the folders below, too.")] = False
+    recursive: Annotated[bool, about("Look into the folders below, too.")] = False
 
 
 class FilesPages(Reader[FilesPagesParams]):
@@ -132,8 +129,7 @@ FROM parquet_metadata($path) GROUP BY row_group_id ORDER BY row_group_id"""
 
 class RowGroupPagesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[
-        str,
-        Meta(description="A Parquet file, or a pattern such as `data/*.parquet`, relative to the document's folder."),
+        str, about("A Parquet file, or a pattern such as `data/*.parquet`, relative to the document's folder.")
     ]
 
 

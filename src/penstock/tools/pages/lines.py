@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import IO, Annotated, Any, ClassVar, NamedTuple, cast
 
 import msgspec
-from msgspec import Meta
 
 from penstock.kernel.values import Json
 from penstock.ports.ranges import Page
 from penstock.ports.undoing import unless_done
 from penstock.tools.base import Call, ToolFailure, local_path, open_regular, os_failure
 from penstock.tools.pages.base import Reader
+from penstock.tools.parameters import about
 
 PAGE_BYTES = 32 * 1024 * 1024
 """A page of long lines ends early."""
@@ -31,11 +31,9 @@ LONGEST_LINE = 64 * 1024 * 1024
 
 
 class LinesPagesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[
-        str, Meta(description="The file, relative to the document's folder. One that ends in `.gz` is unpacked.")
-    ]
-    encoding: Annotated[str, Meta(description="The encoding of its text.")] = "utf-8"
-    skip: Annotated[int, Meta(description="So many lines at the beginning are no elements: a header.", ge=0)] = 0
+    path: Annotated[str, about("The file, relative to the document's folder. One that ends in `.gz` is unpacked.")]
+    encoding: Annotated[str, about("The encoding of its text.")] = "utf-8"
+    skip: Annotated[int, about("So many lines at the beginning are no elements: a header.", ge=0)] = 0
 
 
 class _Span(NamedTuple):

@@ -12,7 +12,6 @@ from typing import Annotated, Any, ClassVar, cast
 from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import Meta
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import OBJECT_STORES
@@ -21,6 +20,7 @@ from penstock.tools.addresses import Addresses
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.network import address_refused
 from penstock.tools.pages.base import Reader
+from penstock.tools.parameters import about
 
 AT_ONCE = 1_000
 """So many keys are listed with one question to the store."""
@@ -64,21 +64,17 @@ _WORD = re.compile(r"[A-Za-z0-9-]+")
 
 
 class ObjectPagesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    url: Annotated[
-        str, Meta(description="Where the objects are: `s3://BUCKET/PREFIX`, `gs://…`, `az://…`, or `file:///FOLDER`.")
-    ]
-    pattern: Annotated[
-        str, Meta(description="Which keys, as they are below the URL: `*.csv`; `*` stands for `/` too.")
-    ] = "*"
+    url: Annotated[str, about("Where the objects are: `s3://BUCKET/PREFIX`, `gs://…`, `az://…`, or `file:///FOLDER`.")]
+    pattern: Annotated[str, about("Which keys, as they are below the URL: `*.csv`; `*` stands for `/` too.")] = "*"
     auth: Annotated[
         str | dict[str, Any] | None,
-        Meta(
-            description="A keychain entry with what the store wants: `access_key_id` and `secret_access_key`, `region`, "
+        about(
+            "A keychain entry with what the store wants: `access_key_id` and `secret_access_key`, `region`, "
             "`endpoint` and so on. Without it the environment and the machine are asked (`AWS_…`, `GOOGLE_…`, `AZURE_…`)."
         ),
     ] = None
     options: Annotated[
-        dict[str, str | bool], Meta(description="More of these, such as `endpoint`, `region` or `allow_http`.")
+        dict[str, str | bool], about("More of these, such as `endpoint`, `region` or `allow_http`.")
     ] = {}
 
 

@@ -9,49 +9,40 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 
 from penstock.ports.blobs import ResultRef, is_ref
 from penstock.ports.meanings import PYTHON, READS_SCRIPT
 from penstock.tools.base import Call, Tool, ToolFailure
 from penstock.tools.output import Lines
-from penstock.tools.parameters import Positive
+from penstock.tools.parameters import Positive, about
 from penstock.tools.process import shorter
 from penstock.tools.python.code import Code, Reply, perform
 from penstock.tools.python.isolation import prefer
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    cpu_s: Annotated[Positive | None, Meta(description="CPU seconds; `isolation: process` only.")] = None
+    cpu_s: Annotated[Positive | None, about("CPU seconds; `isolation: process` only.")] = None
     memory_mb: Annotated[
-        Positive | None, Meta(description="Memory on top of the bare interpreter's; `isolation: process` only.")
+        Positive | None, about("Memory on top of the bare interpreter's; `isolation: process` only.")
     ] = None
-    time_s: Annotated[Positive | None, Meta(description="Seconds on the wall; `spec.timeout` holds as well.")] = None
+    time_s: Annotated[Positive | None, about("Seconds on the wall; `spec.timeout` holds as well.")] = None
 
 
 class PythonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    code: Annotated[
-        str | None, Meta(description="The code itself. One of `code` and `script` is needed.", extra_json_schema=PYTHON)
-    ] = None
+    code: Annotated[str | None, about("The code itself. One of `code` and `script` is needed.", schema=PYTHON)] = None
     script: Annotated[
-        str | None,
-        Meta(description="A file with the code, relative to the document's folder.", extra_json_schema=READS_SCRIPT),
+        str | None, about("A file with the code, relative to the document's folder.", schema=READS_SCRIPT)
     ] = None
     args: Annotated[
-        dict[str, Any] | None,
-        Meta(description="Variables of the code, and arguments of `main` where it asks for them."),
+        dict[str, Any] | None, about("Variables of the code, and arguments of `main` where it asks for them.")
     ] = None
-    function: Annotated[str | None, Meta(description="The function to call, `main` by default.")] = None
+    function: Annotated[str | None, about("The function to call, `main` by default.")] = None
     isolation: Annotated[
         Literal["thread", "process"] | None,
-        Meta(
-            description="Where the code runs: in a `thread` (default, or from `spec.isolation`) or a `process` of its own."
-        ),
+        about("Where the code runs: in a `thread` (default, or from `spec.isolation`) or a `process` of its own."),
     ] = None
-    limits: Annotated[Limits, Meta(description="What the code may use.")] = Limits()
-    env: Annotated[
-        dict[str, str] | None, Meta(description="Environment variables of the code; `isolation: process` only.")
-    ] = None
+    limits: Annotated[Limits, about("What the code may use.")] = Limits()
+    env: Annotated[dict[str, str] | None, about("Environment variables of the code; `isolation: process` only.")] = None
 
     def __post_init__(self) -> None:
         if (self.code is None) == (self.script is None):

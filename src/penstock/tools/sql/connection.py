@@ -10,12 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Protocol, TypeVar
 
-from msgspec import Meta
-
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, url
 from penstock.tools.addresses import OPEN, Addresses
 from penstock.tools.base import Call, ToolFailure
+from penstock.tools.parameters import about
 from penstock.tools.sql.plan import TRIES, Command, Effect, Happened, NoTable, Ran, Step, Upsert, check_rows
 from penstock.tools.sql.results import MADE_MEANWHILE, Place, Table, code_of, whole
 from penstock.tools.sql.text import Bound
@@ -43,22 +42,17 @@ _NAME_OF_ENTRY = ("credential", "key", "name")
 
 Auth = Annotated[
     str | dict[str, Any] | None,
-    Meta(
-        description="Name of the keychain entry with the connection, or the entry's mapping itself.",
-        extra_json_schema=KEYCHAIN_ENTRY,
-    ),
+    about("Name of the keychain entry with the connection, or the entry's mapping itself.", schema=KEYCHAIN_ENTRY),
 ]
 _URL = "Connection URL, instead of `auth` or the single fields."
-PostgresUrl = Annotated[
-    str | None, Meta(description=_URL, extra_json_schema=url("postgresql", "postgres", "cockroachdb"))
-]
-MysqlUrl = Annotated[str | None, Meta(description=_URL, extra_json_schema=url("mysql", "mariadb"))]
-Host = Annotated[str | None, Meta(description="Server name or address.")]
-Port = Annotated[int | str | None, Meta(description="Server port.")]
-User = Annotated[str | None, Meta(description="User to connect as.")]
-Password = Annotated[str | None, Meta(description="Password; better kept in the keychain.")]
-Database = Annotated[str | None, Meta(description="Database to use.")]
-SslMode = Annotated[str | None, Meta(description="`disable`, `prefer`, `require`, `verify-ca` or `verify-full`.")]
+PostgresUrl = Annotated[str | None, about(_URL, schema=url("postgresql", "postgres", "cockroachdb"))]
+MysqlUrl = Annotated[str | None, about(_URL, schema=url("mysql", "mariadb"))]
+Host = Annotated[str | None, about("Server name or address.")]
+Port = Annotated[int | str | None, about("Server port.")]
+User = Annotated[str | None, about("User to connect as.")]
+Password = Annotated[str | None, about("Password; better kept in the keychain.")]
+Database = Annotated[str | None, about("Database to use.")]
+SslMode = Annotated[str | None, about("`disable`, `prefer`, `require`, `verify-ca` or `verify-full`.")]
 
 FIELDS = ("url", "host", "port", "user", "password", "database", "sslmode")
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
-from msgspec import Meta
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.folders import searched
 from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, SCHEMES
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
 from penstock.tools.network import address_refused
+from penstock.tools.parameters import about
 from penstock.tools.sql.connection import Stop, entry_of, interruptible, run_task
 from penstock.tools.sql.plan import (
     Planner,
@@ -60,22 +60,19 @@ ZONED = "TIMESTAMP WITH TIME ZONE"
 class DuckdbParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[
         str | None,
-        Meta(
-            description="The database file, relative to the document's folder; in memory when left out.",
-            extra_json_schema={**LOCAL_PATH, SCHEMES: ["duckdb"]},
+        about(
+            "The database file, relative to the document's folder; in memory when left out.",
+            schema={**LOCAL_PATH, SCHEMES: ["duckdb"]},
         ),
     ] = None
     auth: Annotated[
         str | dict[str, Any] | None,
-        Meta(
-            description="Name of a keychain entry with a `path`, instead of `path`.",
-            extra_json_schema=KEYCHAIN_ENTRY,
-        ),
+        about("Name of a keychain entry with a `path`, instead of `path`.", schema=KEYCHAIN_ENTRY),
     ] = None
-    read_only: Annotated[bool, Meta(description="Open the file for reading only.")] = False
-    autocommit: Annotated[
-        bool, Meta(description="Each statement commits by itself; otherwise the task is one transaction.")
-    ] = False
+    read_only: Annotated[bool, about("Open the file for reading only.")] = False
+    autocommit: Annotated[bool, about("Each statement commits by itself; otherwise the task is one transaction.")] = (
+        False
+    )
 
 
 def path_of(path: str | None, auth: str | dict[str, Any] | None, call: Call) -> str:

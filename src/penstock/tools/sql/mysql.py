@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
-from msgspec import Meta
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.tools.addresses import OPEN, Addresses
 from penstock.tools.base import Call, Success, Tool, ToolFailure
 from penstock.tools.network import address_refused, allowed_addresses, connect_words
+from penstock.tools.parameters import about
 from penstock.tools.sql.connection import (
     Address,
     Auth,
@@ -252,11 +252,11 @@ class MysqlParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
     sslmode: SslMode = None
     isolation: Annotated[
         Literal["read uncommitted", "read committed", "repeatable read", "serializable"] | None,
-        Meta(description="Isolation level of the task's transaction; the server's default when left out."),
+        about("Isolation level of the task's transaction; the server's default when left out."),
     ] = None
-    autocommit: Annotated[
-        bool, Meta(description="Each statement commits by itself; otherwise the task is one transaction.")
-    ] = False
+    autocommit: Annotated[bool, about("Each statement commits by itself; otherwise the task is one transaction.")] = (
+        False
+    )
 
 
 def bindable(value: Any) -> Any:

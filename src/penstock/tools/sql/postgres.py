@@ -19,6 +19,7 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef, is_ref
 from penstock.ports.meanings import READS_FILE
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path, os_failure, require_regular
+from penstock.tools.parameters import about
 from penstock.tools.sql import plan
 from penstock.tools.sql.connection import Auth, Database, Host, Password, Port, PostgresUrl, SslMode, User, address_of
 from penstock.tools.sql.postgres_connection import OK, Lease, argument, arguments, failure_of, pool_for
@@ -39,31 +40,25 @@ _MEDIA = {"csv": "text/csv", "text": "text/tab-separated-values", "binary": "app
 class CopyData(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """COPY in (`table` and `from`) or out (`table` or `query`, and `to`)."""
 
-    table: Annotated[str | None, Meta(description="The table, spelled as the database keeps it.")] = None
-    query: Annotated[str | None, Meta(description="Copy out what this query gives, instead of a table.")] = None
+    table: Annotated[str | None, about("The table, spelled as the database keeps it.")] = None
+    query: Annotated[str | None, about("Copy out what this query gives, instead of a table.")] = None
     source: Annotated[
         str | list[Any] | dict[str, Any] | None,
-        Meta(
-            description="Copy in: a file's path, or a list of rows, each a mapping or a list of values.",
-            extra_json_schema=READS_FILE,
-        ),
+        about("Copy in: a file's path, or a list of rows, each a mapping or a list of values.", schema=READS_FILE),
     ] = msgspec.field(default=None, name="from")
     to: Annotated[
         str | None,
-        Meta(
-            description="Copy out: a file's path, `blob` for the result store (the default), or `rows` for the result."
-        ),
+        about("Copy out: a file's path, `blob` for the result store (the default), or `rows` for the result."),
     ] = None
-    columns: Annotated[list[str] | None, Meta(description="Columns, in the order of the data.")] = None
-    format: Annotated[OneOf["csv", "text", "binary"], Meta(description="Format of the file.")] = "csv"
+    columns: Annotated[list[str] | None, about("Columns, in the order of the data.")] = None
+    format: Annotated[OneOf["csv", "text", "binary"], about("Format of the file.")] = "csv"
     header: Annotated[
-        bool, Meta(description="csv: the first line names the columns; when reading, it decides which column is which.")
+        bool, about("csv: the first line names the columns; when reading, it decides which column is which.")
     ] = True
     delimiter: Annotated[
-        Annotated[str, Meta(min_length=1, max_length=1)] | None,
-        Meta(description="csv and text: the character between values."),
+        Annotated[str, Meta(min_length=1, max_length=1)] | None, about("csv and text: the character between values.")
     ] = None
-    null: Annotated[str | None, Meta(description="csv and text: how a missing value is written.")] = None
+    null: Annotated[str | None, about("csv and text: how a missing value is written.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,15 +267,15 @@ _RECORDS = {2249, 2287}
 class PostgresItem(plan.CommandItem, kw_only=True, forbid_unknown_fields=True):
     """One entry of `commands`."""
 
-    copy: Annotated[CopyData | None, Meta(description="COPY in or out instead of a command.")] = None
+    copy: Annotated[CopyData | None, about("COPY in or out instead of a command.")] = None
 
 
 class PostgresParams(plan.CommonParams, kw_only=True, forbid_unknown_fields=True):
     commands: Annotated[
         list[str | PostgresItem] | None,
-        Meta(description="Several commands in one transaction: SQL text, `{command, params}`, `{upsert}` or `{copy}`."),
+        about("Several commands in one transaction: SQL text, `{command, params}`, `{upsert}` or `{copy}`."),
     ] = None
-    copy: Annotated[CopyData | None, Meta(description="COPY rows in or out.")] = None
+    copy: Annotated[CopyData | None, about("COPY rows in or out.")] = None
     auth: Auth = None
     url: PostgresUrl = None
     host: Host = None
@@ -291,11 +286,10 @@ class PostgresParams(plan.CommonParams, kw_only=True, forbid_unknown_fields=True
     sslmode: SslMode = None
     isolation: Annotated[
         Literal["read committed", "repeatable read", "serializable"] | None,
-        Meta(description="Isolation level of the task's transaction; the database's default when left out."),
+        about("Isolation level of the task's transaction; the database's default when left out."),
     ] = None
     autocommit: Annotated[
-        bool,
-        Meta(description="Each statement commits by itself, as `VACUUM` needs; otherwise the task is one transaction."),
+        bool, about("Each statement commits by itself, as `VACUUM` needs; otherwise the task is one transaction.")
     ] = False
 
 

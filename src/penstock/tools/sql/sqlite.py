@@ -10,11 +10,11 @@ from typing import Annotated, Any, ClassVar
 from urllib.parse import quote
 
 import msgspec
-from msgspec import Meta
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, SCHEMES
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
+from penstock.tools.parameters import about
 from penstock.tools.sql.connection import Stop, entry_of, interruptible, run_task
 from penstock.tools.sql.plan import Planner, Ran, SqlParams, Upsert, effect_of, make_plan, off_the_loop, verbs_of
 from penstock.tools.sql.results import Place, Table, as_json_text, distinct, failure, to_json, too_large
@@ -29,24 +29,20 @@ _BATCH = 1000
 class SqliteParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[
         str | None,
-        Meta(
-            description="The database file, relative to the document's folder; `:memory:` is shared within one execution.",
-            extra_json_schema={**LOCAL_PATH, SCHEMES: ["sqlite"]},
+        about(
+            "The database file, relative to the document's folder; `:memory:` is shared within one execution.",
+            schema={**LOCAL_PATH, SCHEMES: ["sqlite"]},
         ),
     ] = None
     auth: Annotated[
         str | dict[str, Any] | None,
-        Meta(
-            description="Name of a keychain entry with a `path`, instead of `path`.",
-            extra_json_schema=KEYCHAIN_ENTRY,
-        ),
+        about("Name of a keychain entry with a `path`, instead of `path`.", schema=KEYCHAIN_ENTRY),
     ] = None
-    create: Annotated[bool, Meta(description="Make the file when it is not there.")] = True
-    read_only: Annotated[bool, Meta(description="Open the file for reading only.")] = False
-    busy_timeout: Annotated[float, Meta(description="Seconds to wait for another writer's lock.", ge=0)] = 5.0
+    create: Annotated[bool, about("Make the file when it is not there.")] = True
+    read_only: Annotated[bool, about("Open the file for reading only.")] = False
+    busy_timeout: Annotated[float, about("Seconds to wait for another writer's lock.", ge=0)] = 5.0
     autocommit: Annotated[
-        bool,
-        Meta(description="Each statement commits by itself, as `VACUUM` needs; otherwise the task is one transaction."),
+        bool, about("Each statement commits by itself, as `VACUUM` needs; otherwise the task is one transaction.")
     ] = False
 
 

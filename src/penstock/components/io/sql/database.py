@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
 
 from penstock.components.base import Call
 from penstock.components.flow.tool_calls import tool_call, tool_failures
@@ -21,6 +20,7 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import DATABASE, KEYCHAIN_ENTRY
 from penstock.tools.base import Call as ToolCall
 from penstock.tools.base import Success, Tool, ToolFailure
+from penstock.tools.parameters import about
 from penstock.tools.sql.connection import Address, address
 from penstock.tools.sql.text import Dialect
 
@@ -34,22 +34,19 @@ if TYPE_CHECKING:
 
 Connection = Annotated[
     str | None,
-    Meta(
-        description="The database as a URL: `postgresql://…`, `mysql://…`, `sqlite:///orders.db`, `duckdb:///orders.duckdb`; "
+    about(
+        "The database as a URL: `postgresql://…`, `mysql://…`, `sqlite:///orders.db`, `duckdb:///orders.duckdb`; "
         "files are relative to the document's folder.",
-        extra_json_schema=DATABASE,
+        schema=DATABASE,
     ),
 ]
 Auth = Annotated[
     str | dict[str, Any] | None,
-    Meta(
-        description="Name of the keychain entry with the connection, or with the login for `connection`.",
-        extra_json_schema=KEYCHAIN_ENTRY,
-    ),
+    about("Name of the keychain entry with the connection, or with the login for `connection`.", schema=KEYCHAIN_ENTRY),
 ]
 Bindings = Annotated[
     dict[str, Any] | list[Any] | None,
-    Meta(description="Values to bind, never pasted: a mapping for `:name`, a list for `%s`, `?` or `$1`."),
+    about("Values to bind, never pasted: a mapping for `:name`, a list for `%s`, `?` or `$1`."),
 ]
 
 Driver = Literal["postgres", "mysql", "sqlite", "duckdb"]

@@ -9,7 +9,6 @@ from itertools import chain
 from typing import Annotated, Any, ClassVar
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas
@@ -23,6 +22,7 @@ from penstock.components.io.sql.database import Auth, Bindings, Connection, File
 from penstock.data import select
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.base import ToolFailure
+from penstock.tools.parameters import about
 from penstock.tools.sql.connection import Stop
 from penstock.tools.sql.reading import Opened, open_mysql, open_postgres, open_sqlite
 from penstock.tools.sql.results import as_json_text, distinct
@@ -246,19 +246,15 @@ def as_asked(rows: Relation, declared: Schema | None, call: Call) -> Relation:
 class ReadSqlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     connection: Connection = None
     auth: Auth = None
-    query: Annotated[str | None, Meta(description="The SELECT that gives the rows, in the database's own SQL.")] = None
+    query: Annotated[str | None, about("The SELECT that gives the rows, in the database's own SQL.")] = None
     table: Annotated[
         str | None,
-        Meta(
-            description="The table to read, instead of `query`; spelled as the database keeps it, `schema.table` is understood."
-        ),
+        about("The table to read, instead of `query`; spelled as the database keeps it, `schema.table` is understood."),
     ] = None
-    columns: Annotated[
-        list[str], Meta(description="With `table`: the columns to read; all of them when left out.")
-    ] = []
+    columns: Annotated[list[str], about("With `table`: the columns to read; all of them when left out.")] = []
     params: Bindings = None
-    batch_size: Annotated[int, Meta(ge=1, description="Rows fetched at a time.")] = 10_000
-    connect_timeout: Annotated[float, Meta(gt=0, description="Seconds to wait for the server to answer.")] = 10.0
+    batch_size: Annotated[int, about("Rows fetched at a time.", ge=1)] = 10_000
+    connect_timeout: Annotated[float, about("Seconds to wait for the server to answer.", gt=0)] = 10.0
     incremental: IncrementalParam = None
 
 

@@ -17,6 +17,7 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import READS_SCRIPT
 from penstock.ports.rows import Column, Schema
 from penstock.tools.base import ToolFailure
+from penstock.tools.parameters import about
 
 if TYPE_CHECKING:
     from penstock.components.io.sql.database import Where
@@ -35,37 +36,34 @@ class RunSqlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     auth: Auth = None
     sql: Annotated[
         str | list[str] | None,
-        Meta(description="The statements, in the database's own SQL: a text with `;` between them, or a list."),
+        about("The statements, in the database's own SQL: a text with `;` between them, or a list."),
     ] = None
     file: Annotated[
         str | None,
-        Meta(
-            description="A file with the statements, instead of `sql`; relative to the document's folder.",
-            extra_json_schema=READS_SCRIPT,
-        ),
+        about("A file with the statements, instead of `sql`; relative to the document's folder.", schema=READS_SCRIPT),
     ] = None
     params: Bindings = None
     transaction: Annotated[
         Literal["own", "shared", "none"],
-        Meta(
-            description="`own`: all statements count together, or none does. `shared`: together with the writers of the same "
+        about(
+            "`own`: all statements count together, or none does. `shared`: together with the writers of the same "
             "connection in this sub-job; all is committed when the sub-job has ended well, or nothing is. `none`: each commits "
             "by itself, for statements that cannot be part of a transaction, such as `VACUUM` or `CREATE DATABASE`."
         ),
     ] = "own"
     on_error: Annotated[
         Literal["fail", "continue"],
-        Meta(
-            description="`fail`: the component is in ERROR at the first statement that fails. `continue`, with "
+        about(
+            "`fail`: the component is in ERROR at the first statement that fails. `continue`, with "
             "`transaction: none`: the others run, and `main` says which failed."
         ),
     ] = "fail"
     timeout: Annotated[
         Annotated[float, Meta(gt=0)] | None,
-        Meta(description="Seconds that all statements together may take; no limit when left out."),
+        about("Seconds that all statements together may take; no limit when left out."),
     ] = None
-    max_rows: Annotated[int, Meta(ge=1, description="More rows than this of one statement are an error.")] = 100_000
-    connect_timeout: Annotated[float, Meta(gt=0, description="Seconds to wait for the server to answer.")] = 10.0
+    max_rows: Annotated[int, about("More rows than this of one statement are an error.", ge=1)] = 100_000
+    connect_timeout: Annotated[float, about("Seconds to wait for the server to answer.", gt=0)] = 10.0
 
 
 class RunSql(Action[RunSqlParams]):

@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components.base import (
@@ -34,6 +33,7 @@ from penstock.data import select
 from penstock.data.types import NOTHING, MissingColumn, is_open
 from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Column, Relation, Schema
+from penstock.tools.parameters import about
 from penstock.tools.sql.tables import Change, WriteMode
 from penstock.tools.sql.text import Dialect
 from penstock.tools.sql.types import to_database
@@ -52,55 +52,46 @@ class WriteSqlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     connection: Connection = None
     auth: Auth = None
     table: Annotated[
-        str,
-        Meta(min_length=1, description="The table, spelled as the database keeps it; `schema.table` is understood."),
+        str, about("The table, spelled as the database keeps it; `schema.table` is understood.", min_length=1)
     ]
     mode: Annotated[
         WriteMode,
-        Meta(
-            description="`insert` adds rows; `update` changes the rows with the same `keys`; `upsert` does either; `delete` "
+        about(
+            "`insert` adds rows; `update` changes the rows with the same `keys`; `upsert` does either; `delete` "
             "removes the rows with the same `keys`; `truncate_insert` empties the table first; `create` makes the table, "
             "`replace` makes it anew."
         ),
     ] = "insert"
-    keys: Annotated[list[str], Meta(description="The table's columns that identify a row.")] = []
+    keys: Annotated[list[str], about("The table's columns that identify a row.")] = []
     columns: Annotated[
         list[str] | dict[str, str],
-        Meta(description="Columns to write: a list, or the table's name to the input's. All of them when left out."),
+        about("Columns to write: a list, or the table's name to the input's. All of them when left out."),
     ] = []
-    create: Annotated[bool, Meta(description="Make the table when it is missing, with `keys` as its primary key.")] = (
-        False
-    )
+    create: Annotated[bool, about("Make the table when it is missing, with `keys` as its primary key.")] = False
     types: Annotated[
-        dict[str, str], Meta(description="Types of columns of a table that is made, in the database's own words.")
+        dict[str, str], about("Types of columns of a table that is made, in the database's own words.")
     ] = {}
     before: Annotated[
         str | list[str] | None,
-        Meta(
-            description="SQL that runs before the first row, in the same transaction, such as `DELETE … WHERE day = :day`."
-        ),
+        about("SQL that runs before the first row, in the same transaction, such as `DELETE … WHERE day = :day`."),
     ] = None
-    after: Annotated[
-        str | list[str] | None,
-        Meta(description="SQL that runs after the last row, in the same transaction."),
-    ] = None
+    after: Annotated[str | list[str] | None, about("SQL that runs after the last row, in the same transaction.")] = None
     params: Annotated[
-        dict[str, Any] | None, Meta(description="Values for `:name` in `before` and `after`; bound, never pasted.")
+        dict[str, Any] | None, about("Values for `:name` in `before` and `after`; bound, never pasted.")
     ] = None
     transaction: Annotated[
         Literal["own", "shared"] | None,
-        Meta(
-            description="`shared`: one transaction with all others of the sub-job that share that of this connection, committed "
+        about(
+            "`shared`: one transaction with all others of the sub-job that share that of this connection, committed "
             "when the sub-job has ended well. `own`: its own. Left out, it is its own, unless a `run_sql` of the same sub-job "
             "and connection says `shared`."
         ),
     ] = None
-    batch_size: Annotated[int, Meta(ge=1, description="Rows sent at a time.")] = 5_000
+    batch_size: Annotated[int, about("Rows sent at a time.", ge=1)] = 5_000
     commit_every: Annotated[
-        AtLeastOne | None,
-        Meta(description="Commit after so many rows; once at the end, all or nothing, when left out."),
+        AtLeastOne | None, about("Commit after so many rows; once at the end, all or nothing, when left out.")
     ] = None
-    connect_timeout: Annotated[float, Meta(gt=0, description="Seconds to wait for the server to answer.")] = 10.0
+    connect_timeout: Annotated[float, about("Seconds to wait for the server to answer.", gt=0)] = 10.0
 
 
 def _pairs(params: WriteSqlParams, present: Sequence[str]) -> dict[str, str]:
