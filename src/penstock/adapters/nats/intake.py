@@ -27,6 +27,7 @@ from penstock.adapters.dispatch import check_card, check_id, check_kind, next_to
 from penstock.adapters.nats import wire
 from penstock.adapters.nats.connection import NATS_ERRORS, Link, check_cancelled, end, send
 from penstock.adapters.nats.queue import TicketConsumer
+from penstock.adapters.nats.wire import VERSION
 from penstock.kernel.errors import PenstockError, Refused, Unavailable
 from penstock.ports.dispatch import Held, NoteKind, Pulse, Told, WorkerCard
 
@@ -130,7 +131,7 @@ class Calls:
             try:
                 left = deadline - loop.time()
                 data = await self._once(
-                    client, wire.Letter(wire.VERSION, is_repeated, request), call, min(wait_s, left)
+                    client, wire.Letter(VERSION, is_repeated, request), call, min(wait_s, left)
                 )
                 answer = wire.read_answer(data)
             except (Nobody, Cut, wire.Unreadable, *NATS_ERRORS) as error:
