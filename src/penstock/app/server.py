@@ -166,7 +166,7 @@ class Server:
 def _documents(server: Server) -> Documents:
     if server.control is None:
         return Documents(server.tools, server.components, reads_files=False, runs=False)
-    from penstock.server.catalog import CatalogDocuments
+    from penstock.server.catalog import CatalogDocuments  # Only a server of its own needs it.
 
     projects = UnpackedProjects(server.home, server.blobs)
     return CatalogDocuments(server.tools, server.components, server.control, projects)

@@ -119,7 +119,7 @@ class Service:
                 await stack.enter_async_context(_working(station, settings.grace_s))
             await stack.enter_async_context(_scheduling(backend))
             await stack.enter_async_context(_alerting(backend, settings.places.home, settings.addresses))
-            from penstock.api.app import build, guarded
+            from penstock.api.app import build, guarded  # Only a server needs it, not the command that starts one.
 
             self.app = app = build(backend)
             await self._serve(app, guarded(app), sockets)
@@ -162,7 +162,7 @@ class Service:
             self.server.office.check()
 
     def _backend(self, server: Server, sockets: list[socket.socket], needs: Needs) -> Backend:
-        from penstock.api.backend import Backend, Limits
+        from penstock.api.backend import Backend, Limits  # Only a server needs it, not the command that starts one.
         from penstock.app.in_process_api import pruner
         from penstock.server.catalog import CatalogDocuments
 
@@ -215,7 +215,7 @@ async def _working(station: Station, grace_s: float) -> AsyncIterator[None]:
 @contextlib.asynccontextmanager
 async def _scheduling(backend: Backend) -> AsyncIterator[None]:
     """Every server looks at all schedules; each slot makes one run."""
-    from penstock.api.triggers import submit_filed
+    from penstock.api.triggers import submit_filed  # Only a server needs it, not the command that starts one.
     from penstock.server.schedules import Scheduler
 
     def report(name: str, error: BaseException) -> None:
@@ -237,7 +237,7 @@ async def _scheduling(backend: Backend) -> AsyncIterator[None]:
 @contextlib.asynccontextmanager
 async def _alerting(backend: Backend, home: Path, addresses: Addresses) -> AsyncIterator[None]:
     """Every server looks for alerts to send; each is sent once."""
-    from penstock.app.alert_channels import Channels
+    from penstock.app.alert_channels import Channels  # Only a server needs it, not the command that starts one.
     from penstock.server.alerts import Alerts
 
     channels = Channels(home, addresses)
@@ -251,7 +251,7 @@ async def _alerting(backend: Backend, home: Path, addresses: Addresses) -> Async
 
 
 def _http_server(app: Any, settings: ServeSettings) -> Any:
-    import uvicorn
+    import uvicorn  # Only a server needs it, not the command that starts one.
 
     class Quiet(uvicorn.Server):
         """Signals are for the whole process, and are handled there."""
@@ -356,6 +356,7 @@ class Needs:
         if places.database is None:
             self.checks["the state folder"] = self._folder
         else:
+            # Only a server needs it, not the command that starts one.
             from penstock.adapters.postgres.database import PostgresProbe
 
             probe = PostgresProbe(places.database)
@@ -387,7 +388,7 @@ def write_to(folder: Path) -> None:
 
 def bounded(limits: ConnectionLimits) -> type[asyncio.Protocol]:
     """The protocol of connections with these limits. h11 bounds the size of headers to 64 KiB by itself."""
-    from uvicorn.protocols.http.h11_impl import H11Protocol
+    from uvicorn.protocols.http.h11_impl import H11Protocol  # Only a server needs it, not the command that starts one.
 
     class BoundedConnection(H11Protocol):
         _expiry: asyncio.TimerHandle | None = None

@@ -13,8 +13,10 @@ from difflib import get_close_matches
 from typing import Annotated, Any
 
 import msgspec
+from sqlglot import exp
 
 from penstock.components.base import Call, ComponentFailure, Mistake
+from penstock.data import select
 from penstock.kernel.kept import WATERMARK, WATERMARK_KEY
 from penstock.kernel.values import Json
 from penstock.ports.rows import Relation, Schema
@@ -86,10 +88,6 @@ def bound_of(asked: Incremental, call: Call) -> Json:
 
 def apply(asked: Incremental, call: Call) -> None:
     """Leave out the rows that are not above the watermark, and note the highest value. Blocks."""
-    from sqlglot import exp
-
-    from penstock.data import select
-
     key = name_of(asked, call)
     rows = call.outputs.get("main")
     if rows is None:

@@ -93,7 +93,7 @@ class ComponentRegistry(PluginRegistry[Component[Any]]):
         folder: Path,
         declared: Mapping[str, Schema] = NO_SCHEMAS,
     ) -> Inferred:
-        from penstock.components.inference import infer
+        from penstock.components.inference import infer  # Only checks of jobs need it, and it loads sqlglot.
 
         return infer(self.get(type), params, inputs, outputs, folder, declared, with_lineage=self._with_lineage)
 

@@ -130,9 +130,7 @@ class Calls:
             client = await link.client(deadline)
             try:
                 left = deadline - loop.time()
-                data = await self._once(
-                    client, wire.Letter(VERSION, is_repeated, request), call, min(wait_s, left)
-                )
+                data = await self._once(client, wire.Letter(VERSION, is_repeated, request), call, min(wait_s, left))
                 answer = wire.read_answer(data)
             except (Nobody, Cut, wire.Unreadable, *NATS_ERRORS) as error:
                 self._is_wary = isinstance(error, TimeoutError)

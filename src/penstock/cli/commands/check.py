@@ -36,7 +36,7 @@ class _Asked:
         self._asked = {"strict": options.strict, "payload": given, "context": options.context}
 
     def examined(self, path: Path) -> Examined:
-        from penstock.remote.client import Sent, seen_here
+        from penstock.remote.client import Sent, seen_here  # Only checks at a server need it.
 
         sent = Sent(Library(), str(path))
         found = self._client.ask("POST", "/api/validate", body={"document": sent.body, **self._asked}, is_safe=True)

@@ -131,7 +131,7 @@ def _database(home: Path) -> Iterator[Finding]:
         return
     import asyncio  # Commands for a server do not need the engine.
 
-    from penstock.app.embedded import embedded
+    from penstock.app.embedded import embedded  # Only this check needs it.
 
     try:
         engine = embedded(home)
@@ -148,7 +148,7 @@ def _log(home: Path, database: str | None) -> Iterator[Finding]:
     """Everything that was kept, against the checksums it was kept with."""
     import asyncio  # Only fleets need it.
 
-    from penstock.app.maintenance import Scan
+    from penstock.app.maintenance import Scan  # Only this check needs it.
     from penstock.app.stores import Places, open_log, open_results
 
     places = Places.from_options(home, database)

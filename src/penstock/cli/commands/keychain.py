@@ -56,7 +56,7 @@ def _asked(name: str) -> str:
 
 
 def _mapping(text: str) -> dict[str, Any]:
-    from penstock.dialects.source.loader import load_text
+    from penstock.dialects.source.loader import load_text  # Only mappings need it.
     from penstock.dialects.source.node import to_json
 
     loaded = load_text(text, "value")

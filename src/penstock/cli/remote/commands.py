@@ -30,7 +30,7 @@ POLL_S = 0.1
 
 
 def run(options: Namespace, url: str) -> int:
-    from penstock.remote.client import Sent
+    from penstock.remote.client import Sent  # Only runs at a server need it.
 
     client = _patient(url, options)
     payload = inputs.workload(options.payload, options.set)

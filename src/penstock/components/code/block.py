@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from penstock.components.base import Call, ComponentFailure
 from penstock.tools.base import Source
-from penstock.tools.output import Lines
+from penstock.tools.output import Lines, captured
 from penstock.tools.parameters import similar
 from penstock.tools.python.code import Code, NotFriendly, _compiled, _describe, _Stop, to_json_friendly
 
@@ -125,8 +125,6 @@ class CodeThread:
         self._lines.write(f"{text}\n")
 
     def _perform(self, work: Callable[[], Any]) -> Any:
-        from penstock.tools.output import captured
-
         try:
             with captured(self._lines):
                 return work()
@@ -166,7 +164,7 @@ def _look(task: asyncio.Future[Any]) -> None:
 
 
 def _raise_in(thread: int) -> None:
-    import ctypes
+    import ctypes  # Only a block that does not stop by itself needs it.
 
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Stopped))
 

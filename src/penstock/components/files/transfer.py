@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from penstock.components.base import Action, Call, ComponentFailure, Known, PlanCall, Schemas
+from penstock.components.files.ftp import Ftp
 from penstock.components.files.listing import OptionalPatterns, facts, find, listed
 from penstock.components.files.remote import PORTS, Remote, RemoteFile, Scheme, Server, joined, parent, search
 from penstock.components.flow.tool_calls import file_failures, place_of, require, tool_failures
@@ -24,6 +25,7 @@ from penstock.ports.components import Mistake, Port
 from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE, only_when, url
 from penstock.ports.rows import Column, Schema
 from penstock.tools import file_changes
+from penstock.tools.network import addresses_of, require_allowed, resolve_host
 from penstock.tools.parameters import about
 
 COLUMNS: Schema = (
@@ -158,8 +160,6 @@ def _mistakes(params: TransferParams) -> list[Mistake]:
 
 
 async def _server(params: TransferParams, call: Call) -> Server:
-    from penstock.tools.network import addresses_of, require_allowed, resolve_host
-
     scheme, host, port, login = _address(params.url)
     if isinstance(params.auth, str):
         with tool_failures():
@@ -216,8 +216,6 @@ def _client(server: Server) -> Remote:
         from penstock.components.files.sftp import Sftp  # A transfer speaks one protocol.
 
         return Sftp(server)
-    from penstock.components.files.ftp import Ftp
-
     return Ftp(server)
 
 

@@ -21,6 +21,8 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.components import Port
 from penstock.ports.json_text import json_mistake
 from penstock.ports.meanings import READS_FILE, only_when
+from penstock.tools.base import open_regular
+from penstock.tools.files import text_from
 from penstock.tools.parameters import about
 
 Format = Literal["yaml", "json", "env", "csv"]
@@ -65,9 +67,6 @@ def read(path: Path, form: Format, encoding: str, columns: tuple[str, str], deli
 
 
 def _text(path: Path, encoding: str) -> str:
-    from penstock.tools.base import open_regular
-    from penstock.tools.files import text_from
-
     with open_regular(path) as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
@@ -135,7 +134,7 @@ def _from_csv(text: str, path: Path, columns: tuple[str, str], delimiter: str) -
 
 
 def _from_yaml(text: str, path: Path) -> Any:
-    import yaml
+    import yaml  # Only YAML files need it.
 
     class Loader(yaml.SafeLoader):
         """YAML 1.2's core schema."""

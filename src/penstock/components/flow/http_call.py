@@ -8,7 +8,7 @@ from penstock.components.base import Action, Call
 from penstock.components.flow.tool_calls import failure_from, tool_call
 from penstock.kernel.values import Json, JsonMap
 from penstock.tools.base import ToolFailure
-from penstock.tools.http.tool import HttpParams
+from penstock.tools.http.tool import HttpParams, HttpTool
 from penstock.tools.parameters import Positive, about
 
 
@@ -33,8 +33,6 @@ class HttpCall(Action[HttpCallParams]):
     Params = HttpCallParams
 
     async def run(self, params: HttpCallParams, call: Call) -> Json:
-        from penstock.tools.http.tool import HttpTool
-
         limits: JsonMap = {"connect": 10, "read": 60, "write": 60, "total": params.timeout}
         spec: JsonMap = {"timeout": limits, "retry": {"attempts": params.attempts}}
         try:

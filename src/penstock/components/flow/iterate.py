@@ -23,6 +23,7 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.components import Mistake, Port
 from penstock.ports.rows import Relation, Schema
 from penstock.tools.parameters import Positive, about
+from penstock.tools.sql.results import parsed, to_json
 
 Number = int | float
 Count = Annotated[int, Meta(ge=0)]
@@ -136,8 +137,6 @@ BATCH = 1_000
 
 
 def _readers(schema: Schema) -> list[Callable[[Any], Json]]:
-    from penstock.tools.sql.results import parsed, to_json
-
     return [parsed if column.type == "JSON" else to_json for column in schema]
 
 

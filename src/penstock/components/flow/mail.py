@@ -11,6 +11,7 @@ from penstock.components.base import Action, Call
 from penstock.components.flow.tool_calls import tool_call, tool_failures
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE
+from penstock.tools.notify import NotifyParams, NotifyTool
 from penstock.tools.parameters import about
 
 Addresses = str | list[str]
@@ -57,8 +58,6 @@ class Mail(Action[MailParams]):
     Params = MailParams
 
     async def run(self, params: MailParams, call: Call) -> JsonMap:
-        from penstock.tools.notify import NotifyParams, NotifyTool
-
         given = {name: getattr(params, name) for name in params.__struct_fields__}
         with tool_failures():
             sent = await NotifyTool().run(

@@ -11,6 +11,7 @@ from penstock.components.flow.tool_calls import failure_from, require, tool_call
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Mistake, Port
 from penstock.ports.rows import Column, Schema
+from penstock.tools import shell
 from penstock.tools.base import ToolFailure
 from penstock.tools.parameters import Positive, about
 
@@ -60,8 +61,6 @@ class Shell(Action[ShellParams]):
 
     async def run(self, params: ShellParams, call: Call) -> JsonMap:
         require(_mistakes(params))
-        from penstock.tools import shell
-
         asked = shell.ShellParams(
             command=_command(params),
             env=params.env,

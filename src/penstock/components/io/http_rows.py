@@ -23,7 +23,7 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, WEB
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.http.response import next_link, origin_of, value_at
-from penstock.tools.http.tool import Fields, Scalar
+from penstock.tools.http.tool import Fields, HttpParams, HttpTool, Scalar
 from penstock.tools.parameters import about
 
 AtLeastOne = Annotated[int, Meta(ge=1)]
@@ -241,8 +241,6 @@ async def _fetch_all(params: HttpRowsParams, call: Call, spool: IO[bytes]) -> tu
 
 
 async def _fetch(params: HttpRowsParams, page: Page, call: Call) -> Any:
-    from penstock.tools.http.tool import HttpParams, HttpTool
-
     body = {**params.json, **page.json} if page.json else params.json
     request = HttpParams(
         url=page.url,

@@ -134,7 +134,7 @@ _opened: list[DuckDBPyConnection] = []
 
 @contextmanager
 def _cursor() -> Iterator[DuckDBPyConnection]:
-    import duckdb
+    import duckdb  # It takes 0.1 s to import.
 
     with _lock:
         if not _opened:

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from penstock.components import queries as build
 from penstock.components.base import Call, ComponentFailure, PlanCall
-from penstock.components.runner import gathered
+from penstock.components.queries import gathered
 from penstock.components.transform.base import Parameters, Transform, actual, refuse
 from penstock.data import select
 from penstock.ports.rows import Relation, Schema

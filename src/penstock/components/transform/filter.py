@@ -10,8 +10,7 @@ from sqlglot import exp
 
 from penstock.components import queries as build
 from penstock.components.base import Call, Known, Mistake, PlanCall, Port, UserSql
-from penstock.components.queries import volatile
-from penstock.components.runner import gathered
+from penstock.components.queries import gathered, volatile
 from penstock.components.transform.base import Parameters, Transform, absent, repeated, unused
 from penstock.components.transform.sort import By, ordering, wrong_order
 from penstock.data import select

@@ -6,6 +6,8 @@ of it. With `cache: false` a file becomes part of the query instead, and is read
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,8 +17,9 @@ from sqlglot import exp
 
 from penstock.components import queries as build
 from penstock.components.base import Call, ComponentFailure, Known, Mistake, PlanCall, Port, Relational
-from penstock.components.queries import everything
-from penstock.components.runner import gathered, run
+from penstock.components.queries import everything, gathered
+from penstock.components.registry import ComponentRegistry
+from penstock.components.runner import run
 from penstock.components.transform import join
 from penstock.components.transform.base import Parameters, Transform, absent, actual, missing, refuse
 from penstock.components.unknown_columns import with_columns
@@ -166,8 +169,6 @@ def _described(params: LookupParams) -> dict[str, Any]:
 
 def _source(params: LookupParams) -> tuple[Any, Any]:
     """The component that reads the lookup, with its parameters. Raises ComponentFailure."""
-    from penstock.components.registry import ComponentRegistry
-
     registry = ComponentRegistry()
     reader = _reader(params) or ""
     return registry.get(reader), registry.convert(reader, _described(params))
@@ -203,9 +204,6 @@ def _parquet(path: Path) -> exp.Query:
 
 async def _keep(params: LookupParams, call: Call) -> tuple[Kept, Callable[[], Awaitable[None]]]:
     """Read the source once; what was read is gone when the execution is over."""
-    import shutil
-    import tempfile
-
     reader, told = _source(params)
     reading = replace(call, inputs={}, connected=frozenset({"main"}), declared={}, outputs={}, after={})
     await run(reader, told, reading)

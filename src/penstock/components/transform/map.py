@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.components import inference
 from penstock.components.base import Call, Known, Mistake, PlanCall, Port, Ports
-from penstock.components.runner import gathered
+from penstock.components.queries import gathered
 from penstock.components.transform import map_query
 from penstock.components.transform.base import Place, Transform, missing, refuse, type_of
 from penstock.components.transform.join import uncomparable

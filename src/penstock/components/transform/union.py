@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from penstock.components import queries as build
 from penstock.components.base import Call, Known, Mistake, PlanCall, Port
-from penstock.components.runner import gathered
+from penstock.components.queries import gathered
 from penstock.components.transform.base import Parameters, Transform, actual
 from penstock.data import select
 from penstock.ports.rows import Schema

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from penstock.data.fusion.plan import Fusion, Place, Step, counts, fusion
 from penstock.data.landing import Landing
@@ -12,14 +13,30 @@ from penstock.ports.rows import Relation, Stage, Staged
 from penstock.ports.undoing import unless_done
 
 if TYPE_CHECKING:
-    from penstock.data.duckdb_engine import DuckDbSession
+    from duckdb import DuckDBPyConnection
+
+T = TypeVar("T")
+
+
+class Session(Protocol):
+    """What a fused run needs of its engine's session."""
+
+    def own(self) -> AbstractContextManager[DuckDBPyConnection]: ...
+
+    def making(self) -> AbstractContextManager[str]: ...
+
+    def within_memory(self, run: Callable[[bool], T]) -> T: ...
+
+    def relation(self, cursor: DuckDBPyConnection, name: str, rows: int, *, key: str | None = None) -> Relation: ...
+
+    def forget(self, name: str) -> None: ...
 
 
 class _CannotCount(Exception):
     """A count is missing, and asking for it would run a query that may give other rows the second time."""
 
 
-def run_fused(session: DuckDbSession, stages: Sequence[Stage]) -> dict[str, Staged]:
+def run_fused(session: Session, stages: Sequence[Stage]) -> dict[str, Staged]:
     def run(is_frugal: bool) -> dict[str, Staged]:
         try:
             # What one statement does at once takes the memory of all its stages together.
@@ -31,7 +48,7 @@ def run_fused(session: DuckDbSession, stages: Sequence[Stage]) -> dict[str, Stag
 
 
 class _Attempt:
-    def __init__(self, session: DuckDbSession, planned: Fusion, is_frugal: bool) -> None:
+    def __init__(self, session: Session, planned: Fusion, is_frugal: bool) -> None:
         self._session = session
         self._planned = planned
         self._is_frugal = is_frugal

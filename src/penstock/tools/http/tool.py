@@ -534,7 +534,7 @@ async def _data(response: httpx2.Response, params: HttpParams, call: Call, excha
 async def _status_failure(response: httpx2.Response, url: str) -> ToolFailure:
     import httpx2  # Slow to import: only a request needs it.
 
-    from penstock.tools.http.exchange import excerpt
+    from penstock.tools.http.exchange import excerpt  # Only a request needs it.
 
     status = response.status_code
     try:

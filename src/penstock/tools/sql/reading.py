@@ -58,7 +58,7 @@ def _named(names: Sequence[str], types: Iterable[str]) -> list[tuple[str, str]]:
 def open_postgres(conninfo: str, address: Address, statement: Bound, stop: Stop) -> Iterator[Opened]:
     import psycopg  # Slow to import: only a connection needs it.
 
-    from penstock.tools.sql import postgres_connection
+    from penstock.tools.sql import postgres_connection  # Only the engine in use is loaded.
 
     connection = postgres_connection.connect_blocking(conninfo, address)
     forget = stop.on_stop(in_a_thread(lambda: postgres_connection.cancel(connection)))
@@ -88,6 +88,7 @@ def open_mysql(login: Login, statement: Bound, stop: Stop) -> Iterator[Opened]:
     import pymysql  # Slow to import: only a connection needs it.
     from pymysql.cursors import SSCursor
 
+    # Only the engine in use is loaded.
     from penstock.tools.sql.mysql import bindable, connect, failure_of, kill_query, thread_of
 
     connection = connect(login)

@@ -16,8 +16,11 @@ from penstock.components.io.sql.database import SCHEMES, Auth, Bindings, Connect
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import READS_SCRIPT
 from penstock.ports.rows import Column, Schema
-from penstock.tools.base import ToolFailure
+from penstock.tools.base import Success, ToolFailure
 from penstock.tools.parameters import about
+from penstock.tools.sql.connection import interruptible
+from penstock.tools.sql.plan import COMMITS_BY_ITSELF, Planner
+from penstock.tools.sql.text import Dialect, split
 
 if TYPE_CHECKING:
     from penstock.components.io.sql.database import Where
@@ -154,9 +157,6 @@ _ALONE = re.compile(
 
 def _stands_alone(params: RunSqlParams) -> Mistake | None:
     """A statement among those that are known which cannot be part of the transaction that is asked for."""
-    from penstock.tools.sql.plan import COMMITS_BY_ITSELF
-    from penstock.tools.sql.text import Dialect, split
-
     driver = SCHEMES.get((params.connection or "").partition("://")[0].partition("+")[0].lower())
     texts = [params.sql] if isinstance(params.sql, str) else params.sql or []
     if params.transaction == "none" or driver not in ("postgres", "mysql"):
@@ -181,9 +181,6 @@ def _excerpt(text: str) -> str:
 
 async def _run_shared(params: RunSqlParams, texts: list[str], place: Where, call: Call) -> _Told:
     """In the transaction of the sub-job."""
-    from penstock.tools.sql.connection import interruptible
-    from penstock.tools.sql.plan import Planner
-
     with tool_failures():
         planner = Planner(place.dialect, place.call)
         statements = [bound for text in texts for bound in planner.shared(text, params.params)]
@@ -211,8 +208,6 @@ async def _run_shared(params: RunSqlParams, texts: list[str], place: Where, call
 
 async def _texts(params: RunSqlParams, call: Call, place: Where) -> list[str]:
     """Each statement by itself, with its comments gone."""
-    from penstock.tools.sql.text import split
-
     given = params.sql
     if params.file is not None:
         path = place_of(params.file, call)
@@ -247,8 +242,6 @@ async def _run(params: RunSqlParams, texts: list[str], place: Where) -> _Told:
 
 
 async def _asked(params: RunSqlParams, texts: list[str], place: Where) -> JsonMap:
-    from penstock.tools.base import Success
-
     command: str | list[str] = texts[0] if len(texts) == 1 else texts
     asked: dict[str, Any] = {
         "command": command,
@@ -273,8 +266,6 @@ def _told(texts: list[str], result: JsonMap, place: Where) -> _Told:
 
 
 def _verb(text: str, place: Where) -> str:
-    from penstock.tools.sql.text import split
-
     return split(text, place.dialect)[0].verb.upper()
 
 

@@ -28,9 +28,15 @@ from penstock.components.io.sql.load import Pauses
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import SHARED_COMMIT
 from penstock.tools.base import Resources, ToolFailure
+from penstock.tools.sql import mysql as mysql_connection
+from penstock.tools.sql import postgres_connection
 from penstock.tools.sql.connection import Claiming, Stop, claimed, in_a_thread, told
+from penstock.tools.sql.duckdb import DuckdbSession
+from penstock.tools.sql.mysql import MysqlParams, MysqlSession
 from penstock.tools.sql.plan import COMMITS_BY_ITSELF, TABLE, Effect
+from penstock.tools.sql.postgres_connection import PostgresSession
 from penstock.tools.sql.results import Place
+from penstock.tools.sql.sqlite import SqliteSession
 from penstock.tools.sql.text import Dialect
 
 if TYPE_CHECKING:
@@ -55,31 +61,21 @@ class Opened:
 def _opened(place: Where, files: Files, stop: Stop) -> Opened:
     match place.driver:
         case "postgres":
-            from penstock.tools.sql import postgres_connection
-            from penstock.tools.sql.postgres_connection import PostgresSession
-
             server = postgres_connection.connect_blocking(place.conninfo(), place.address())
             cancel = in_a_thread(lambda: postgres_connection.cancel(server))
             return Opened(PostgresSession(server, MAX_ROWS), server, cancel, server.close)
         case "mysql":
-            from penstock.tools.sql import mysql as mysql_connection
-            from penstock.tools.sql.mysql import MysqlParams, MysqlSession
-
             login = place.login()
             connection = mysql_connection.connect(login)
             number = mysql_connection.thread_of(connection)
             kill = in_a_thread(lambda: mysql_connection.kill_query(login, number))
             return Opened(MysqlSession(connection, login, MysqlParams()), connection, kill, connection.close)
         case "sqlite":
-            from penstock.tools.sql.sqlite import SqliteSession
-
             shared = files.sqlite
             assert shared is not None
             file = shared.take()
             return Opened(SqliteSession(file, MAX_ROWS), file, file.interrupt, lambda: shared.give_back(file))
         case "duckdb":
-            from penstock.tools.sql.duckdb import DuckdbSession
-
             assert files.duckdb is not None
             cursor = files.duckdb(stop)
             return Opened(DuckdbSession(cursor, MAX_ROWS), cursor, cursor.interrupt, cursor.close)

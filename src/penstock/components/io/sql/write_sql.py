@@ -34,6 +34,8 @@ from penstock.data.types import NOTHING, MissingColumn, is_open
 from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.parameters import about
+from penstock.tools.sql.connection import interruptible
+from penstock.tools.sql.plan import Planner
 from penstock.tools.sql.tables import Change, WriteMode
 from penstock.tools.sql.text import Dialect
 from penstock.tools.sql.types import to_database
@@ -174,8 +176,6 @@ class WriteSql(Action[WriteSqlParams]):
         return {"main": schema, "reject": None if schema is None else (*schema, *ERRORS)}
 
     async def run(self, params: WriteSqlParams, call: Call) -> Any:
-        from penstock.tools.sql.connection import interruptible
-
         rows = call.input()
         for mistake in [*mistakes_of(params, rows.schema), *_unshareable(params, call.connected)]:
             kind = "columns" if mistake.kind == "column" else "parameters"
@@ -209,8 +209,6 @@ class Written(msgspec.Struct):
 
 
 async def _write_shared(params: WriteSqlParams, rows: Relation, place: Where, files: Files, call: Call) -> Written:
-    from penstock.tools.sql.connection import interruptible
-
     async with transaction.joined(call, place, files) as shared:
 
         def work(stop: Stop) -> Written:
@@ -287,8 +285,6 @@ def _put(written: Written, rows: Relation, call: Call) -> None:
 
 
 def _bound(text: str | list[str] | None, params: WriteSqlParams, place: Where) -> list[Bound]:
-    from penstock.tools.sql.plan import Planner
-
     planner = Planner(place.dialect, place.call)
     texts = [text] if isinstance(text, str) else text or []
     return [statement for one in texts for statement in planner.shared(one, params.params)]
