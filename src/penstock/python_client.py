@@ -19,7 +19,7 @@ from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.values import JsonMap
 from penstock.ports.results import decode
 from penstock.python_api import Replay, Report, Run, jsonable, name_of, names_in, replay_of, waited
-from penstock.remote.client import Client, at, problems_of
+from penstock.remote.client import Client, Sent, at, problems_of
 from penstock.remote.engine import RemoteEngine
 from penstock.server.documents import DocumentInvalid
 from penstock.server.views import listed
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from penstock.app.rows import Rows
     from penstock.ports.log import Status
-    from penstock.remote.client import Sent
 
 __all__ = ["Server", "connect"]
 

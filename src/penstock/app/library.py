@@ -10,14 +10,13 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from penstock.app.state_folder import home_for
-from penstock.dialects.problems import Findings
+from penstock.dialects.problems import Findings, Problem
 from penstock.kernel.errors import Refused
 
 if TYPE_CHECKING:
     from penstock.components.registry import ComponentRegistry
     from penstock.dialects.job import CompiledJob
     from penstock.dialects.playbook import Compiled
-    from penstock.dialects.problems import Problem
     from penstock.kernel.values import JsonMap
     from penstock.keychain import KeychainProblem
     from penstock.server.documents import Documents, Pinned

@@ -17,22 +17,20 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from penstock.cli.engine import next_command
 from penstock.cli.output import is_terminal, put_json
 from penstock.cli.show.playbook_progress import Progress
-from penstock.cli.show.watcher import TICK_S, F, Nobody, Watcher
+from penstock.cli.show.watcher import TICK_S, F, Folding, Nobody, Watcher
 from penstock.kernel.errors import Bug, Unavailable
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
 from penstock.ports.results import loader
-from penstock.server.runs import RunUnderWay
+from penstock.server.runs import RunSummary, RunUnderWay
 
 if TYPE_CHECKING:
     from penstock.app.embedded import Embedded
     from penstock.cli.show.job_progress import JobProgress
     from penstock.cli.show.playbook_summary import Where
-    from penstock.cli.show.watcher import Folding
     from penstock.ports.log import Header
     from penstock.projections.jobs import JobStanding
     from penstock.server.documents import Documents, Pinned
-    from penstock.server.runs import RunSummary, RunUnderWay
 
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import msgspec
 
@@ -20,9 +20,6 @@ from penstock.tools.base import Tool, ToolFailure
 from penstock.tools.parameters import convert
 from penstock.tools.plugins import PluginFolder, PluginRegistry, check_params
 from penstock.tools.plugins import built_in as load
-
-if TYPE_CHECKING:
-    from typing import Self
 
 C = TypeVar("C", bound=type[Component[Any]])
 

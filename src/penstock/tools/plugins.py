@@ -23,7 +23,7 @@ from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 import msgspec
 from msgspec import inspect as types
@@ -35,7 +35,6 @@ from penstock.tools.parameters import similar
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
-    from typing import Self
 
 T = TypeVar("T")
 

@@ -7,21 +7,16 @@ import sys
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.app.library import Examined, Library
 from penstock.app.state_folder import home_for
 from penstock.cli import inputs
 from penstock.cli.output import has_colour, put_json, say
 from penstock.cli.places import server_of
-from penstock.dialects.problems import Severity
+from penstock.dialects.problems import Problem, Severity
 from penstock.dialects.report import as_json, render, summary
 from penstock.remote.client import Client, problems_of
-
-if TYPE_CHECKING:
-    from penstock.app.library import Examined
-    from penstock.dialects.problems import Problem
-
 
 ERRORS = frozenset({"error"})
 WITHOUT_NOTES = ERRORS | {"warning"}

@@ -5,16 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.app.state_folder import home_here
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.layout import table
 from penstock.cli.output import answer, put, put_json, say
 from penstock.keychain import LocalStore
-
-if TYPE_CHECKING:
-    from penstock.keychain import LocalStore
 
 
 def keychain(options: Namespace) -> int:

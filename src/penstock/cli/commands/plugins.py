@@ -25,7 +25,6 @@ from penstock.tools.registry import Registry
 
 if TYPE_CHECKING:
     from penstock.components.registry import ComponentRegistry
-    from penstock.tools.registry import Registry
 
 
 FAMILIES = {

@@ -23,7 +23,6 @@ from penstock.server.inputs import require_known
 from penstock.server.played import context_group, ports_to_keep
 
 if TYPE_CHECKING:
-    from penstock.server.documents import Documents, Pinned
     from penstock.server.runs import RunSummary
 
 ENDED_WELL = ("completed", "cancelled")

@@ -7,7 +7,7 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.engine import looking_at, views_of
+from penstock.cli.engine import Engine, looking_at, views_of
 from penstock.cli.output import BOLD, GREEN, RED, YELLOW, one_line, painted, put, put_json, safe
 from penstock.cli.show.job_summary import show_job
 from penstock.cli.show.local_feed import warning_lines, warnings_of
@@ -17,7 +17,6 @@ from penstock.projections.wording import counted, elements, error_line, seconds
 from penstock.remote.client import at
 
 if TYPE_CHECKING:
-    from penstock.cli.engine import Engine
     from penstock.ports.log import Header
 
 

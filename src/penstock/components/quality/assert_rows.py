@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from sqlglot import exp
 
@@ -18,9 +18,6 @@ from penstock.data import select
 from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Relation, Schema
 from penstock.tools.parameters import about
-
-if TYPE_CHECKING:
-    from penstock.components.quality.rules import Flagged
 
 SHOWN = 3
 """Values that a message shows of those that failed."""

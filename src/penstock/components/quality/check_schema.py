@@ -22,8 +22,6 @@ from penstock.tools.parameters import about, similar
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from penstock.components.quality.rules import Flagged, Rule
-
 
 class AgreedColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     name: Annotated[str, about("Its name.", min_length=1)]

@@ -23,9 +23,6 @@ from penstock.tools.parameters import about
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from penstock.components.conversion import Conversion
-    from penstock.components.quality.rules import Flagged
-
 
 Mark = Annotated[str, Meta(min_length=1, max_length=1)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec import Meta
 from sqlglot import exp
@@ -15,10 +15,6 @@ from penstock.components.types import is_nested, is_number, is_text
 from penstock.data import select
 from penstock.ports.rows import Column, Schema
 from penstock.tools.parameters import about
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
 
 _TYPES = {
     "column": "VARCHAR",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -21,10 +21,6 @@ from penstock.components.transform.base import Parameters, Transform, actual, re
 from penstock.data import select
 from penstock.ports.rows import Relation, Schema
 from penstock.tools.parameters import Positive, about
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
 
 Count = Annotated[int, Meta(ge=0)]
 Place = tuple[str | int, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -20,12 +20,6 @@ from penstock.components.types import is_nested, is_text, sql_type, wrong_type
 from penstock.data import select
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import about
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
-    from penstock.components.quality.rules import Flagged
-
 
 CODE = "EXTRACT"
 

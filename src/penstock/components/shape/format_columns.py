@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta
@@ -17,10 +17,6 @@ from penstock.components.types import is_moment, is_nothing, is_number
 from penstock.data import select
 from penstock.ports.rows import Column, Schema
 from penstock.tools.parameters import about
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
 
 Digits = Annotated[int, Meta(ge=0, le=20)]
 Width = Annotated[int, Meta(ge=1)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from sqlglot import exp
 
@@ -13,10 +13,6 @@ from penstock.components.transform.base import Parameters, Transform, absent, ac
 from penstock.data import select
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import about
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
 
 Pairs = list[str] | dict[str, str]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from sqlglot import exp
@@ -14,10 +14,6 @@ from penstock.components.transform.base import Parameters, Transform, actual, mi
 from penstock.data import select
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import about
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
 
 Method = Literal["sha256", "md5", "redact", "clear", "keep"]
 

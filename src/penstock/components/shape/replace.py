@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from sqlglot import exp
@@ -16,9 +16,6 @@ from penstock.components.types import is_number, is_text
 from penstock.data import select
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import about
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 
 class Replacement(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

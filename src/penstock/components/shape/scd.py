@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from sqlglot import exp
 
@@ -27,10 +27,6 @@ from penstock.components.types import is_nothing
 from penstock.data import select
 from penstock.ports.rows import Column, Schema
 from penstock.tools.parameters import about
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
 
 ANY_TIME = "1970-01-01 00:00:00"
 """Stands for the time of the run while nothing runs."""

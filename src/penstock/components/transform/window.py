@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from sqlglot import exp
 
@@ -17,9 +17,6 @@ from penstock.data import select
 from penstock.data.select import SqlMistake
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import about
-
-if TYPE_CHECKING:
-    from penstock.data.select import SqlMistake
 
 
 class SequenceParams(Parameters):

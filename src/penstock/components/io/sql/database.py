@@ -21,13 +21,12 @@ from penstock.ports.meanings import DATABASE, KEYCHAIN_ENTRY
 from penstock.tools.base import Call as ToolCall
 from penstock.tools.base import Success, Tool, ToolFailure
 from penstock.tools.parameters import about
-from penstock.tools.sql.connection import Address, address, entry_of
+from penstock.tools.sql.connection import Address, Stop, address, entry_of
 from penstock.tools.sql.text import Dialect, quote_table
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from penstock.tools.sql.connection import Stop
     from penstock.tools.sql.mysql import Login
     from penstock.tools.sql.sqlite import SharedSqlite
 

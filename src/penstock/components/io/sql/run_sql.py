@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -12,19 +12,15 @@ from msgspec import Meta
 from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas
 from penstock.components.flow.tool_calls import file_failures, place_of, require, tool_failures
 from penstock.components.io.sql import database, transaction
-from penstock.components.io.sql.database import SCHEMES, Auth, Bindings, Connection, tool_of
+from penstock.components.io.sql.database import SCHEMES, Auth, Bindings, Connection, Where, tool_of
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import READS_SCRIPT
 from penstock.ports.rows import Column, Schema
 from penstock.tools.base import Success, ToolFailure
 from penstock.tools.parameters import about
-from penstock.tools.sql.connection import interruptible
+from penstock.tools.sql.connection import Stop, interruptible
 from penstock.tools.sql.plan import COMMITS_BY_ITSELF, Planner
 from penstock.tools.sql.text import Dialect, split
-
-if TYPE_CHECKING:
-    from penstock.components.io.sql.database import Where
-    from penstock.tools.sql.connection import Stop
 
 COUNTS: Schema = (
     Column("statement", "INTEGER"),

@@ -17,7 +17,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -35,14 +35,9 @@ from penstock.tools.sql.duckdb import DuckdbSession
 from penstock.tools.sql.mysql import MysqlParams, MysqlSession
 from penstock.tools.sql.plan import COMMITS_BY_ITSELF, TABLE, Effect
 from penstock.tools.sql.postgres_connection import PostgresSession
-from penstock.tools.sql.results import Place
+from penstock.tools.sql.results import Place, Table
 from penstock.tools.sql.sqlite import SqliteSession
-from penstock.tools.sql.text import Dialect
-
-if TYPE_CHECKING:
-    from penstock.tools.sql.results import Table
-    from penstock.tools.sql.text import Bound
-
+from penstock.tools.sql.text import Bound, Dialect
 
 _COMMIT = Place(0, 1, "COMMIT")
 MAX_ROWS = 100_000

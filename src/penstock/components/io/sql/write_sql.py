@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from sqlglot import exp
@@ -25,7 +25,7 @@ from penstock.components.flow.tool_calls import tool_failures
 from penstock.components.io import parameters
 from penstock.components.io.parameters import AtLeastOne
 from penstock.components.io.sql import database, transaction
-from penstock.components.io.sql.database import Auth, Connection
+from penstock.components.io.sql.database import Auth, Connection, Files, Where
 from penstock.components.io.sql.load import ERRORS, NUMBER, Loading, rejected
 from penstock.components.io.sql.targets import StagedTable, open_target
 from penstock.components.queries import numbered, row_number
@@ -34,16 +34,11 @@ from penstock.data.types import NOTHING, MissingColumn, is_open
 from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.parameters import about
-from penstock.tools.sql.connection import interruptible
+from penstock.tools.sql.connection import Stop, interruptible
 from penstock.tools.sql.plan import Planner
 from penstock.tools.sql.tables import Change, WriteMode
-from penstock.tools.sql.text import Dialect
+from penstock.tools.sql.text import Bound, Dialect
 from penstock.tools.sql.types import to_database
-
-if TYPE_CHECKING:
-    from penstock.components.io.sql.database import Files, Where
-    from penstock.tools.sql.connection import Stop
-    from penstock.tools.sql.text import Bound
 
 _NEEDS_KEYS = ("update", "upsert", "delete")
 _EMPTYING = ("truncate_insert", "replace")
