@@ -206,25 +206,10 @@ def _is_path(kind: str, key: str, text: str) -> bool:
 
 
 FILES = (".gitignore", ".penstockignore")
-NEVER = frozenset(
-    {
-        ".git",
-        ".hg",
-        ".svn",
-        ".penstock",
-        ".venv",
-        "venv",
-        "node_modules",
-        "__pycache__",
-        ".pytest_cache",
-        ".mypy_cache",
-        ".ruff_cache",
-        ".tox",
-        ".idea",
-        ".vscode",
-        ".DS_Store",
-    }
-)
+NEVER = frozenset({
+    ".git", ".hg", ".svn", ".penstock", ".venv", "venv", "node_modules", "__pycache__", ".pytest_cache",
+    ".mypy_cache", ".ruff_cache", ".tox", ".idea", ".vscode", ".DS_Store",
+})  # fmt: skip
 SECRETS = (
     ".env", ".env.*", "*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "id_rsa*", "id_dsa*",
     "id_ecdsa*", "id_ed25519*", ".netrc", ".pgpass", ".npmrc", ".pypirc", ".ssh", ".aws", ".gnupg", ".kube", "credentials.json",

@@ -17,25 +17,11 @@ from penstock.ports.rows import Relation, Schema
 POSITION = "__position"
 """The place of a row in its input."""
 
-_VOLATILE = frozenset(
-    {
-        "current_localtime",
-        "current_localtimestamp",
-        "current_time",
-        "current_timestamp",
-        "gen_random_uuid",
-        "get_current_timestamp",
-        "localtime",
-        "localtimestamp",
-        "now",
-        "random",
-        "setseed",
-        "transaction_timestamp",
-        "uuid",
-        "uuidv4",
-        "uuidv7",
-    }
-)
+_VOLATILE = frozenset({
+    "current_localtime", "current_localtimestamp", "current_time", "current_timestamp", "gen_random_uuid",
+    "get_current_timestamp", "localtime", "localtimestamp", "now", "random", "setseed", "transaction_timestamp",
+    "uuid", "uuidv4", "uuidv7",
+})  # fmt: skip
 
 
 def everything(table: str) -> exp.Select:

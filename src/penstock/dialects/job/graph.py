@@ -53,19 +53,8 @@ def link_text(net: Net, link: Link) -> str:
 
 
 _TELLING = (
-    "path",
-    "where",
-    "query",
-    "by",
-    "on",
-    "items",
-    "while",
-    "message",
-    "values",
-    "columns",
-    "seconds",
-    "command",
-)
+    "path", "where", "query", "by", "on", "items", "while", "message", "values", "columns", "seconds", "command",
+)  # fmt: skip
 """Parameters that say most about a component, the most telling first."""
 
 

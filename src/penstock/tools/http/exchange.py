@@ -30,18 +30,10 @@ MAX_REDIRECTS = 10
 EXCERPT_BYTES = 64 * 1024
 _POOL = httpx2.Limits(max_connections=256, max_keepalive_connections=64, keepalive_expiry=30.0)
 # httpx2 takes `Authorization` off when a redirect leaves the origin; these carry credentials just as often.
-_CREDENTIAL_HEADERS = frozenset(
-    [
-        "authorization",
-        "proxy-authorization",
-        "cookie",
-        "x-api-key",
-        "api-key",
-        "apikey",
-        "x-auth-token",
-        "x-access-token",
-    ]
-)
+_CREDENTIAL_HEADERS = frozenset([
+    "authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "apikey", "x-auth-token",
+    "x-access-token",
+])  # fmt: skip
 
 Close = Callable[[], Awaitable[None]]
 

@@ -29,37 +29,14 @@ CLIENT = {"connect_timeout": "10s", "timeout": "60s"}
 RETRY = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 CLIENT_OPTIONS = ("allow_http", "allow_invalid_certificates", "proxy_url", "root_certificate", "timeout")
 # What can be said to a store without naming a host: parts of the path or the signature of a request, and words of its URL.
-SECRET_OPTIONS = frozenset(
-    [
-        "access_key_id",
-        "secret_access_key",
-        "session_token",
-        "token",
-        "access_key",
-        "account_key",
-        "sas_key",
-        "sas_token",
-        "client_secret",
-        "bearer_token",
-        "root_certificate",
-    ]
-)
-WORD_OPTIONS = frozenset(
-    [
-        "region",
-        "default_region",
-        "skip_signature",
-        "request_payer",
-        "allow_http",
-        "allow_invalid_certificates",
-        "timeout",
-        "account_name",
-        "client_id",
-        "tenant_id",
-        "unsigned_payload",
-        "checksum_algorithm",
-    ]
-)
+SECRET_OPTIONS = frozenset([
+    "access_key_id", "secret_access_key", "session_token", "token", "access_key", "account_key", "sas_key",
+    "sas_token", "client_secret", "bearer_token", "root_certificate",
+])  # fmt: skip
+WORD_OPTIONS = frozenset([
+    "region", "default_region", "skip_signature", "request_payer", "allow_http", "allow_invalid_certificates",
+    "timeout", "account_name", "client_id", "tenant_id", "unsigned_payload", "checksum_algorithm",
+])  # fmt: skip
 _WORD = re.compile(r"[A-Za-z0-9-]+")
 
 

@@ -378,18 +378,8 @@ class _Pool:
 
 # Statements of these kinds leave nothing behind in the session.
 _LEAVES_NO_TRACE = {
-    "select",
-    "insert",
-    "update",
-    "delete",
-    "replace",
-    "with",
-    "values",
-    "table",
-    "truncate",
-    "call",
-    "show",
-}
+    "select", "insert", "update", "delete", "replace", "with", "values", "table", "truncate", "call", "show",
+}  # fmt: skip
 
 
 class MysqlTool(Tool[MysqlParams]):

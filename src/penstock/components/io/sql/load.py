@@ -30,25 +30,8 @@ if TYPE_CHECKING:
 NUMBER = "penstock_number"
 ERRORS: Schema = (Column("error_code", "VARCHAR"), Column("error_message", "VARCHAR"))
 _MYSQL_DATA = {
-    1048,
-    1136,
-    1216,
-    1264,
-    1265,
-    1292,
-    1364,
-    1366,
-    1367,
-    1406,
-    1411,
-    1441,
-    1452,
-    1525,
-    1644,
-    3140,
-    3819,
-    4025,
-}
+    1048, 1136, 1216, 1264, 1265, 1292, 1364, 1366, 1367, 1406, 1411, 1441, 1452, 1525, 1644, 3140, 3819, 4025,
+}  # fmt: skip
 _SQLITE_DATA = ("SQLITE_MISMATCH", "SQLITE_TOOBIG", "SQLITE_MISUSE")
 _DUCKDB_DATA = ("ConversionException", "OutOfRangeException", "InvalidInputException")
 
