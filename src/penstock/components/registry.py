@@ -11,15 +11,123 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 import msgspec
 
 from penstock.components.base import Action, Component, ComponentFailure, Iterator, Known, Port, Ports, Relational, Sink
-from penstock.components.builtin import OF_THE_PLANNER, TABLE
 from penstock.kernel.errors import Refused
-from penstock.ports.components import NO_SCHEMAS, ComponentDescription, Inferred
+from penstock.ports.components import NO_SCHEMAS, SHARED_COMMIT, ComponentDescription, Inferred
 from penstock.ports.rows import Schema
 from penstock.tools import registry as tools
 from penstock.tools.base import Tool, ToolFailure
 from penstock.tools.parameters import convert
 from penstock.tools.plugins import PluginFolder, PluginRegistry, check_params
 from penstock.tools.plugins import built_in as load
+
+TABLE: dict[str, str] = {
+    # Input and output.
+    "read_csv": "io.csv:ReadCsv",
+    "write_csv": "io.csv:WriteCsv",
+    "read_positional": "io.positional:ReadPositional",
+    "write_positional": "io.positional:WritePositional",
+    "read_json": "io.json:ReadJson",
+    "write_json": "io.json:WriteJson",
+    "read_parquet": "io.parquet:ReadParquet",
+    "write_parquet": "io.parquet:WriteParquet",
+    "read_arrow": "io.arrow:ReadArrow",
+    "write_arrow": "io.arrow:WriteArrow",
+    "read_excel": "io.excel:ReadExcel",
+    "write_excel": "io.excel:WriteExcel",
+    "read_xml": "io.xml:ReadXml",
+    "write_xml": "io.xml:WriteXml",
+    "read_sql": "io.sql.read_sql:ReadSql",
+    "write_sql": "io.sql.write_sql:WriteSql",
+    "run_sql": "io.sql.run_sql:RunSql",
+    "http_rows": "io.http_rows:HttpRows",
+    "fixed_rows": "io.fixed_rows:FixedRows",
+    "generate_rows": "io.generate_rows:GenerateRows",
+    "read_file": "io.file:ReadFile",
+    "write_file": "io.file:WriteFile",
+    "log_rows": "io.log_rows:LogRows",
+    # Transforms.
+    "aggregate": "transform.aggregate:Aggregate",
+    "denormalise": "transform.aggregate:Denormalise",
+    "derive": "transform.derive:Derive",
+    "fill_down": "transform.window:FillDown",
+    "filter": "transform.filter:Filter",
+    "join": "transform.join:Join",
+    "lookup": "transform.lookup:Lookup",
+    "map": "transform.map:Map",
+    "normalise": "transform.normalise:Normalise",
+    "pivot": "transform.pivot:Pivot",
+    "replicate": "transform.union:Replicate",
+    "sample": "transform.filter:Sample",
+    "select": "transform.derive:Select",
+    "sequence": "transform.window:Sequence",
+    "sort": "transform.sort:Sort",
+    "sql": "transform.sql:Sql",
+    "top": "transform.filter:Top",
+    "union": "transform.union:Union",
+    "unique": "transform.filter:Unique",
+    "unpivot": "transform.normalise:Unpivot",
+    "window": "transform.window:Window",
+    # Code, quality and the values in columns.
+    "python": "code.python:Python",
+    "assert_rows": "quality.assert_rows:AssertRows",
+    "check_schema": "quality.check_schema:CheckSchema",
+    "convert_types": "quality.convert_types:ConvertTypes",
+    "data_profile": "quality.data_profile:DataProfile",
+    "replace": "shape.replace:Replace",
+    "extract_regex": "shape.extract:ExtractRegex",
+    "extract_json": "shape.extract:ExtractJson",
+    "extract_delimited": "shape.extract:ExtractDelimited",
+    "extract_positional": "shape.extract:ExtractPositional",
+    "fuzzy_match": "shape.fuzzy_match:FuzzyMatch",
+    "scd": "shape.scd:Scd",
+    "split": "shape.split:Split",
+    "merge_changes": "shape.merge_changes:MergeChanges",
+    "mask": "shape.mask:Mask",
+    "format_columns": "shape.format_columns:FormatColumns",
+    # Orchestration and files.
+    "run_job": "flow.run_job:RunJob",
+    "playbook": "flow.run_job:Playbook",
+    "iterate_rows": "flow.iterate:IterateRows",
+    "iterate_groups": "flow.iterate:IterateGroups",
+    "iterate_list": "flow.iterate:IterateList",
+    "iterate_range": "flow.iterate:IterateRange",
+    "iterate_while": "flow.iterate:IterateWhile",
+    "iterate_files": "flow.iterate:IterateFiles",
+    "iterate_query": "flow.iterate:IterateQuery",
+    "pre_job": "flow.markers:PreJob",
+    "post_job": "flow.markers:PostJob",
+    "noop": "flow.markers:Noop",
+    "set_global": "flow.context_load:SetGlobal",
+    "context_load": "flow.context_load:ContextLoad",
+    "die": "flow.die:Die",
+    "warn": "flow.die:Warn",
+    "log_catcher": "flow.measures:LogCatcher",
+    "flow_meter": "flow.measures:FlowMeter",
+    "stats": "flow.measures:Stats",
+    "sleep": "flow.wait:Sleep",
+    "wait_for_file": "flow.wait:WaitForFile",
+    "wait_for_rows": "flow.wait:WaitForRows",
+    "shell": "flow.shell:Shell",
+    "mail": "flow.mail:Mail",
+    "http_call": "flow.http_call:HttpCall",
+    "file_copy": "files.changes:FileCopy",
+    "file_move": "files.changes:FileMove",
+    "file_delete": "files.changes:FileDelete",
+    "file_touch": "files.changes:FileTouch",
+    "file_exists": "files.inspection:FileExists",
+    "file_properties": "files.inspection:FileProperties",
+    "file_list": "files.inspection:FileList",
+    "file_compare": "files.inspection:FileCompare",
+    "file_checksum": "files.inspection:FileChecksum",
+    "file_archive": "files.archive:FileArchive",
+    "file_unarchive": "files.archive:FileUnarchive",
+    "file_transfer": "files.transfer:FileTransfer",
+}
+"""Type -> `module:Class`, the module in this package."""
+
+OF_THE_PLANNER = {SHARED_COMMIT: "io.sql.transaction:SharedCommit"}
+"""Types that documents do not name: the planner inserts them."""
+
 
 C = TypeVar("C", bound=type[Component[Any]])
 

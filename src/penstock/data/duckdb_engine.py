@@ -16,7 +16,7 @@ import duckdb
 
 from penstock.data.duckdb_database import Database, Limits, close_cursor, failing_plainly, interrupt, settle
 from penstock.data.failures import bound, columns_of, placed_in, rows_failed, type_trouble_at
-from penstock.data.fusion.run import run_fused
+from penstock.data.fusion import run_fused
 from penstock.data.hashing import (
     CONTENT_UP_TO,
     content_hash,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
@@ -27,7 +27,6 @@ from penstock.components.io.parameters import AtLeastOne
 from penstock.components.io.sql import database, transaction
 from penstock.components.io.sql.database import Auth, Connection, Files, Where
 from penstock.components.io.sql.load import ERRORS, NUMBER, Loading, rejected
-from penstock.components.io.sql.targets import StagedTable, open_target
 from penstock.components.queries import numbered, row_number
 from penstock.data import select
 from penstock.data.types import NOTHING, MissingColumn, is_open
@@ -36,8 +35,8 @@ from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.parameters import about
 from penstock.tools.sql.connection import Stop, interruptible
 from penstock.tools.sql.plan import Planner
-from penstock.tools.sql.tables import Change, WriteMode
-from penstock.tools.sql.text import Bound, Dialect
+from penstock.tools.sql.tables import Change, DuckdbTable, MysqlTable, PostgresTable, SqliteTable, Table, WriteMode
+from penstock.tools.sql.text import Bound, Dialect, insert_into, quote, quote_all, quote_table
 from penstock.tools.sql.types import to_database
 
 _NEEDS_KEYS = ("update", "upsert", "delete")
@@ -348,3 +347,84 @@ def _values(params: WriteSqlParams, rows: Relation, call: Call) -> Iterator[tupl
         call.progress("main", first - 1)
         yield first, batch
         first += len(batch)
+
+
+# ---- The table: rows come as batches, and a batch is any sequence that can be cut in two: lists of values for the servers,
+# numbers of rows for DuckDB, which is given all rows at once and works on ranges of them.
+
+
+def open_target(place: Where, files: Files, stop: Stop, lent: Any = None) -> Table:
+    """`lent`: a connection in the midst of a transaction that somebody else ends."""
+    match place.driver:
+        case "postgres":
+            return PostgresTable(place.conninfo(), place.address(), stop, lent)
+        case "mysql":
+            return MysqlTable(place.login(), stop, lent)
+        case "sqlite":
+            assert files.sqlite is not None
+            return SqliteTable(files.sqlite, stop, lent)
+        case "duckdb":
+            assert files.duckdb is not None
+            return StagedTable(files.duckdb, stop, lent)
+
+
+_ROWS = "penstock_rows"
+_NUMBER = "penstock_number"
+
+
+class StagedTable(DuckdbTable):
+    """`stage` is called once, before `prepare`, with all rows as an Arrow stream that ends in their numbers."""
+
+    def stage(self, stream: Any, schema: Schema) -> None:
+        """Raises ToolFailure, or what the engine raises while it gives the rows."""
+        # Arrow has no UUID and no JSON: they come as text, and are here again what they were.
+        columns = ", ".join(f"CAST({_name(each.name)} AS {each.type}) AS {_name(each.name)}" for each in schema)
+        query = f"SELECT {columns}, {_NUMBER} FROM penstock_stream"
+        self.connection.register("penstock_stream", stream)
+        try:
+            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {_ROWS} AS {query}")
+        finally:
+            self.connection.unregister("penstock_stream")
+
+    def write(self, rows: Any) -> int:
+        """Of the rows with these numbers, counted from 1."""
+        self.begin()
+        found = self.connection.execute(self._statement(), {"first": rows.start, "last": rows.stop - 1}).fetchone()
+        return int(found[0]) if found else 0
+
+    def _statement(self) -> str:
+        change = self.change
+        table = quote_table(change.table, Dialect.DUCKDB)
+        insert = f"{insert_into(change.table, change.columns, Dialect.DUCKDB)} SELECT {quote_all(change.columns, Dialect.DUCKDB)}"
+        between = f"{_NUMBER} BETWEEN $first AND $last"
+        same = " AND ".join(f"target.{_name(key)} = source.{_name(key)}" for key in change.keys)
+        match change.mode:
+            case "update":
+                values = ", ".join(f"{_name(name)} = source.{_name(name)}" for name in change.changed)
+                return (
+                    f"UPDATE {table} AS target SET {values} FROM ({self._last_of_each(between)}) AS source WHERE {same}"
+                )
+            case "delete":
+                return f"DELETE FROM {table} AS target USING (SELECT * FROM {_ROWS} WHERE {between}) AS source WHERE {same}"
+            case "upsert":
+                return f"{insert} FROM ({self._last_of_each(between)}){change.tail(Dialect.DUCKDB)}"
+            case _:
+                return f"{insert} FROM {_ROWS} WHERE {between} ORDER BY {_NUMBER}"
+
+    def _last_of_each(self, between: str) -> str:
+        """One statement may not touch a row twice, so of rows with the same key only the last is sent: it would win
+        anyway."""
+        keys = quote_all(self.change.keys, Dialect.DUCKDB)
+        return (
+            f"SELECT * FROM {_ROWS} WHERE {between} "
+            f"QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {_NUMBER} DESC) = 1"
+        )
+
+    def close(self) -> None:
+        with suppress(*self.errors):
+            self.connection.execute(f"DROP TABLE IF EXISTS temp.{_ROWS}")
+        super().close()
+
+
+def _name(name: str) -> str:
+    return quote(name, Dialect.DUCKDB)
