@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from penstock.remote.engine import RemoteEngine
     from penstock.server.views import Views
 
-    Engine: TypeAlias = Embedded | RemoteEngine
+Engine: TypeAlias = "Embedded | RemoteEngine"
 
 
 @contextmanager
