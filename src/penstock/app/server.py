@@ -177,12 +177,13 @@ def open_server(
     *,
     name: str | None = None,
     lease_s: float = stores.LEASE_S,
-    hall: MemoryDispatchStore | None = None,
+    dispatch_store: MemoryDispatchStore | None = None,
 ) -> Server:
-    """A server that has not started yet. `hall`: where it meets the workers of its own process, when there is no database."""
+    """A server that has not started yet. `dispatch_store` is shared with the worker in its own process when there is no
+    database."""
     shown = name or stores.host_name()
     log = WatchedLog(stores.open_log(places, shown, lease_s), is_shared=places.database is None)
-    dispatch = stores.open_dispatch(places, hall)
+    dispatch = stores.open_dispatch(places, dispatch_store)
     return Server(
         home=places.home,
         log=log,

@@ -31,8 +31,8 @@ from penstock.adapters.files.folders import make_folder, unavailable_file
 from penstock.adapters.watched_log import WatchedLog
 from penstock.app.server import Server, one_line, open_server
 from penstock.app.state_folder import recorded
-from penstock.app.stores import LEASE_S, Places, hall_of_one_process, release
-from penstock.app.worker import Station, open_worker
+from penstock.app.stores import LEASE_S, Places, memory_dispatch, release
+from penstock.app.worker import OpenWorker, open_worker
 from penstock.kernel.errors import PenstockError, Refused
 from penstock.ports.blobs import BlobStore
 from penstock.ports.log import EventLog
@@ -102,8 +102,10 @@ class Service:
         async with AsyncExitStack() as stack:
             for one in sockets:
                 stack.callback(one.close)
-            hall = hall_of_one_process() if settings.places.database is None else None
-            server = open_server(settings.places, name=settings.name, lease_s=settings.lease_s, hall=hall)
+            dispatch_store = memory_dispatch() if settings.places.database is None else None
+            server = open_server(
+                settings.places, name=settings.name, lease_s=settings.lease_s, dispatch_store=dispatch_store
+            )
             stack.callback(cast(Any, server.blobs).close)
             stack.push_async_callback(server.close)
             self.server = server
@@ -112,11 +114,15 @@ class Service:
             stack.push_async_callback(asyncio.to_thread, needs.close)
             self._check_access(backend)
             await server.start()
-            if hall is not None:
-                station = open_worker(
-                    settings.places, slots=settings.slots, hall=hall, name=server.name, addresses=settings.addresses
+            if dispatch_store is not None:
+                worker = open_worker(
+                    settings.places,
+                    slots=settings.slots,
+                    dispatch_store=dispatch_store,
+                    name=server.name,
+                    addresses=settings.addresses,
                 )
-                await stack.enter_async_context(_working(station, settings.grace_s))
+                await stack.enter_async_context(_working(worker, settings.grace_s))
             await stack.enter_async_context(_scheduling(backend))
             await stack.enter_async_context(_alerting(backend, settings.places.home, settings.addresses))
             from penstock.api.app import build, guarded  # Only a server needs it, not the command that starts one.
@@ -202,13 +208,13 @@ class Service:
 
 
 @contextlib.asynccontextmanager
-async def _working(station: Station, grace_s: float) -> AsyncIterator[None]:
-    task = asyncio.ensure_future(station.run())
+async def _working(worker: OpenWorker, grace_s: float) -> AsyncIterator[None]:
+    task = asyncio.ensure_future(worker.run())
     try:
         yield
     finally:
         with contextlib.suppress(PenstockError):
-            await station.worker.drain(grace_s)
+            await worker.worker.drain(grace_s)
         await asyncio.gather(task, return_exceptions=True)
 
 

@@ -173,16 +173,16 @@ def open_partitions(places: Places, name: str, lease_s: float) -> Partitions:
     return PostgresPartitions(places.database, name=name, lease_s=lease_s)
 
 
-def open_dispatch(places: Places, hall: MemoryDispatchStore | None) -> Dispatch:
+def open_dispatch(places: Places, dispatch_store: MemoryDispatchStore | None) -> Dispatch:
     if places.database is None:
         from penstock.adapters.memory.dispatch import MemoryDispatch  # Only the store in use is loaded.
 
-        if places.dispatch is not None or hall is None:
+        if places.dispatch is not None or dispatch_store is None:
             raise Refused(
                 "workers elsewhere need a server with a database",
                 f"give it `--database URL` or `{DATABASE}`; without one, `penstock serve` works by itself",
             )
-        return MemoryDispatch(hall)
+        return MemoryDispatch(dispatch_store)
     from penstock.adapters.postgres.dispatch import PostgresDispatch  # Only the store in use is loaded.
 
     if places.dispatch is None:
@@ -194,7 +194,7 @@ def open_dispatch(places: Places, hall: MemoryDispatchStore | None) -> Dispatch:
     return NatsDispatch(PostgresDispatch(places.database), PostgresIntake(places.database), *_broker(places.dispatch))
 
 
-def open_intake(places: Places, hall: MemoryDispatchStore | None) -> Intake:
+def open_intake(places: Places, dispatch_store: MemoryDispatchStore | None) -> Intake:
     if places.dispatch is not None:
         _want("nats", "a NATS server", "penstock[nats]")
         from penstock.adapters.nats.intake import NatsIntake  # Only the store in use is loaded.
@@ -208,12 +208,12 @@ def open_intake(places: Places, hall: MemoryDispatchStore | None) -> Intake:
     if places.database is None:
         from penstock.adapters.memory.dispatch import MemoryIntake  # Only the store in use is loaded.
 
-        if hall is None:
+        if dispatch_store is None:
             raise Refused(
                 "a worker needs a database, in which it meets its server",
                 f"give it `--database URL` or `{DATABASE}`; without one, `penstock serve` works by itself",
             )
-        return MemoryIntake(hall)
+        return MemoryIntake(dispatch_store)
     _want_postgres()
     from penstock.adapters.postgres.intake import PostgresIntake  # Only the store in use is loaded.
 
@@ -229,7 +229,7 @@ def _broker(url: str) -> tuple[str, str]:
     return (servers, prefix or PREFIX) if has_prefix else (url, PREFIX)
 
 
-def hall_of_one_process() -> MemoryDispatchStore:
+def memory_dispatch() -> MemoryDispatchStore:
     from penstock.adapters.memory.dispatch import MemoryDispatchStore  # Only the store in use is loaded.
     from penstock.ports.ambient import SystemClock
 

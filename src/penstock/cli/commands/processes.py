@@ -27,7 +27,7 @@ from penstock.cli.places import addresses_of, hosts_of, places_of, pool_of, slot
 from penstock.tools.addresses import VARIABLE
 
 if TYPE_CHECKING:
-    from penstock.app.worker import Station
+    from penstock.app.worker import OpenWorker
 
 
 FIRST_REST_S = 0.5
@@ -190,14 +190,14 @@ def worker(options: Namespace) -> int:
 class _Crew:
     def __init__(self, options: Namespace) -> None:
         self._options = options
-        self._station: Station | None = None
+        self._worker: OpenWorker | None = None
         self._draining: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         from penstock.app.worker import open_worker  # Each process loads only what it runs.
 
         options = self._options
-        station = open_worker(
+        worker = open_worker(
             places_of(options),
             name=options.name,
             pool=pool_of(options),
@@ -206,17 +206,17 @@ class _Crew:
             beat_s=options.lease / 3,
             addresses=addresses_of(options),
         )
-        self._station = station
-        card = station.worker.card
+        self._worker = worker
+        card = worker.worker.card
         say(f"worker {card.id} in pool `{card.pool}`, {card.slots} at a time")
-        await station.run()
+        await worker.run()
         if self._draining is not None:
             await self._draining
         say(f"worker {card.id} has stopped")
 
     def stop(self) -> None:
-        if self._station is not None:
-            self._draining = asyncio.ensure_future(self._station.worker.drain(self._options.grace))
+        if self._worker is not None:
+            self._draining = asyncio.ensure_future(self._worker.worker.drain(self._options.grace))
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
