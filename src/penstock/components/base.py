@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import msgspec
 
@@ -28,7 +28,7 @@ from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore
 from penstock.ports.components import Inferred, Mistake, Port, Ports, Role
 from penstock.ports.rows import Copy, EngineSession, Relation, Schema, SqlText
-from penstock.tools.base import Resources, Settings, Source, Threads
+from penstock.tools.base import Parametric, Resources, Settings, Source, Threads
 from penstock.tools.parameters import about
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -184,11 +184,10 @@ class UserSql:
     """`value`: an expression; `condition`: one that must be boolean; `aggregate`; `query`: a SELECT over the input names."""
 
 
-class Component(Generic[P]):
+class Component(Parametric[P]):
     """Base of all. The docstring is the reference page; `Params` fields carry their descriptions in `msgspec.Meta`."""
 
     family: ClassVar[str] = "transform"
-    Params: ClassVar[type[msgspec.Struct]]
     type: ClassVar[str]
     inputs: ClassVar[tuple[Port, ...]] = ()
     outputs: ClassVar[tuple[Port, ...]] = ()

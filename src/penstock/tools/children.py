@@ -22,7 +22,6 @@ class PlaybookTool(Tool[PlaybookParams]):
     """Run another playbook in a scope of its own and take its result. It fails when the other one does."""
 
     kind: ClassVar[str] = "playbook"
-    Params: ClassVar[type[msgspec.Struct]] = PlaybookParams
     example: ClassVar[str] = """\
 - name: load
   kind: playbook
@@ -58,7 +57,6 @@ class JobTool(Tool[JobParams]):
     """
 
     kind: ClassVar[str] = "job"
-    Params: ClassVar[type[msgspec.Struct]] = JobParams
     example: ClassVar[str] = """\
 - name: load
   kind: job

@@ -246,7 +246,6 @@ class FilesTool(Tool[FilesParams]):
     """
 
     kind: ClassVar[str] = "files"
-    Params = FilesParams
     needs_secrets: ClassVar[bool] = False
     example: ClassVar[str] = """\
 - name: save

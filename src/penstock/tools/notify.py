@@ -79,7 +79,6 @@ class NotifyTool(Tool[NotifyParams]):
 
     kind: ClassVar[str] = "notify"
     makes_files: ClassVar[bool] = False
-    Params = NotifyParams
     defaults: ClassVar[JsonMap] = {"timeout": {"connect": 10, "read": 60, "write": 60}}
     example: ClassVar[str] = """\
 - name: tell

@@ -55,7 +55,6 @@ class ShellTool(Tool[ShellParams]):
     """
 
     kind: ClassVar[str] = "shell"
-    Params: ClassVar[type[msgspec.Struct]] = ShellParams
     example: ClassVar[str] = """\
 - name: count
   kind: shell

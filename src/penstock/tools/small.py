@@ -19,7 +19,6 @@ class NoopTool(Tool[NoopParams]):
 
     kind: ClassVar[str] = "noop"
     makes_files: ClassVar[bool] = False
-    Params: ClassVar[type[msgspec.Struct]] = NoopParams
     inline: ClassVar[bool] = True
     pure: ClassVar[bool] = True
     needs_secrets: ClassVar[bool] = False
@@ -41,7 +40,6 @@ class SleepTool(Tool[SleepParams]):
 
     kind: ClassVar[str] = "sleep"
     makes_files: ClassVar[bool] = False
-    Params: ClassVar[type[msgspec.Struct]] = SleepParams
     needs_secrets: ClassVar[bool] = False
     example: ClassVar[str] = """\
 - name: breathe
@@ -65,7 +63,6 @@ class LogTool(Tool[LogParams]):
 
     kind: ClassVar[str] = "log"
     makes_files: ClassVar[bool] = False
-    Params: ClassVar[type[msgspec.Struct]] = LogParams
     inline: ClassVar[bool] = True
     example: ClassVar[str] = """\
 - name: tell

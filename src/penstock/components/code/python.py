@@ -93,7 +93,6 @@ class Python(Action[PythonParams]):
 
     type = "python"
     family = "code"
-    Params = PythonParams
     inputs: ClassVar[tuple[Port, ...]] = (
         Port("input", required=False, many=True, description="the rows the code runs over"),
         Port("input_*", required=False, many=True, description="more rows, in `inputs`"),

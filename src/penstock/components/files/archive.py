@@ -91,7 +91,6 @@ class FileArchive(Action[ArchiveParams]):
 
     type: ClassVar[str] = "file_archive"
     family: ClassVar[str] = "file"
-    Params = ArchiveParams
 
     def run(self, params: ArchiveParams, call: Call) -> JsonMap:
         path, to = place_of(params.path, call), place_of(params.to, call)
@@ -219,7 +218,6 @@ class FileUnarchive(Action[UnarchiveParams]):
 
     type: ClassVar[str] = "file_unarchive"
     family: ClassVar[str] = "file"
-    Params = UnarchiveParams
 
     def run(self, params: UnarchiveParams, call: Call) -> JsonMap:
         path, to = place_of(params.path, call), place_of(params.to, call)

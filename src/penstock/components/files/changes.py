@@ -56,7 +56,6 @@ class FileCopy(Action[CopyParams]):
 
     type: ClassVar[str] = "file_copy"
     family: ClassVar[str] = "file"
-    Params = CopyParams
 
     def run(self, params: CopyParams, call: Call) -> JsonMap:
         return _put(params, call, file_changes.copy)
@@ -74,7 +73,6 @@ class FileMove(Action[CopyParams]):
 
     type: ClassVar[str] = "file_move"
     family: ClassVar[str] = "file"
-    Params = CopyParams
 
     def run(self, params: CopyParams, call: Call) -> JsonMap:
         return _put(params, call, file_changes.move)
@@ -138,7 +136,6 @@ class FileDelete(Action[DeleteParams]):
     type: ClassVar[str] = "file_delete"
     family: ClassVar[str] = "file"
     makes_files: ClassVar[bool] = False
-    Params = DeleteParams
 
     def run(self, params: DeleteParams, call: Call) -> JsonMap:
         path = place_of(params.path, call)
@@ -174,7 +171,6 @@ class FileTouch(Action[TouchParams]):
 
     type: ClassVar[str] = "file_touch"
     family: ClassVar[str] = "file"
-    Params = TouchParams
 
     def run(self, params: TouchParams, call: Call) -> JsonMap:
         path = place_of(params.path, call)

@@ -39,7 +39,6 @@ class FileExists(Action[PathParams]):
     type: ClassVar[str] = "file_exists"
     family: ClassVar[str] = "file"
     makes_files: ClassVar[bool] = False
-    Params = PathParams
 
     def run(self, params: PathParams, call: Call) -> JsonMap:
         path = place_of(params.path, call)
@@ -59,7 +58,6 @@ class FileProperties(Action[PathParams]):
     type: ClassVar[str] = "file_properties"
     family: ClassVar[str] = "file"
     makes_files: ClassVar[bool] = False
-    Params = PathParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="one row"),)
 
     def schemas(self, params: PathParams, inputs: Known, call: PlanCall) -> Schemas:
@@ -99,7 +97,6 @@ class FileList(Action[ListParams]):
     type: ClassVar[str] = "file_list"
     family: ClassVar[str] = "file"
     makes_files: ClassVar[bool] = False
-    Params = ListParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per file"),)
 
     def schemas(self, params: ListParams, inputs: Known, call: PlanCall) -> Schemas:
@@ -145,7 +142,6 @@ class FileCompare(Action[CompareParams]):
     type: ClassVar[str] = "file_compare"
     family: ClassVar[str] = "file"
     makes_files: ClassVar[bool] = False
-    Params = CompareParams
 
     def run(self, params: CompareParams, call: Call) -> JsonMap:
         path, other = place_of(params.path, call), place_of(params.other, call)
@@ -213,7 +209,6 @@ class FileChecksum(Action[ChecksumParams]):
     type: ClassVar[str] = "file_checksum"
     family: ClassVar[str] = "file"
     makes_files: ClassVar[bool] = False
-    Params = ChecksumParams
 
     def run(self, params: ChecksumParams, call: Call) -> JsonMap:
         path = place_of(params.path, call)

@@ -103,7 +103,6 @@ class FileTransfer(Action[TransferParams]):
 
     type: ClassVar[str] = "file_transfer"
     family: ClassVar[str] = "file"
-    Params = TransferParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="one row per file"),)
 
     def check(self, params: TransferParams, inputs: Known, call: PlanCall) -> list[Mistake]:

@@ -232,7 +232,6 @@ class ContextLoad(Action[ContextLoadParams]):
     type: ClassVar[str] = "context_load"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = ContextLoadParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", required=False, description="rows of names and values"),)
 
     def check(self, params: ContextLoadParams, inputs: Known, call: PlanCall) -> list[Mistake]:
@@ -311,7 +310,6 @@ class SetGlobal(Action[SetGlobalParams]):
     type: ClassVar[str] = "set_global"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = SetGlobalParams
 
     def check(self, params: SetGlobalParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         if not params.values and not params.delete:

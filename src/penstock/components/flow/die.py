@@ -28,7 +28,6 @@ class Die(Action[DieParams]):
     type: ClassVar[str] = "die"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = DieParams
 
     async def run(self, params: DieParams, call: Call) -> None:
         call.after.update({"DIE_MESSAGE": params.message, "DIE_CODE": params.code})
@@ -50,7 +49,6 @@ class Warn(Action[WarnParams]):
     type: ClassVar[str] = "warn"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = WarnParams
 
     async def run(self, params: WarnParams, call: Call) -> JsonMap:
         for line in params.message.split("\n"):

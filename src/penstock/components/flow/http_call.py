@@ -30,7 +30,6 @@ class HttpCall(Action[HttpCallParams]):
     type: ClassVar[str] = "http_call"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = HttpCallParams
 
     async def run(self, params: HttpCallParams, call: Call) -> Json:
         limits: JsonMap = {"connect": 10, "read": 60, "write": 60, "total": params.timeout}

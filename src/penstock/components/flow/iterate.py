@@ -43,7 +43,6 @@ class IterateList(Iterator[IterateListParams]):
     """
 
     type: ClassVar[str] = "iterate_list"
-    Params = IterateListParams
 
     def elements(self, params: IterateListParams, call: Call) -> Elements:
         items = params.items
@@ -69,7 +68,6 @@ class IterateRange(Iterator[IterateRangeParams]):
     """
 
     type: ClassVar[str] = "iterate_range"
-    Params = IterateRangeParams
 
     def check(self, params: IterateRangeParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         return _mistakes(params)
@@ -127,7 +125,6 @@ class IterateWhile(Iterator[IterateWhileParams]):
     """
 
     type: ClassVar[str] = "iterate_while"
-    Params = IterateWhileParams
 
     def elements(self, params: IterateWhileParams, call: Call) -> Elements:
         raise ComponentFailure("engine", "`iterate_while` has no list of elements: the engine evaluates its condition")
@@ -160,7 +157,6 @@ class IterateRows(Iterator[IterateRowsParams]):
     """
 
     type: ClassVar[str] = "iterate_rows"
-    Params = IterateRowsParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input"),)
 
     def elements(self, params: IterateRowsParams, call: Call) -> Elements:
@@ -182,7 +178,6 @@ class IterateGroups(Iterator[IterateGroupsParams]):
     """
 
     type: ClassVar[str] = "iterate_groups"
-    Params = IterateGroupsParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input"),)
 
     def check(self, params: IterateGroupsParams, inputs: Known, call: PlanCall) -> list[Mistake]:
@@ -240,7 +235,6 @@ class IterateFiles(Iterator[IterateFilesParams]):
     """
 
     type: ClassVar[str] = "iterate_files"
-    Params = IterateFilesParams
 
     def elements(self, params: IterateFilesParams, call: Call) -> Elements:
         folder = place_of(params.path, call)
@@ -279,7 +273,6 @@ class IterateQuery(Iterator[IterateQueryParams]):
     """
 
     type: ClassVar[str] = "iterate_query"
-    Params = IterateQueryParams
 
     def elements(self, params: IterateQueryParams, call: Call) -> Elements:
         question = Question(

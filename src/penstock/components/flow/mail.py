@@ -55,7 +55,6 @@ class Mail(Action[MailParams]):
     type: ClassVar[str] = "mail"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = MailParams
 
     async def run(self, params: MailParams, call: Call) -> JsonMap:
         given = {name: getattr(params, name) for name in params.__struct_fields__}

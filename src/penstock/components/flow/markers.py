@@ -25,7 +25,6 @@ class Noop(Action[NoopParams]):
     type: ClassVar[str] = "noop"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = NoopParams
 
     async def run(self, params: NoopParams, call: Call) -> Any:
         return params.value
@@ -46,7 +45,6 @@ class PreJob(Action[MarkerParams]):
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
     role: ClassVar[Role] = "pre_job"
-    Params = MarkerParams
 
     async def run(self, params: MarkerParams, call: Call) -> None:
         return None
@@ -63,7 +61,6 @@ class PostJob(Action[MarkerParams]):
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
     role: ClassVar[Role] = "post_job"
-    Params = MarkerParams
 
     async def run(self, params: MarkerParams, call: Call) -> None:
         return None

@@ -66,7 +66,6 @@ class LogCatcher(Action[LogCatcherParams]):
     type: ClassVar[str] = "log_catcher"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = LogCatcherParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per error or warning"),)
 
     def schemas(self, params: LogCatcherParams, inputs: Known, call: PlanCall) -> Schemas:
@@ -115,7 +114,6 @@ class FlowMeter(Action[MeasureParams]):
     type: ClassVar[str] = "flow_meter"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = MeasureParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per data link"),)
 
     def schemas(self, params: MeasureParams, inputs: Known, call: PlanCall) -> Schemas:
@@ -149,7 +147,6 @@ class Stats(Action[MeasureParams]):
     type: ClassVar[str] = "stats"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = MeasureParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per component"),)
 
     def schemas(self, params: MeasureParams, inputs: Known, call: PlanCall) -> Schemas:

@@ -42,7 +42,6 @@ class RunJob(Action[RunJobParams]):
 
     type: ClassVar[str] = "run_job"
     family: ClassVar[str] = "orchestrate"
-    Params = RunJobParams
 
     async def run(self, params: RunJobParams, call: Call) -> JsonMap:
         try:
@@ -94,7 +93,6 @@ class Playbook(Action[PlaybookParams]):
 
     type: ClassVar[str] = "playbook"
     family: ClassVar[str] = "orchestrate"
-    Params = PlaybookParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", reject=True, description="the rows of the playbook's result, when it has any"),
     )

@@ -50,7 +50,6 @@ class Shell(Action[ShellParams]):
 
     type: ClassVar[str] = "shell"
     family: ClassVar[str] = "orchestrate"
-    Params = ShellParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the lines of the output"),)
 
     def check(self, params: ShellParams, inputs: Known, call: PlanCall) -> list[Mistake]:

@@ -37,7 +37,6 @@ class Sleep(Action[SleepParams]):
     type: ClassVar[str] = "sleep"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = SleepParams
 
     async def run(self, params: SleepParams, call: Call) -> JsonMap:
         await call.clock.sleep(params.seconds)
@@ -85,7 +84,6 @@ class WaitForFile(Action[WaitForFileParams]):
 
     type: ClassVar[str] = "wait_for_file"
     family: ClassVar[str] = "orchestrate"
-    Params = WaitForFileParams
 
     async def run(self, params: WaitForFileParams, call: Call) -> JsonMap:
         place = place_of(params.path, call)
@@ -153,7 +151,6 @@ class WaitForRows(Action[WaitForRowsParams]):
     type: ClassVar[str] = "wait_for_rows"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = WaitForRowsParams
 
     def check(self, params: WaitForRowsParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         return _mistakes(params)

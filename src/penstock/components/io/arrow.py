@@ -46,7 +46,6 @@ class ReadArrow(Action[ReadArrowParams]):
     type = "read_arrow"
     family = "read"
     makes_files: ClassVar[bool] = False
-    Params = ReadArrowParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
 
     def run(self, params: ReadArrowParams, call: Call) -> None:
@@ -99,7 +98,6 @@ class WriteArrow(Writer[WriteArrowParams]):
     """
 
     type = "write_arrow"
-    Params = WriteArrowParams
 
     def run(self, params: WriteArrowParams, call: Call) -> None:
         pyarrow = _pyarrow()

@@ -162,7 +162,6 @@ class ReadCsv(FileReader[ReadCsvParams]):
 
     type = "read_csv"
     refuses = True
-    Params = ReadCsvParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows"),
         Port("reject", reject=True, description="lines that cannot be read, with what is wrong"),
@@ -263,7 +262,6 @@ class WriteCsv(Sink[WriteCsvParams]):
     """
 
     type = "write_csv"
-    Params = WriteCsvParams
 
     def check(self, params: WriteCsvParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         if wrong := parameters.encoding_mistakes(params.encoding):

@@ -118,7 +118,6 @@ class ReadExcel(Action[ReadExcelParams]):
     type = "read_excel"
     family = "read"
     makes_files: ClassVar[bool] = False
-    Params = ReadExcelParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows"),
         Port("reject", reject=True, description="rows that cannot be read, with what is wrong"),
@@ -367,7 +366,6 @@ class WriteExcel(Writer[WriteExcelParams]):
     """
 
     type = "write_excel"
-    Params = WriteExcelParams
 
     def run(self, params: WriteExcelParams, call: Call) -> None:
         rows = call.input()

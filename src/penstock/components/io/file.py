@@ -41,7 +41,6 @@ class ReadFile(Action[ReadFileParams]):
     type = "read_file"
     family = "read"
     makes_files: ClassVar[bool] = False
-    Params = ReadFileParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the files, or their lines"),)
 
     def check(self, params: ReadFileParams, inputs: Known, call: PlanCall) -> list[Mistake]:
@@ -106,7 +105,6 @@ class WriteFile(Action[WriteFileParams]):
 
     type = "write_file"
     family = "write"
-    Params = WriteFileParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", required=False, description="what to write"),)
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
 

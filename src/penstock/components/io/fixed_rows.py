@@ -158,7 +158,6 @@ class FixedRows(Relational[FixedRowsParams]):
 
     type = "fixed_rows"
     family = "read"
-    Params = FixedRowsParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
 
     def check(self, params: FixedRowsParams, inputs: Known, call: PlanCall) -> list[Mistake]:

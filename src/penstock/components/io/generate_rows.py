@@ -69,7 +69,6 @@ class GenerateRows(Relational[GenerateRowsParams]):
 
     type = "generate_rows"
     family = "read"
-    Params = GenerateRowsParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
 
     def check(self, params: GenerateRowsParams, inputs: Known, call: PlanCall) -> list[Mistake]:

@@ -203,7 +203,6 @@ class HttpRows(Action[HttpRowsParams]):
     type = "http_rows"
     family = "read"
     makes_files: ClassVar[bool] = False
-    Params = HttpRowsParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
 
     def check(self, params: HttpRowsParams, inputs: Known, call: PlanCall) -> list[Mistake]:

@@ -88,7 +88,6 @@ class ReadJson(FileReader[ReadJsonParams]):
 
     type = "read_json"
     refuses = True
-    Params = ReadJsonParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows"),
         Port("reject", reject=True, description="what is not a row, with what is wrong"),
@@ -260,7 +259,6 @@ class WriteJson(Sink[WriteJsonParams]):
     """
 
     type = "write_json"
-    Params = WriteJsonParams
 
     def check(self, params: WriteJsonParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         if params.append and not is_lines(params.path, params.format):

@@ -38,7 +38,6 @@ class LogRows(Writer[LogRowsParams]):
 
     type = "log_rows"
     makes_files: ClassVar[bool] = False
-    Params = LogRowsParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to show"),)
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows"),)
 

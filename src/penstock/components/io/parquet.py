@@ -41,7 +41,6 @@ class ReadParquet(FileReader[ReadParquetParams]):
     """
 
     type = "read_parquet"
-    Params = ReadParquetParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
 
     def settled(self, params: ReadParquetParams, call: PlanCall | Call) -> Reading:
@@ -115,7 +114,6 @@ class WriteParquet(Sink[WriteParquetParams]):
     """
 
     type = "write_parquet"
-    Params = WriteParquetParams
 
     def copy(self, params: WriteParquetParams, schema: Schema, call: PlanCall) -> Copy:
         path = file_paths.resolved(params.path, call)

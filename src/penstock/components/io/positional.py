@@ -77,7 +77,6 @@ class ReadPositional(Action[ReadPositionalParams]):
     type = "read_positional"
     family = "read"
     makes_files: ClassVar[bool] = False
-    Params = ReadPositionalParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows"),
         Port("reject", reject=True, description="lines that cannot be read, with what is wrong"),
@@ -175,7 +174,6 @@ class WritePositional(Writer[WritePositionalParams]):
     """
 
     type = "write_positional"
-    Params = WritePositionalParams
 
     def check(self, params: WritePositionalParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         if mistakes := parameters.encoding_mistakes(params.encoding):

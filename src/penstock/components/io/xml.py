@@ -211,7 +211,6 @@ class ReadXml(Action[ReadXmlParams]):
     type = "read_xml"
     family = "read"
     makes_files: ClassVar[bool] = False
-    Params = ReadXmlParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows"),
         Port("reject", reject=True, description="rows with values of the wrong type, with what is wrong"),
@@ -381,7 +380,6 @@ class WriteXml(Writer[WriteXmlParams]):
     """
 
     type = "write_xml"
-    Params = WriteXmlParams
 
     def check(self, params: WriteXmlParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         for where, name in (("root", params.root), ("row", params.row)):

@@ -55,7 +55,6 @@ class AssertRows(Transform[AssertRowsParams]):
 
     type = "assert_rows"
     family = "quality"
-    Params = AssertRowsParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows that passed"),
         Port("reject", reject=True, description="the rows that failed a check, with `on_fail: reject`"),

@@ -62,7 +62,6 @@ class CheckSchema(Refusing[CheckSchemaParams]):
 
     type = "check_schema"
     family = "quality"
-    Params = CheckSchemaParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="rows that fit the schema, in its types"),
         Port("reject", reject=True, description="rows that do not"),

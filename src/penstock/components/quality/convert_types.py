@@ -69,7 +69,6 @@ class ConvertTypes(Refusing[ConvertTypesParams]):
 
     type = "convert_types"
     family = "quality"
-    Params = ConvertTypesParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows with their columns converted"),
         Port("reject", reject=True, description="rows in which a value did not convert, as they came"),

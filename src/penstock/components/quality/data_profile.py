@@ -96,7 +96,6 @@ class DataProfile(Transform[DataProfileParams]):
 
     type = "data_profile"
     family = "quality"
-    Params = DataProfileParams
 
     def wrong(self, params: DataProfileParams, inputs: Known) -> Iterable[Mistake]:
         return absent(("columns",), params.columns or (), inputs.get("input"))

@@ -165,7 +165,6 @@ class ExtractRegex(Extract[ExtractRegexParams]):
     """
 
     type = "extract_regex"
-    Params = ExtractRegexParams
 
     def new_columns(self, params: ExtractRegexParams) -> dict[str, str | None]:
         return _typed(params.into or group_names(params.pattern))
@@ -211,7 +210,6 @@ class ExtractJson(ExtractFields[ExtractJsonParams]):
     """
 
     type = "extract_json"
-    Params = ExtractJsonParams
 
     def wrong(self, params: ExtractJsonParams, inputs: Known) -> Iterable[Mistake]:
         for name, field in params.fields.items():
@@ -246,7 +244,6 @@ class ExtractDelimited(Extract[ExtractDelimitedParams]):
     """
 
     type = "extract_delimited"
-    Params = ExtractDelimitedParams
 
     def new_columns(self, params: ExtractDelimitedParams) -> dict[str, str | None]:
         return _typed(params.into)
@@ -294,7 +291,6 @@ class ExtractPositional(ExtractFields[ExtractPositionalParams]):
     """
 
     type = "extract_positional"
-    Params = ExtractPositionalParams
 
     def extraction(self, params: ExtractPositionalParams, column: str, type: str) -> Extraction:
 

@@ -46,7 +46,6 @@ class FormatColumns(Transform[FormatColumnsParams]):
     """
 
     type = "format_columns"
-    Params = FormatColumnsParams
     keeps_count: ClassVar[bool] = True
 
     def wrong(self, params: FormatColumnsParams, inputs: Known) -> Iterable[Mistake]:

@@ -51,7 +51,6 @@ class FuzzyMatch(Transform[FuzzyMatchParams]):
     """
 
     type = "fuzzy_match"
-    Params = FuzzyMatchParams
     inputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows to find a partner for"),
         Port("lookup", description="the rows to find it in"),

@@ -55,7 +55,6 @@ class Mask(Transform[MaskParams]):
     """
 
     type = "mask"
-    Params = MaskParams
     keeps_count: ClassVar[bool] = True
 
     def wrong(self, params: MaskParams, inputs: Known) -> Iterable[Mistake]:

@@ -34,7 +34,6 @@ class MergeChanges(Transform[MergeChangesParams]):
     """
 
     type = "merge_changes"
-    Params = MergeChangesParams
     inputs: ClassVar[tuple[Port, ...]] = (
         Port("before", description="the rows as they were"),
         Port("after", description="the rows as they are"),

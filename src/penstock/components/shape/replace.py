@@ -48,7 +48,6 @@ class Replace(Transform[ReplaceParams]):
     """
 
     type = "replace"
-    Params = ReplaceParams
     keeps_count: ClassVar[bool] = True
 
     def wrong(self, params: ReplaceParams, inputs: Known) -> Iterable[Mistake]:

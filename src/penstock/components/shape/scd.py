@@ -74,7 +74,6 @@ class Scd(Transform[ScdParams]):
     """
 
     type = "scd"
-    Params = ScdParams
     inputs: ClassVar[tuple[Port, ...]] = (
         Port("input", description="the things as they are now"),
         Port("dimension", required=False, description="the versions known so far"),

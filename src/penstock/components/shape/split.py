@@ -37,7 +37,6 @@ class Split(Transform[SplitParams]):
     """
 
     type = "split"
-    Params = SplitParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("output_*", description="rows that meet the condition of that name"),
         Port(REST, reject=True, description="rows that meet none"),

@@ -35,7 +35,6 @@ class Aggregate(Transform[AggregateParams]):
     """
 
     type = "aggregate"
-    Params = AggregateParams
 
     def user_sql(self, params: AggregateParams) -> Iterable[UserSql]:
         if isinstance(params.by, dict):
@@ -92,7 +91,6 @@ class Denormalise(Transform[DenormaliseParams]):
     """
 
     type = "denormalise"
-    Params = DenormaliseParams
 
     def wrong(self, params: DenormaliseParams, inputs: Known) -> Iterable[Mistake]:
         schema = inputs.get("input")

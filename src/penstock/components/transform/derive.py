@@ -38,7 +38,6 @@ class Select(Transform[SelectParams]):
     """
 
     type = "select"
-    Params = SelectParams
     keeps_count: ClassVar[bool] = True
 
     def wrong(self, params: SelectParams, inputs: Known) -> Iterable[Mistake]:
@@ -116,7 +115,6 @@ class Derive(Transform[DeriveParams]):
     """
 
     type = "derive"
-    Params = DeriveParams
     keeps_count: ClassVar[bool] = True
 
     def user_sql(self, params: DeriveParams) -> Iterable[UserSql]:

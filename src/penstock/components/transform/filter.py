@@ -33,7 +33,6 @@ class Filter(Transform[FilterParams]):
     """
 
     type = "filter"
-    Params = FilterParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="rows for which the condition is true"),
         Port("reject", reject=True, description="the others, with `error_code` and `error_message`"),
@@ -82,7 +81,6 @@ class Unique(Transform[UniqueParams]):
     """
 
     type = "unique"
-    Params = UniqueParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("unique", description="the first row of each kind"),
         Port("duplicate", reject=True, description="all further ones"),
@@ -127,7 +125,6 @@ class Sample(Transform[SampleParams]):
     """
 
     type = "sample"
-    Params = SampleParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the sample"),
         Port("rest", reject=True, description="all other rows"),
@@ -191,7 +188,6 @@ class Top(Transform[TopParams]):
     """
 
     type = "top"
-    Params = TopParams
 
     def wrong(self, params: TopParams, inputs: Known) -> Iterable[Mistake]:
         yield from absent(("per",), params.per, inputs.get("input"))

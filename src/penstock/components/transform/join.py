@@ -196,7 +196,6 @@ class Join(Transform[JoinParams]):
     """
 
     type = "join"
-    Params = JoinParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("main"), Port("lookup"))
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the joined rows"),

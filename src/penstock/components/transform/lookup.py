@@ -95,7 +95,6 @@ class Lookup(Transform[LookupParams]):
     """
 
     type = "lookup"
-    Params = LookupParams
     is_pure: ClassVar[bool] = False
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main"),

@@ -42,7 +42,6 @@ class Map(Transform[MapParams]):
     """
 
     type = "map"
-    Params = MapParams
     inputs: ClassVar[tuple[Port, ...]] = (Port(MAIN), Port("lookup_*", required=False))
     outputs: ClassVar[tuple[Port, ...]] = (Port("main"),)
 

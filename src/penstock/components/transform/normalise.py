@@ -44,7 +44,6 @@ class Normalise(Transform[NormaliseParams]):
     """
 
     type = "normalise"
-    Params = NormaliseParams
 
     def wrong(self, params: NormaliseParams, inputs: Known) -> Iterable[Mistake]:
         schema = inputs.get("input")
@@ -119,7 +118,6 @@ class Unpivot(Transform[UnpivotParams]):
     """
 
     type = "unpivot"
-    Params = UnpivotParams
 
     def wrong(self, params: UnpivotParams, inputs: Known) -> Iterable[Mistake]:
         schema = inputs.get("input")

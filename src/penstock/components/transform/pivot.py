@@ -48,7 +48,6 @@ class Pivot(Transform[PivotParams]):
     """
 
     type = "pivot"
-    Params = PivotParams
 
     def wrong(self, params: PivotParams, inputs: Known) -> Iterable[Mistake]:
         schema = inputs.get("input")

@@ -85,7 +85,6 @@ class Sort(Transform[SortParams]):
     """
 
     type = "sort"
-    Params = SortParams
     keeps_count: ClassVar[bool] = True
 
     def unbound(self, params: SortParams, inputs: Mapping[str, Schema]) -> Iterable[Mistake]:

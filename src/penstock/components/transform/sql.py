@@ -28,7 +28,6 @@ class Sql(Transform[SqlParams]):
     """
 
     type = "sql"
-    Params = SqlParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("*", required=False, description="each is a table in the query"),)
 
     @classmethod

@@ -32,7 +32,6 @@ class Union(Transform[UnionParams]):
     """
 
     type = "union"
-    Params = UnionParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input_*", many=True, description="any number of inputs"),)
 
     def wrong(self, params: UnionParams, inputs: Known) -> Iterable[Mistake]:
@@ -74,7 +73,6 @@ class Replicate(Transform[ReplicateParams]):
     """
 
     type = "replicate"
-    Params = ReplicateParams
     keeps_count: ClassVar[bool] = True
     outputs: ClassVar[tuple[Port, ...]] = (Port("output_*", description="any number of outputs"),)
 

@@ -34,7 +34,6 @@ class Sequence(Transform[SequenceParams]):
     """
 
     type = "sequence"
-    Params = SequenceParams
     keeps_count: ClassVar[bool] = True
 
     def wrong(self, params: SequenceParams, inputs: Known) -> Iterable[Mistake]:
@@ -67,7 +66,6 @@ class FillDown(Transform[FillDownParams]):
     """
 
     type = "fill_down"
-    Params = FillDownParams
     keeps_count: ClassVar[bool] = True
 
     def wrong(self, params: FillDownParams, inputs: Known) -> Iterable[Mistake]:
@@ -121,7 +119,6 @@ class Window(Transform[WindowParams]):
     """
 
     type = "window"
-    Params = WindowParams
     keeps_count: ClassVar[bool] = True
 
     def wrong(self, params: WindowParams, inputs: Known) -> Iterable[Mistake]:

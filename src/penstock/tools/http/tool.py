@@ -387,7 +387,6 @@ class HttpTool(Tool[HttpParams]):
 
     kind: ClassVar[str] = "http"
     makes_files: ClassVar[bool] = False
-    Params = HttpParams
     defaults: ClassVar[JsonMap] = {"timeout": {"connect": 10, "read": 60, "write": 60}}
     example: ClassVar[str] = """\
 - name: fetch

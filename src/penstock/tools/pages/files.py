@@ -40,7 +40,6 @@ class FilesPages(Reader[FilesPagesParams]):
     """
 
     kind: ClassVar[str] = "files"
-    Params: ClassVar[type[msgspec.Struct]] = FilesPagesParams
     example: ClassVar[str] = """\
 in: {files: "inbox/*.csv"}
 """
@@ -142,7 +141,6 @@ class RowGroupPages(Reader[RowGroupPagesParams]):
     """
 
     kind: ClassVar[str] = "row_groups"
-    Params: ClassVar[type[msgspec.Struct]] = RowGroupPagesParams
     example: ClassVar[str] = """\
 in: {row_groups: "data/*.parquet"}
 """

@@ -81,7 +81,6 @@ class HttpPages(Reader[HttpPagesParams]):
     """
 
     kind: ClassVar[str] = "http"
-    Params: ClassVar[type[msgspec.Struct]] = HttpPagesParams
     reads: ClassVar[int] = 1
     example: ClassVar[str] = """\
 in:

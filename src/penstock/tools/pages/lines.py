@@ -62,7 +62,6 @@ class LinesPages(Reader[LinesPagesParams]):
     """
 
     kind: ClassVar[str] = "lines"
-    Params: ClassVar[type[msgspec.Struct]] = LinesPagesParams
     is_fixed: ClassVar[bool] = True
     example: ClassVar[str] = """\
 in: {lines: {path: orders.csv, skip: 1}}

@@ -63,7 +63,6 @@ class ObjectPages(Reader[ObjectPagesParams]):
     """
 
     kind: ClassVar[str] = "objects"
-    Params: ClassVar[type[msgspec.Struct]] = ObjectPagesParams
     example: ClassVar[str] = """\
 in: {objects: {url: "s3://orders/2024/", pattern: "*.parquet", auth: lake}}
 """

@@ -165,7 +165,6 @@ class SqlPages(Reader[SqlPagesParams]):
     """
 
     kind: ClassVar[str] = "sql"
-    Params: ClassVar[type[msgspec.Struct]] = SqlPagesParams
     example: ClassVar[str] = """\
 in:
   sql:

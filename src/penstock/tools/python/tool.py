@@ -71,7 +71,6 @@ class PythonTool(Tool[PythonParams]):
     """
 
     kind: ClassVar[str] = "python"
-    Params: ClassVar[type[msgspec.Struct]] = PythonParams
     example: ClassVar[str] = """\
 - name: total
   kind: python

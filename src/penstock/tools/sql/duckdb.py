@@ -10,8 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import msgspec
-
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.folders import searched
 from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, SCHEMES
@@ -355,7 +353,6 @@ class DuckdbTool(Tool[DuckdbParams]):
     """
 
     kind: ClassVar[str] = "duckdb"
-    Params: ClassVar[type[msgspec.Struct]] = DuckdbParams
     example: ClassVar[str] = """\
 - name: totals
   kind: duckdb

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-import msgspec
-
 from penstock.kernel.values import Json, JsonMap
 from penstock.tools.addresses import OPEN, Addresses
 from penstock.tools.base import Call, Success, Tool, ToolFailure
@@ -397,7 +395,6 @@ class MysqlTool(Tool[MysqlParams]):
 
     kind: ClassVar[str] = "mysql"
     makes_files: ClassVar[bool] = False
-    Params: ClassVar[type[msgspec.Struct]] = MysqlParams
     example: ClassVar[str] = """\
 - name: open_orders
   kind: mysql

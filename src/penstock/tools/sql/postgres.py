@@ -551,7 +551,6 @@ class PostgresTool(Tool[PostgresParams]):
     """
 
     kind: ClassVar[str] = "postgres"
-    Params: ClassVar[type[msgspec.Struct]] = PostgresParams
     example: ClassVar[str] = """\
 - name: save_order
   kind: postgres

@@ -9,8 +9,6 @@ from contextlib import nullcontext, suppress
 from typing import Annotated, Any, ClassVar
 from urllib.parse import quote
 
-import msgspec
-
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, SCHEMES
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
@@ -212,7 +210,6 @@ class SqliteTool(Tool[SqliteParams]):
     """
 
     kind: ClassVar[str] = "sqlite"
-    Params: ClassVar[type[msgspec.Struct]] = SqliteParams
     example: ClassVar[str] = """\
 - name: count_orders
   kind: sqlite

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import msgspec
-
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
@@ -344,7 +342,6 @@ class TransferTool(Tool[TransferParams]):
     """
 
     kind: ClassVar[str] = "transfer"
-    Params: ClassVar[type[msgspec.Struct]] = TransferParams
     example: ClassVar[str] = """\
 - name: load_orders
   kind: transfer

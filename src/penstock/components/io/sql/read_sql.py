@@ -277,7 +277,6 @@ class ReadSql(Action[ReadSqlParams]):
     type = "read_sql"
     family = "read"
     makes_files: ClassVar[bool] = False
-    Params = ReadSqlParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
 
     def check(self, params: ReadSqlParams, inputs: Known, call: PlanCall) -> list[Mistake]:

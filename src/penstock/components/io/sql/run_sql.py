@@ -85,7 +85,6 @@ class RunSql(Action[RunSqlParams]):
 
     type: ClassVar[str] = "run_sql"
     family: ClassVar[str] = "write"
-    Params = RunSqlParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", reject=True, description="one row per statement"),
         Port("rows", reject=True, description="the rows of the last statement"),

@@ -281,7 +281,6 @@ class SharedCommit(Action[SharedCommitParams]):
 
     type: ClassVar[str] = SHARED_COMMIT
     family: ClassVar[str] = "write"
-    Params = SharedCommitParams
 
     async def run(self, params: SharedCommitParams, call: Call) -> JsonMap:
 

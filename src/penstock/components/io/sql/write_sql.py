@@ -151,7 +151,6 @@ class WriteSql(Action[WriteSqlParams]):
 
     type = "write_sql"
     family = "write"
-    Params = WriteSqlParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", reject=True, description="the rows that were written"),
