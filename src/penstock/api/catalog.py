@@ -105,7 +105,7 @@ def picture_of(net: Net, form: str) -> bytes:
         if net.kind != "job":
             raise ApiError(422, "only the graph of a job is given as JSON", "the plan of a playbook has the same")
         return encode(graph.as_json(net))
-    picture: str = getattr(graph, form)(net)
+    picture: str = getattr(graph.picture(net), form)()
     return picture.encode()
 
 

@@ -1,12 +1,14 @@
-"""The parts of pictures that both languages share: cards, their labels in Mermaid and DOT, and the elements of an SVG."""
+"""Pictures of documents: cards and the lines between them, as Mermaid and DOT, and as SVG, drawn here, so that no other program
+is needed."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
 
-from penstock.dialects.drawing.layout import Box, Layout, Point, Spot
+from penstock.dialects.drawing.layout import Box, Layout, Point, Spot, laid_out
 
 _WIDEST = 34
 _SYNTAX = frozenset("\"'<>&#;[]{}()|`\\")
@@ -19,6 +21,149 @@ class Card:
     title: str
     badges: tuple[str, ...]
     lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An arc or link. `index` tells apart those that leave one card."""
+
+    source: str
+    target: str
+    label: str
+    style: LineStyle
+    is_failure: bool
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class LineStyle:
+    """How a kind of line is drawn: in Mermaid, in DOT, and in an SVG, where `name` is its class."""
+
+    name: str
+    colour: str
+    width: float
+    arrow: str = "-->"
+    option: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Cards in a box, and groups within it."""
+
+    title: str
+    members: list[str | Group]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    name: str
+    cards: dict[str, Card]
+    lines: list[Line]
+    members: list[str | Group]
+    entry: str
+    styles: tuple[LineStyle, ...]
+    has_entry: bool = False
+    """A dot shows where tokens enter."""
+    stripes: Mapping[str, str] = field(default_factory=dict)
+    """Card -> colour."""
+    letter: str = "c"
+    """The first letter of ids in Mermaid."""
+    lines_first: bool = True
+    """Lines of text stand above the badges."""
+    indent: float = 16.0
+    gap_y: float = 72.0
+
+    def mermaid(self) -> str:
+        ids = {name: f"{self.letter}{number}" for number, name in enumerate(self.cards)}
+        lines = ["flowchart TD"]
+        if self.has_entry:
+            lines.append(f"  entry((( ))) --> {ids[self.entry]}")
+        for indent, name, number in self._walked():
+            if number is None:
+                lines.append(f'{indent}{ids[name]}["{mermaid_label(self.cards[name])}"]' if name else f"{indent}end")
+            else:
+                lines.append(f'{indent}subgraph g{number}["{mermaid_text(name)}"]')
+        for line in self.lines:
+            arrow = "-.->" if line.is_failure else line.style.arrow
+            said = "<br/>".join(mermaid_text(each) for each in wrapped(line.label))
+            label = f'|"{said}"|' if said else ""
+            lines.append(f"  {ids[line.source]} {arrow}{label} {ids[line.target]}")
+        return "\n".join(lines) + "\n"
+
+    def dot(self) -> str:
+        lines = [
+            f"digraph {dot_text(self.name)} {{",
+            '  rankdir=TB; node [shape=box, style="rounded", fontname="Helvetica", fontsize=11];',
+            '  edge [fontname="Helvetica", fontsize=9];',
+        ]
+        if self.has_entry:
+            lines += ['  "" [shape=point, width=0.15];', f'  "" -> {dot_text(self.entry)};']
+        for indent, name, number in self._walked():
+            if number is None:
+                lines.append(
+                    f"{indent}{dot_text(name)} [label={dot_label(self.cards[name])}];" if name else f"{indent}}}"
+                )
+            else:
+                lines.append(f"{indent}subgraph cluster_{number} {{ label={dot_text(name)}; style=dotted;")
+        for line in self.lines:
+            said = wrapped(line.label)
+            options = [f"label={dot_text(chr(10).join(said))}"] if said else []
+            options += [option for option in ["style=dashed" if line.is_failure else line.style.option] if option]
+            suffix = f" [{', '.join(options)}]" if options else ""
+            lines.append(f"  {dot_text(line.source)} -> {dot_text(line.target)}{suffix};")
+        return "\n".join([*lines, "}"]) + "\n"
+
+    def _walked(self) -> Iterator[tuple[str, str, int | None]]:
+        """(indent, name of a card, None), (indent, title, number) where a group begins, (indent, "", None) where it ends."""
+        numbers = count(1)
+
+        def walk(members: list[str | Group], indent: str) -> Iterator[tuple[str, str, int | None]]:
+            for member in members:
+                if isinstance(member, str):
+                    yield indent, member, None
+                else:
+                    yield indent, member.title, next(numbers)
+                    yield from walk(member.members, indent + "  ")
+                    yield indent, "", None
+
+        return walk(self.members, "  ")
+
+    def svg(self) -> str:
+        layout = laid_out(
+            {name: box(card, self.indent, 8) for name, card in self.cards.items()},
+            [(line.source, line.target) for line in self.lines],
+            self.entry,
+            self.gap_y,
+        )
+        ways = list(zip(layout.ways, self.lines, strict=True))
+        body = [_entry(layout.spots[self.entry], self.styles[0])] if self.has_entry else []
+        body += [_way(way, line) for way, line in ways]
+        for name, card in self.cards.items():
+            texts = [("line", card.lines), ("badge", card.badges)]
+            shown = texts if self.lines_first else texts[::-1]
+            body.append(card_box(layout.spots[name], card.title, shown, self.indent, self.stripes.get(name, "")))
+        labels = [line_label(way, wrapped(line.label), line.index) for way, line in ways]
+        body += [label for label in labels if label]
+        return self._page(layout, body, _LABEL_WIDTH if any(labels) else 0, _ABOVE if self.has_entry else 0)
+
+    def _page(self, layout: Layout, body: Iterable[str], labels: float, above: float) -> str:
+        """`labels` and `above` are room for labels and over the topmost card."""
+        points = [point for way in layout.ways for point in way]
+        # A label stands on the middle of its line, which may be the outermost.
+        right = max([layout.width, *(x for x, _ in points)]) + labels
+        low = max([layout.height, *(y for _, y in points)])
+        width, height = right + 2 * _MARGIN, low + 2 * _MARGIN + above
+        # The lines come first, so that `fail` changes the colour of any of them.
+        own = "".join(f".{one.name}{{fill:none;stroke:{one.colour};stroke-width:{one.width}}}" for one in self.styles)
+        own += ".entry{fill:#334155}" if self.has_entry else ""
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+            f'viewBox="0 0 {width:.0f} {height:.0f}" role="img">\n'
+            f"<title>{html.escape(self.name)}</title>\n<style>{own}\n{_STYLE}</style>\n"
+            f"<defs>{''.join(map(_tip, self.styles))}</defs>\n"
+            '<rect class="ground" width="100%" height="100%"/>\n'
+            f'<g transform="translate({_MARGIN:.0f} {_MARGIN + above:.0f})">\n' + "\n".join(body) + "\n</g>\n</svg>\n"
+        )
 
 
 def shortened(text: str, widest: int = _WIDEST) -> str:
@@ -64,6 +209,8 @@ _LINE = 16.0
 _TITLE, _SMALL = 7.6, 6.3
 """Widths of one character, wide enough for any of the fonts named below."""
 _LABEL_WIDTH = 120.0
+_ABOVE = 26.0
+"""Room for the dot that shows where tokens enter."""
 
 _STYLE = """\
 text{font-family:ui-sans-serif,system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif}
@@ -80,31 +227,25 @@ def box(shown: Card, indent: float, bottom: float) -> Box:
     return Box(widest + 2 * indent, 30 + rows * _LINE + (bottom if rows else 0))
 
 
-def page(
-    title: str, style: str, defs: str, layout: Layout, body: Iterable[str], *, has_labels: bool, above: float = 0
-) -> str:
-    """`style` is the language's own; it comes first, so that `fail` changes the colour of any line. `above` is room over the
-    topmost card."""
-    points = [point for way in layout.ways for point in way]
-    # A label stands on the middle of its line, which may be the outermost.
-    right = max([layout.width, *(x for x, _ in points)]) + (_LABEL_WIDTH if has_labels else 0)
-    low = max([layout.height, *(y for _, y in points)])
-    width, height = right + 2 * _MARGIN, low + 2 * _MARGIN + above
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img">\n'
-        f"<title>{html.escape(title)}</title>\n<style>{style}\n{_STYLE}</style>\n<defs>{defs}</defs>\n"
-        '<rect class="ground" width="100%" height="100%"/>\n'
-        f'<g transform="translate({_MARGIN:.0f} {_MARGIN + above:.0f})">\n' + "\n".join(body) + "\n</g>\n</svg>\n"
-    )
-
-
-def tip(name: str, colour: str) -> str:
+def _tip(style: LineStyle) -> str:
     """The head of an arrow; as large on a thick line as on a thin one."""
     return (
-        f'<marker id="tip-{name}" viewBox="0 0 10 10" refX="9" refY="5" markerUnits="userSpaceOnUse" markerWidth="9" '
-        f'markerHeight="9" orient="auto-start-reverse"><path d="M0 0L10 5L0 10z" fill="{colour}"/></marker>'
+        f'<marker id="tip-{style.name}" viewBox="0 0 10 10" refX="9" refY="5" markerUnits="userSpaceOnUse" markerWidth="9" '
+        f'markerHeight="9" orient="auto-start-reverse"><path d="M0 0L10 5L0 10z" fill="{style.colour}"/></marker>'
     )
+
+
+def _entry(spot: Spot, style: LineStyle) -> str:
+    top = spot.y - spot.height / 2
+    return (
+        f'<circle class="entry" cx="{spot.x:.1f}" cy="{top - 32:.1f}" r="5"/>'
+        f'<path class="{style.name}" d="M{spot.x:.1f} {top - 27:.1f}V{top:.1f}" marker-end="url(#tip-{style.name})"/>'
+    )
+
+
+def _way(way: Sequence[Point], line: Line) -> str:
+    name = line.style.name
+    return f'<path class="{name}{" fail" * line.is_failure}" d="{curve(way)}" marker-end="url(#tip-{name})"/>'
 
 
 def card_box(

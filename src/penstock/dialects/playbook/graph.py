@@ -1,15 +1,11 @@
-"""Pictures of a playbook: Mermaid and DOT as text, SVG drawn here, so that no other program is needed."""
+"""The picture of a playbook: its steps, and the arcs between them."""
 
 from __future__ import annotations
 
 import re
 
 from penstock.dialects.drawing import parts
-from penstock.dialects.drawing.layout import Point, Spot, laid_out
 from penstock.kernel.net import Edge, Fan, Gate, LoopMode, Net, Node
-
-# ---- Cards and labels, for all formats
-
 
 _MOST_TASKS = 5
 _END_OF_STEP = re.compile(r"""event\.name == (['"])((?:step|loop)\.\w+)\1""")
@@ -55,85 +51,24 @@ def is_failure_arc(edge: Edge) -> bool:
     return edge.guard is not None and "step.failed" in edge.guard
 
 
-def targets(net: Net) -> list[tuple[str, Edge]]:
-    """Every arc with the step it leaves."""
-    return [(node.name, edge) for node in net.nodes.values() for edge in node.edges]
+_ARC = parts.LineStyle("arc", "#475569", 1.3)
 
 
-def mermaid(net: Net) -> str:
-    ids = {name: f"s{number}" for number, name in enumerate(net.nodes)}
-    lines = ["flowchart TD", f"  entry((( ))) --> {ids[net.entry]}"]
-    for name, node in net.nodes.items():
-        lines.append(f'  {ids[name]}["{parts.mermaid_label(card(node))}"]')
-    for source, edge in targets(net):
-        arrow = "-.->" if is_failure_arc(edge) else "-->"
-        guard = "<br/>".join(parts.mermaid_text(line) for line in parts.wrapped(arc_text(edge)))
-        label = f'|"{guard}"|' if guard else ""
-        lines.append(f"  {ids[source]} {arrow}{label} {ids[edge.target]}")
-    return "\n".join(lines) + "\n"
-
-
-def dot(net: Net) -> str:
-    lines = [
-        f"digraph {parts.dot_text(net.name)} {{",
-        '  rankdir=TB; node [shape=box, style="rounded", fontname="Helvetica", fontsize=11];',
-        '  edge [fontname="Helvetica", fontsize=9];',
-        '  "" [shape=point, width=0.15];',
-        f'  "" -> {parts.dot_text(net.entry)};',
-    ]
-    for name, node in net.nodes.items():
-        lines.append(f"  {parts.dot_text(name)} [label={parts.dot_label(card(node))}];")
-    for source, edge in targets(net):
-        options = (
-            [f"label={parts.dot_text(chr(10).join(parts.wrapped(arc_text(edge))))}"] if edge.guard is not None else []
-        )
-        if is_failure_arc(edge):
-            options.append("style=dashed")
-        suffix = f" [{', '.join(options)}]" if options else ""
-        lines.append(f"  {parts.dot_text(source)} -> {parts.dot_text(edge.target)}{suffix};")
-    return "\n".join([*lines, "}"]) + "\n"
-
-
-# ---- SVG
-
-
-_GAP_Y = 80.0
-_INDENT = 14.0
-_ABOVE = 26.0
-"""Room for the dot that shows where tokens enter."""
-_STYLE = ".arc{fill:none;stroke:#475569;stroke-width:1.3}.entry{fill:#334155}"
-
-
-def svg(net: Net) -> str:
-    cards = {name: card(node) for name, node in net.nodes.items()}
-    arcs = targets(net)
-    layout = laid_out(
-        {name: parts.box(each, _INDENT, 8) for name, each in cards.items()},
-        [(source, edge.target) for source, edge in arcs],
-        net.entry,
-        _GAP_Y,
+def picture(net: Net) -> parts.Picture:
+    return parts.Picture(
+        name=net.name,
+        cards={name: card(node) for name, node in net.nodes.items()},
+        lines=[
+            parts.Line(node.name, edge.target, arc_text(edge), _ARC, is_failure_arc(edge), edge.index)
+            for node in net.nodes.values()
+            for edge in node.edges
+        ],
+        members=list(net.nodes),
+        entry=net.entry,
+        styles=(_ARC,),
+        has_entry=True,
+        letter="s",
+        lines_first=False,
+        indent=14.0,
+        gap_y=80.0,
     )
-    ways = [(way, edge) for way, (_, edge) in zip(layout.ways, arcs, strict=True)]
-    body = [_entry(layout.spots[net.entry])]
-    body += [_arc(way, edge) for way, edge in ways]
-    body += [_step(layout.spots[name], each) for name, each in cards.items()]
-    body += [parts.line_label(way, parts.wrapped(arc_text(edge)), edge.index) for way, edge in ways]
-    has_labels = any(edge.guard for _, edge in arcs)
-    return parts.page(net.name, _STYLE, parts.tip("arc", "#475569"), layout, body, has_labels=has_labels, above=_ABOVE)
-
-
-def _entry(spot: Spot) -> str:
-    top = spot.y - spot.height / 2
-    return (
-        f'<circle class="entry" cx="{spot.x:.1f}" cy="{top - 32:.1f}" r="5"/>'
-        f'<path class="arc" d="M{spot.x:.1f} {top - 27:.1f}V{top:.1f}" marker-end="url(#tip-arc)"/>'
-    )
-
-
-def _step(spot: Spot, shown: parts.Card) -> str:
-    return parts.card_box(spot, shown.title, (("badge", shown.badges), ("line", shown.lines)), _INDENT)
-
-
-def _arc(way: list[Point], edge: Edge) -> str:
-    style = "arc fail" if is_failure_arc(edge) else "arc"
-    return f'<path class="{style}" d="{parts.curve(way)}" marker-end="url(#tip-arc)"/>'
