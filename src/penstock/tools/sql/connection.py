@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from penstock.kernel.values import JsonMap
+from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, url
 from penstock.tools.addresses import OPEN, Addresses
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.parameters import about
 from penstock.tools.sql.plan import TRIES, Command, Effect, Happened, NoTable, Ran, Step, Upsert, check_rows
-from penstock.tools.sql.results import MADE_MEANWHILE, Place, Table, code_of, whole
+from penstock.tools.sql.results import MADE_MEANWHILE, Place, Table, code_of, distinct, to_json, too_large, whole
 from penstock.tools.sql.text import Bound
 
 T = TypeVar("T")
@@ -141,6 +142,7 @@ def pool_size(call: Call) -> int:
 
 GRACE = 10.0
 _MOMENT_S = 0.05
+_BATCH = 1000
 _EFFECT = Place(0, 1, "the name of the effect")
 
 
@@ -243,32 +245,54 @@ async def interruptible(call: Call, work: Callable[[Stop], T]) -> T:
     raise ToolFailure("timeout", f"the task took longer than its time limit of {limit:g} s", retryable=True)
 
 
-class Claiming(Protocol):
+class Session(ABC):
     """One connection of a blocking driver, and a transaction on it."""
 
+    connection: Any
     errors: tuple[type[Exception], ...]
     """What the driver raises; `failure` makes outcomes of them."""
     max_rows: int
 
-    def begin(self, *, writing: bool) -> None: ...
+    def begin(self, *, writing: bool) -> None:
+        self.connection.begin()
 
-    def commit(self) -> None: ...
+    def commit(self) -> None:
+        self.connection.commit()
 
-    def rollback(self) -> None: ...
+    def rollback(self) -> None:
+        with suppress(*self.errors):
+            self.connection.rollback()
 
+    @abstractmethod
     def execute(self, statement: Bound) -> Table: ...
 
+    def upsert(self, step: Upsert) -> Table:
+        raise NotImplementedError
+
+    @abstractmethod
     def failure(self, error: Exception, place: Place) -> ToolFailure: ...
 
+    def fetched(self, cursor: Any, change: Sequence[Callable[[Any], Json]] | None = None) -> Table:
+        """All rows of a cursor, each value changed by the function of its column. Raises ToolFailure when they are too many."""
+        columns = distinct([column[0] for column in cursor.description])
+        convert = change or [to_json] * len(columns)
+        rows: list[Json] = []
+        while batch := cursor.fetchmany(_BATCH):
+            if len(rows) + len(batch) > self.max_rows:
+                self.give_up()
+                raise too_large(self.max_rows)
+            rows.extend(
+                {name: to(value) for name, to, value in zip(columns, convert, row, strict=True)} for row in batch
+            )
+        return Table(columns, rows, len(rows), gives_rows=True)
 
-class Session(Claiming, Protocol):
-    """The same for the time of one task."""
-
-    def upsert(self, step: Upsert) -> Table: ...
+    def give_up(self) -> None:
+        """What is still to come of a query is not wanted."""
+        return
 
 
 @contextmanager
-def told(session: Claiming, place: Place) -> Iterator[None]:
+def told(session: Session, place: Place) -> Iterator[None]:
     """The driver's errors become outcomes that name the place."""
     try:
         yield
@@ -323,7 +347,7 @@ def run_once(session: Session, steps: list[Step], stop: Stop, effect: Effect) ->
     return Ran(result, {"repeated": False})
 
 
-def claimed(session: Claiming, effect: Effect) -> JsonMap | None:
+def claimed(session: Session, effect: Effect) -> JsonMap | None:
     """None: the name is new, and a transaction has begun that keeps it. Else the result that was kept with it."""
     for _ in range(TRIES):
         try:
@@ -342,7 +366,7 @@ def claimed(session: Claiming, effect: Effect) -> JsonMap | None:
     raise effect.unsettled()
 
 
-def _make_table(session: Claiming, effect: Effect) -> None:
+def _make_table(session: Session, effect: Effect) -> None:
     try:
         with told(session, _EFFECT):
             session.begin(writing=True)
@@ -356,7 +380,7 @@ def _make_table(session: Claiming, effect: Effect) -> None:
         time.sleep(_MOMENT_S)  # DuckDB says so before the first has committed.
 
 
-def _is_new(session: Claiming, effect: Effect) -> bool:
+def _is_new(session: Session, effect: Effect) -> bool:
     is_new = False
     try:
         with _about_effect(session):
@@ -369,7 +393,7 @@ def _is_new(session: Claiming, effect: Effect) -> bool:
 
 
 @contextmanager
-def _about_effect(session: Claiming) -> Iterator[None]:
+def _about_effect(session: Session) -> Iterator[None]:
     try:
         with told(session, _EFFECT):
             yield

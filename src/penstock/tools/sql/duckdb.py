@@ -6,17 +6,16 @@ import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import JsonMap
 from penstock.ports.folders import searched
 from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, SCHEMES
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
 from penstock.tools.network import address_refused
 from penstock.tools.parameters import about
-from penstock.tools.sql.connection import Stop, entry_of, interruptible, run_task
+from penstock.tools.sql.connection import Session, Stop, entry_of, interruptible, run_task
 from penstock.tools.sql.plan import (
     Planner,
     Ran,
@@ -28,7 +27,7 @@ from penstock.tools.sql.plan import (
     texts_of,
     verbs_of,
 )
-from penstock.tools.sql.results import Place, Table, as_json_text, distinct, failure, parsed, to_json, too_large
+from penstock.tools.sql.results import Place, Table, as_json_text, failure, parsed, to_json
 from penstock.tools.sql.text import Bound, Dialect, insert_into, on_conflict, quote
 
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ LOCK_SAY_S = 5.0
 """How often a waiting task reports it."""
 MAKING_S = 600.0
 """So long a transaction waits for another one that makes the same table."""
-_BATCH = 1000
 # Whoever opens a file of this process a moment after another gets the same database, in which DuckDB may not have registered the
 # functions yet that it reads Arrow with.
 _OPENING = threading.Lock()
@@ -228,23 +226,13 @@ def last_of_each_key(step: Upsert) -> list[list[Any]]:
     return list(kept.values())
 
 
-class DuckdbSession:
+class DuckdbSession(Session):
     def __init__(self, connection: DuckDBPyConnection, max_rows: int) -> None:
         import duckdb  # Slow to import: only a query needs it.
 
         self.connection = connection
         self.max_rows = max_rows
-        self.errors: tuple[type[Exception], ...] = (duckdb.Error,)
-
-    def begin(self, *, writing: bool) -> None:
-        self.connection.begin()
-
-    def commit(self) -> None:
-        self.connection.commit()
-
-    def rollback(self) -> None:
-        with suppress(*self.errors):
-            self.connection.rollback()
+        self.errors = (duckdb.Error,)
 
     def execute(self, statement: Bound) -> Table:
         args = statement.args if isinstance(statement.args, dict) else None
@@ -257,17 +245,7 @@ class DuckdbSession:
             return Table(row_count=int(found[0]) if found else 0)
         if not description or (names == ["Success"] and statement.writes):
             return Table()
-        columns = distinct(names)
-        convert = [parsed if str(column[1]) == "JSON" else to_json for column in description]
-        rows: list[Json] = []
-        while batch := cursor.fetchmany(_BATCH):
-            if len(rows) + len(batch) > self.max_rows:
-                raise too_large(self.max_rows)
-            rows.extend(
-                {name: change(value) for name, change, value in zip(columns, convert, row, strict=True)}
-                for row in batch
-            )
-        return Table(columns, rows, len(rows), gives_rows=True)
+        return self.fetched(cursor, [parsed if str(column[1]) == "JSON" else to_json for column in description])
 
     def upsert(self, step: Upsert) -> Table:
         tail = on_conflict(step.keys, step.update, Dialect.DUCKDB)

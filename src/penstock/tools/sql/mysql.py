@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import JsonMap
 from penstock.tools.addresses import OPEN, Addresses
 from penstock.tools.base import Call, Success, Tool, ToolFailure
 from penstock.tools.network import address_refused, allowed_addresses, connect_words
@@ -24,6 +24,7 @@ from penstock.tools.sql.connection import (
     MysqlUrl,
     Password,
     Port,
+    Session,
     SslMode,
     Stop,
     User,
@@ -39,12 +40,10 @@ from penstock.tools.sql.results import (
     Place,
     Table,
     as_json_text,
-    distinct,
     failure,
     parsed,
     scrubbed,
     to_json,
-    too_large,
 )
 from penstock.tools.sql.text import Bound, Dialect, insert_into, on_conflict
 
@@ -235,7 +234,6 @@ def failure_of(error: Exception, place: Place | None) -> ToolFailure:
     return failure(kind, words, place, {"mysql": _helper(number)}, retryable=retryable)
 
 
-_BATCH = 1000
 JSON_TYPE = 245
 
 
@@ -268,7 +266,7 @@ def bindable(value: Any) -> Any:
     return value
 
 
-class MysqlSession:
+class MysqlSession(Session):
     def __init__(self, connection: Connection[Any], login: Login, params: MysqlParams) -> None:
         import pymysql  # Slow to import: only a connection needs it.
 
@@ -276,19 +274,12 @@ class MysqlSession:
         self.connection = connection
         self.max_rows = params.max_rows
         self.isolation = params.isolation
-        self.errors: tuple[type[Exception], ...] = (pymysql.MySQLError, OSError)
+        self.errors = (pymysql.MySQLError, OSError)
 
     def begin(self, *, writing: bool) -> None:
         if self.isolation:
             self._send(f"SET TRANSACTION ISOLATION LEVEL {self.isolation}")
         self.connection.begin()
-
-    def commit(self) -> None:
-        self.connection.commit()
-
-    def rollback(self) -> None:
-        with suppress(*self.errors):
-            self.connection.rollback()
 
     def _send(self, text: str) -> None:
         with self.connection.cursor() as cursor:
@@ -304,22 +295,15 @@ class MysqlSession:
             cursor.execute(statement.text, args)
             if not cursor.description:
                 return Table(row_count=max(cursor.rowcount, 0))
-            columns = distinct([column[0] for column in cursor.description])
             convert = [parsed if cast("int", column[1]) == JSON_TYPE else to_json for column in cursor.description]
-            rows: list[Json] = []
-            while batch := cursor.fetchmany(_BATCH):
-                if len(rows) + len(batch) > self.max_rows:
-                    # Closing the cursor reads what is still to come, so the server is told to send no more.
-                    kill_query(self.login, thread_of(self.connection))
-                    raise too_large(self.max_rows)
-                rows.extend(
-                    {name: change(value) for name, change, value in zip(columns, convert, row, strict=True)}
-                    for row in batch
-                )
-            return Table(columns, rows, len(rows), gives_rows=True)
+            return self.fetched(cursor, convert)
         finally:
             with suppress(*self.errors):
                 cursor.close()
+
+    def give_up(self) -> None:
+        # Closing the cursor reads what is still to come, so the server is told to send no more.
+        kill_query(self.login, thread_of(self.connection))
 
     def upsert(self, step: Upsert) -> Table:
         values = ", ".join(["%s"] * len(step.columns))

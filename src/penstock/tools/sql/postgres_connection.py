@@ -21,17 +21,15 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.tools.addresses import Addresses
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.network import address_refused, allowed_addresses, connect_words
-from penstock.tools.sql.connection import Address, connect_timeout, pool_size
+from penstock.tools.sql.connection import Address, Session, connect_timeout, pool_size
 from penstock.tools.sql.results import (
     Place,
     Table,
-    distinct,
     failure,
     from_bytes,
     from_decimal,
     from_float,
     scrubbed,
-    to_json,
     too_large,
 )
 from penstock.tools.sql.text import Bound
@@ -460,13 +458,13 @@ async def pool_for(address: Address, call: Call) -> Pool:
 _BATCH = 1000
 
 
-class PostgresSession:
+class PostgresSession(Session):
     def __init__(self, connection: Connection[Any], max_rows: int) -> None:
         import psycopg  # Slow to import: only a connection needs it.
 
         self.connection = connection
         self.max_rows = max_rows
-        self.errors: tuple[type[Exception], ...] = (psycopg.Error,)
+        self.errors = (psycopg.Error,)
 
     def begin(self, *, writing: bool) -> None:
         """The driver begins a transaction with the first statement."""
@@ -479,10 +477,6 @@ class PostgresSession:
             raise ToolFailure("database", "the transaction could not be committed, and nothing was changed")
         self.connection.commit()
 
-    def rollback(self) -> None:
-        with suppress(*self.errors):
-            self.connection.rollback()
-
     def execute(self, statement: Bound) -> Table:
         with self.connection.cursor() as cursor:
             cursor.execute(statement.text.encode(), arguments(statement))
@@ -490,11 +484,7 @@ class PostgresSession:
                 return Table(row_count=max(cursor.rowcount, 0))
             if cursor.rowcount > self.max_rows:
                 raise too_large(self.max_rows)
-            columns = distinct([column.name for column in cursor.description])
-            rows: list[Json] = []
-            while batch := cursor.fetchmany(_BATCH):
-                rows.extend(dict(zip(columns, map(to_json, row), strict=True)) for row in batch)
-            return Table(columns, rows, len(rows), gives_rows=True)
+            return self.fetched(cursor)
 
     def failure(self, error: Exception, place: Place) -> ToolFailure:
         import psycopg  # Slow to import: only a connection needs it.

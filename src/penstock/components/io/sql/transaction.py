@@ -30,7 +30,7 @@ from penstock.ports.components import SHARED_COMMIT
 from penstock.tools.base import Resources, ToolFailure
 from penstock.tools.sql import mysql as mysql_connection
 from penstock.tools.sql import postgres_connection
-from penstock.tools.sql.connection import Claiming, Stop, claimed, in_a_thread, told
+from penstock.tools.sql.connection import Session, Stop, claimed, in_a_thread, told
 from penstock.tools.sql.duckdb import DuckdbSession
 from penstock.tools.sql.mysql import MysqlParams, MysqlSession
 from penstock.tools.sql.plan import COMMITS_BY_ITSELF, TABLE, Effect
@@ -47,7 +47,7 @@ MAX_ROWS = 100_000
 class Opened:
     """A connection that members use one after the other. `close` ends it, and with it what was not committed."""
 
-    session: Claiming
+    session: Session
     connection: Any
     interrupt: Callable[[], None]
     close: Callable[[], None]
@@ -112,7 +112,7 @@ class SharedTransaction:
         self.members.append(call.component)
         return self._opened
 
-    def _claimed(self, session: Claiming, stop: Stop) -> JsonMap | None:
+    def _claimed(self, session: Session, stop: Stop) -> JsonMap | None:
         pauses = Pauses(stop, self.place.call.say)
         while True:
             try:
