@@ -40,19 +40,10 @@ PATTERNS = {
 
 
 CODES = {
-    400: "bad_request",
-    401: "unauthenticated",
-    403: "forbidden",
-    404: "not_found",
-    405: "method_not_allowed",
-    409: "refused",
-    413: "too_large",
-    415: "not_json",
-    422: "invalid",
-    429: "too_many",
-    500: "internal",
+    400: "bad_request", 401: "unauthenticated", 403: "forbidden", 404: "not_found", 405: "method_not_allowed",
+    409: "refused", 413: "too_large", 415: "not_json", 422: "invalid", 429: "too_many", 500: "internal",
     503: "unavailable",
-}
+}  # fmt: skip
 
 
 class ApiError(Exception):

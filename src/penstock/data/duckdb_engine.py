@@ -369,16 +369,9 @@ def _cast_to(schema: Schema) -> str:
 
 
 _WIDTHS = {
-    "BOOLEAN": 1,
-    "TINYINT": 1,
-    "SMALLINT": 2,
-    "INTEGER": 4,
-    "FLOAT": 4,
-    "DATE": 4,
-    "HUGEINT": 16,
-    "UUID": 16,
+    "BOOLEAN": 1, "TINYINT": 1, "SMALLINT": 2, "INTEGER": 4, "FLOAT": 4, "DATE": 4, "HUGEINT": 16, "UUID": 16,
     "INTERVAL": 16,
-}
+}  # fmt: skip
 
 
 def _width(schema: Schema) -> int:

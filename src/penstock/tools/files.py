@@ -474,15 +474,6 @@ def _stat(params: FilesParams, path: Path, call: Call) -> JsonMap:
 
 
 _ACTIONS: dict[Action, Callable[[FilesParams, Path, Call], JsonMap]] = {
-    "read": _read,
-    "write": _write,
-    "append": _append,
-    "list": _list,
-    "copy": _copy,
-    "move": _move,
-    "delete": _delete,
-    "mkdir": _mkdir,
-    "exists": _exists,
-    "checksum": _checksum,
-    "stat": _stat,
-}
+    "read": _read, "write": _write, "append": _append, "list": _list, "copy": _copy, "move": _move,
+    "delete": _delete, "mkdir": _mkdir, "exists": _exists, "checksum": _checksum, "stat": _stat,
+}  # fmt: skip

@@ -36,15 +36,9 @@ BUILT_IN = {
 }
 
 _JSON_TYPES: dict[Any, str] = {
-    types.StrType: "string",
-    types.IntType: "integer",
-    types.FloatType: "number",
-    types.BoolType: "boolean",
-    types.NoneType: "null",
-    types.ListType: "array",
-    types.DictType: "object",
-    types.StructType: "object",
-}
+    types.StrType: "string", types.IntType: "integer", types.FloatType: "number", types.BoolType: "boolean",
+    types.NoneType: "null", types.ListType: "array", types.DictType: "object", types.StructType: "object",
+}  # fmt: skip
 
 T = TypeVar("T", bound=type[Tool[Any]])
 

@@ -44,16 +44,9 @@ GivenFormat = Annotated[
 ]
 
 _ENDINGS: dict[str, Format] = {
-    ".zip": "zip",
-    ".tar": "tar",
-    ".tar.gz": "tar.gz",
-    ".tgz": "tar.gz",
-    ".tar.bz2": "tar.bz2",
-    ".tbz2": "tar.bz2",
-    ".tar.xz": "tar.xz",
-    ".txz": "tar.xz",
-    ".gz": "gz",
-}
+    ".zip": "zip", ".tar": "tar", ".tar.gz": "tar.gz", ".tgz": "tar.gz", ".tar.bz2": "tar.bz2", ".tbz2": "tar.bz2",
+    ".tar.xz": "tar.xz", ".txz": "tar.xz", ".gz": "gz",
+}  # fmt: skip
 
 
 def format_of(path: Path, given: str) -> Format:

@@ -30,15 +30,9 @@ class FixedRowsParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 _SIMPLE: dict[type, str] = {
-    bool: "BOOLEAN",
-    float: "DOUBLE",
-    str: "VARCHAR",
-    datetime.datetime: "TIMESTAMP",
-    datetime.date: "DATE",
-    datetime.time: "TIME",
-    bytes: "BLOB",
-    dict: "JSON",
-}
+    bool: "BOOLEAN", float: "DOUBLE", str: "VARCHAR", datetime.datetime: "TIMESTAMP", datetime.date: "DATE",
+    datetime.time: "TIME", bytes: "BLOB", dict: "JSON",
+}  # fmt: skip
 
 
 def _type_of(value: Any) -> str:

@@ -17,17 +17,9 @@ from penstock.ports.rows import Column, Schema
 from penstock.tools.parameters import about
 
 _TYPES = {
-    "column": "VARCHAR",
-    "type": "VARCHAR",
-    "rows": "BIGINT",
-    "nulls": "BIGINT",
-    "distinct": "BIGINT",
-    "min": "VARCHAR",
-    "max": "VARCHAR",
-    "mean": "DOUBLE",
-    "min_length": "BIGINT",
-    "max_length": "BIGINT",
-}
+    "column": "VARCHAR", "type": "VARCHAR", "rows": "BIGINT", "nulls": "BIGINT", "distinct": "BIGINT",
+    "min": "VARCHAR", "max": "VARCHAR", "mean": "DOUBLE", "min_length": "BIGINT", "max_length": "BIGINT",
+}  # fmt: skip
 
 
 def profile(seen: Sequence[Column], approximate: bool) -> exp.Query:

@@ -24,20 +24,10 @@ T = TypeVar("T")
 
 
 _ALIASES = {
-    "dsn": "url",
-    "uri": "url",
-    "connection_string": "url",
-    "value": "url",
-    "username": "user",
-    "db_user": "user",
-    "dbname": "database",
-    "db": "database",
-    "db_name": "database",
-    "db_host": "host",
-    "hostname": "host",
-    "db_port": "port",
-    "db_password": "password",
-}
+    "dsn": "url", "uri": "url", "connection_string": "url", "value": "url", "username": "user", "db_user": "user",
+    "dbname": "database", "db": "database", "db_name": "database", "db_host": "host", "hostname": "host",
+    "db_port": "port", "db_password": "password",
+}  # fmt: skip
 _NAME_OF_ENTRY = ("credential", "key", "name")
 
 

@@ -46,24 +46,11 @@ OK: dict[str, JsonMap] = {"pg": {"code": "00000", "sqlstate": "00000"}}
 
 # The longest beginning that fits decides.
 _KINDS = {
-    "08": "connect",
-    "23": "constraint",
-    "28": "permission",
-    "3D000": "not_found",
-    "3F000": "not_found",
-    "40001": "serialization",
-    "40P01": "serialization",
-    "42501": "permission",
-    "42601": "syntax",
-    "42703": "not_found",
-    "42704": "not_found",
-    "42883": "not_found",
-    "42P01": "not_found",
-    "53300": "connect",
-    "55P03": "timeout",
-    "57014": "timeout",
-    "57P0": "connect",
-}
+    "08": "connect", "23": "constraint", "28": "permission", "3D000": "not_found", "3F000": "not_found",
+    "40001": "serialization", "40P01": "serialization", "42501": "permission", "42601": "syntax",
+    "42703": "not_found", "42704": "not_found", "42883": "not_found", "42P01": "not_found", "53300": "connect",
+    "55P03": "timeout", "57014": "timeout", "57P0": "connect",
+}  # fmt: skip
 _RETRYABLE = ("08", "40001", "40P01", "53300", "55P03", "57014", "57P01", "57P02", "57P03")
 
 # libpq gives no SQLSTATE for a connection that never came to be; the server's words are all there is.

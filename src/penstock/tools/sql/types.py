@@ -18,39 +18,13 @@ EXACT = "numeric"
 """A number with as many digits as it needs."""
 
 _POSTGRES = {
-    16: "BOOLEAN",
-    17: "BLOB",
-    18: "VARCHAR",
-    19: "VARCHAR",
-    20: "BIGINT",
-    21: "SMALLINT",
-    23: "INTEGER",
-    25: "VARCHAR",
-    26: "BIGINT",
-    114: "JSON",
-    700: "FLOAT",
-    701: "DOUBLE",
-    1042: "VARCHAR",
-    1043: "VARCHAR",
-    1082: "DATE",
-    1083: "TIME",
-    1114: "TIMESTAMP",
-    1184: "TIMESTAMP WITH TIME ZONE",
-    2950: "UUID",
-    3802: "JSON",
-    1000: "BOOLEAN[]",
-    1005: "SMALLINT[]",
-    1007: "INTEGER[]",
-    1009: "VARCHAR[]",
-    1015: "VARCHAR[]",
-    1016: "BIGINT[]",
-    1021: "FLOAT[]",
-    1022: "DOUBLE[]",
-    1115: "TIMESTAMP[]",
-    1182: "DATE[]",
-    1231: "DOUBLE[]",
+    16: "BOOLEAN", 17: "BLOB", 18: "VARCHAR", 19: "VARCHAR", 20: "BIGINT", 21: "SMALLINT", 23: "INTEGER",
+    25: "VARCHAR", 26: "BIGINT", 114: "JSON", 700: "FLOAT", 701: "DOUBLE", 1042: "VARCHAR", 1043: "VARCHAR",
+    1082: "DATE", 1083: "TIME", 1114: "TIMESTAMP", 1184: "TIMESTAMP WITH TIME ZONE", 2950: "UUID", 3802: "JSON",
+    1000: "BOOLEAN[]", 1005: "SMALLINT[]", 1007: "INTEGER[]", 1009: "VARCHAR[]", 1015: "VARCHAR[]",
+    1016: "BIGINT[]", 1021: "FLOAT[]", 1022: "DOUBLE[]", 1115: "TIMESTAMP[]", 1182: "DATE[]", 1231: "DOUBLE[]",
     2951: "UUID[]",
-}
+}  # fmt: skip
 
 
 def from_postgres(column: Any) -> str:
@@ -63,22 +37,9 @@ def from_postgres(column: Any) -> str:
 
 
 _MYSQL = {
-    1: "SMALLINT",
-    2: "INTEGER",
-    3: "INTEGER",
-    4: "FLOAT",
-    5: "DOUBLE",
-    7: "TIMESTAMP",
-    8: "BIGINT",
-    9: "INTEGER",
-    10: "DATE",
-    11: "INTERVAL",
-    12: "TIMESTAMP",
-    13: "INTEGER",
-    16: "BLOB",
-    245: "JSON",
-    255: "BLOB",
-}
+    1: "SMALLINT", 2: "INTEGER", 3: "INTEGER", 4: "FLOAT", 5: "DOUBLE", 7: "TIMESTAMP", 8: "BIGINT", 9: "INTEGER",
+    10: "DATE", 11: "INTERVAL", 12: "TIMESTAMP", 13: "INTEGER", 16: "BLOB", 245: "JSON", 255: "BLOB",
+}  # fmt: skip
 _MYSQL_TEXTS = {249, 250, 251, 252, 253, 254, 15}
 _MYSQL_DECIMALS = {0, 246}
 _BINARY_CHARSET = 63
@@ -127,19 +88,9 @@ Origin = Literal["sql", "text", "json"]
 """What values mean: a database's own, text that a column gives a type, or JSON values."""
 
 _BY_TYPE: dict[type, str] = {
-    bool: "BOOLEAN",
-    int: "BIGINT",
-    float: "DOUBLE",
-    Decimal: EXACT,
-    datetime.date: "DATE",
-    datetime.time: "TIME",
-    bytes: "BLOB",
-    bytearray: "BLOB",
-    memoryview: "BLOB",
-    dict: "JSON",
-    list: "JSON",
-    uuid.UUID: "UUID",
-}
+    bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", Decimal: EXACT, datetime.date: "DATE", datetime.time: "TIME",
+    bytes: "BLOB", bytearray: "BLOB", memoryview: "BLOB", dict: "JSON", list: "JSON", uuid.UUID: "UUID",
+}  # fmt: skip
 # Only what comes back the same when it is written again: `007` is no number, and `1e5` may be an article.
 _BY_TEXT = (
     (re.compile(r"0|-?[1-9]\d{0,17}"), "BIGINT"),
