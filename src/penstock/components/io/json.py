@@ -16,7 +16,7 @@ from penstock.components.conversion import is_written_whole
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import file_paths, json_shape, parameters
 from penstock.components.io.csv import PACKED
-from penstock.components.io.json_shape import Manner, Reading, named, rows_in
+from penstock.components.io.json_shape import Manner, NoSuchRows, Reading, named, rows_in
 from penstock.components.io.row_types import Notation, first_failure, try_cast
 from penstock.components.io.row_types import call as function
 from penstock.components.io.scans import FileReader
@@ -100,7 +100,7 @@ class ReadJson(FileReader[ReadJsonParams]):
         return parameters.type_mistakes(params.columns, params.types)
 
     def culprit(self, params: ReadJsonParams, failure: ComponentFailure) -> str:
-        return "rows" if "`rows:" in failure.message else "columns" if params.columns else "types"
+        return "rows" if isinstance(failure, NoSuchRows) else "columns" if params.columns else "types"
 
     def settled(self, params: ReadJsonParams, call: PlanCall | Call) -> Reading:
         return settle(params, call)

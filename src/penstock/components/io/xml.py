@@ -382,17 +382,17 @@ class WriteXml(Writer[WriteXmlParams]):
     type = "write_xml"
 
     def check(self, params: WriteXmlParams, inputs: Known, call: PlanCall) -> list[Mistake]:
+        if wrong := parameters.encoding_mistakes(params.encoding):
+            return wrong
         for where, name in (("root", params.root), ("row", params.row)):
             if not _NAME.fullmatch(name):
                 return [Mistake((where,), f"`{name}` cannot be the name of an XML element")]
         schema = inputs.get("input")
         try:
-            file_paths.codec(params.encoding)
             if schema is not None:
                 _shape(params, schema)
         except ComponentFailure as failure:
-            where = "encoding" if "encoding" in failure.message else "columns"
-            return [Mistake((where,), failure.message, kind="column" if failure.kind == "columns" else "value")]
+            return [Mistake(("columns",), failure.message, kind="column" if failure.kind == "columns" else "value")]
         return []
 
     def run(self, params: WriteXmlParams, call: Call) -> None:
