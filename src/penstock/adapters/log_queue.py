@@ -1,4 +1,4 @@
-"""What waits to be written to a log, and who waits for that: the half of a writer that is the same for every database.
+"""The write queue of a log and those who wait for it: the half of a writer that is the same for every database.
 
 Law: tickets are settled in order; a settled ticket is in the log or refused. After a failed write nothing more is written, so no
 gap can arise.

@@ -1,4 +1,4 @@
-"""What the API speaks for: one server and the stores that it shares with the others. The composition root fills it in."""
+"""What the API is in front of: one server and the stores that it shares with the others. The composition root fills it in."""
 
 from __future__ import annotations
 

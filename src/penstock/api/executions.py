@@ -1,4 +1,4 @@
-"""Runs: asking for one, seeing what became of it, stopping it, going on with it."""
+"""Runs: start, list, show, cancel, resume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is it alive, is it ready, how does it do, and what is it."""
+"""Health, readiness, metrics and version of a server."""
 
 from __future__ import annotations
 

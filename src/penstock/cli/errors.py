@@ -1,4 +1,4 @@
-"""What went wrong, in words and exit codes, and what to watch out for: whose fault it is decides the code."""
+"""Errors in words and exit codes: whose fault it is decides the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file appears whole or not at all.
+"""Atomic writes: a file appears whole or not at all.
 
 It is written under another name in the same folder and takes its own when everything that belongs to it has succeeded. What
 is not an ordinary file (a pipe, a device) is written as it is: there is nothing to swap. What a process that was killed left

@@ -1,4 +1,4 @@
-"""Asking a server. What it refuses is refused here in the same words, and what cannot be reached is tried again for a while.
+"""The client of a server. What the server refuses is refused here in the same words, and what cannot be reached is retried.
 
 Several servers of one fleet are as good as one: whichever answers is asked, and the next one when it does not.
 

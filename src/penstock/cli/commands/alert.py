@@ -1,4 +1,4 @@
-"""`penstock alert add|list|show|test|rm`: people are told what went wrong."""
+"""`penstock alert add|list|show|test|rm`: notifications about what went wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`file_unarchive`: one archive, unpacked.
+"""`file_archive` and `file_unarchive`: files packed into one archive, and unpacked from it.
 
 Law: nothing is ever written outside the folder `to`, whatever the archive calls its members, and nothing is written at all before
 every name in it has been looked at. Links and devices in an archive are not made.

@@ -1,4 +1,4 @@
-"""`context_load`: settings from a file or from rows, as global variables."""
+"""`context_load` and `set_global`: global variables from a file or from rows, and from expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Iterators that need no input: over a list, over numbers, and for as long as a condition holds."""
+"""The iterators: over a list, numbers, rows, groups of rows, files or the rows of a query, and while a condition holds."""
 
 from __future__ import annotations
 

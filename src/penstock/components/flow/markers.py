@@ -1,4 +1,4 @@
-"""Components that do nothing themselves: links hang on them."""
+"""`noop`, `pre_job` and `post_job`: components that do nothing themselves; links are attached to them."""
 
 from __future__ import annotations
 

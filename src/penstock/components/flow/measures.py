@@ -1,4 +1,4 @@
-"""What has happened in the job so far, as rows: who failed, how many rows went where, how long it took.
+"""`log_catcher`, `flow_meter` and `stats`: failures, row counts and durations of the job so far, as rows.
 
 Law: these look at the moment they run. Behind a `post_job` that is the whole job; anywhere else, what has ended by then.
 """

@@ -1,4 +1,4 @@
-"""Jobs and playbooks as components: each runs in a scope of its own, and this one ends with it."""
+"""`run_job` and `playbook`: another document as a component, in a scope of its own."""
 
 from __future__ import annotations
 

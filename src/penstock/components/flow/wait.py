@@ -1,4 +1,4 @@
-"""Components that wait: for time to pass, for files, for rows.
+"""`sleep`, `wait_for_file` and `wait_for_rows`: components that wait.
 
 Law: every wait ends. Time is the run's own clock; what is waited for is looked at in a thread, never on the event loop.
 """

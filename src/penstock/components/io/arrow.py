@@ -1,4 +1,4 @@
-"""`read_arrow` and `write_arrow`: Arrow IPC files and streams. They need pyarrow, which is installed apart."""
+"""`read_arrow` and `write_arrow`: Arrow IPC files and streams. Both need pyarrow, an optional package."""
 
 from __future__ import annotations
 

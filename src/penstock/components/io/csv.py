@@ -1,4 +1,5 @@
-"""`read_csv`: delimited text. Fused with what follows it when it can be; with a reject port it runs by itself."""
+"""`read_csv` and `write_csv`: delimited text. Reading is fused with what follows where it can be; with a reject port it runs
+by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`read_excel`: the cells of a worksheet as rows. It needs openpyxl, which is installed apart."""
+"""`read_excel` and `write_excel`: the cells of a worksheet as rows. Both need openpyxl, an optional package."""
 
 from __future__ import annotations
 

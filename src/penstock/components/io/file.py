@@ -1,4 +1,4 @@
-"""`read_file`: files as they are, one row a file or one a line."""
+"""`read_file` and `write_file`: files as they are, one row per file or per line."""
 
 from __future__ import annotations
 

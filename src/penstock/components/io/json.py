@@ -1,5 +1,5 @@
-"""`read_json`: objects of JSON files as rows. Fused with what follows it when it can be; with a reject port it runs
-by itself."""
+"""`read_json` and `write_json`: objects of JSON files as rows. Reading is fused with what follows where it can be; with a
+reject port it runs by itself."""
 
 from __future__ import annotations
 

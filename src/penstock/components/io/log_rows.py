@@ -1,4 +1,4 @@
-"""`log_rows`: rows on the terminal, and on to whoever reads them next."""
+"""`log_rows`: shows rows on the terminal and passes them on."""
 
 from __future__ import annotations
 

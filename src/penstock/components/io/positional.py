@@ -1,4 +1,4 @@
-"""`read_positional`: text in which a value is where it stands, not what stands around it."""
+"""`read_positional` and `write_positional`: text with columns of fixed width."""
 
 from __future__ import annotations
 

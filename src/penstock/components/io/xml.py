@@ -1,4 +1,4 @@
-"""`read_xml`: elements of XML files as rows."""
+"""`read_xml` and `write_xml`: elements of XML files as rows."""
 
 from __future__ import annotations
 

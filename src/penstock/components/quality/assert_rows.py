@@ -1,4 +1,4 @@
-"""`assert_rows`: rows are what the document says they are, or the job learns of it."""
+"""`assert_rows`: checks rows against rules, and fails or warns when they break one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`check_schema`: rows that have the columns, types and values that were agreed on, and rows that have not."""
+"""`check_schema`: separates the rows that have the agreed columns, types and values from those that do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`convert_types`: columns in the types they should have, and the rows in which that cannot be."""
+"""`convert_types`: casts columns, and rejects the rows in which that is impossible."""
 
 from __future__ import annotations
 

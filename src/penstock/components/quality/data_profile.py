@@ -1,4 +1,4 @@
-"""`data_profile`: what stands in the columns, as one row for each of them."""
+"""`data_profile`: statistics of the columns, one row for each of them."""
 
 from __future__ import annotations
 

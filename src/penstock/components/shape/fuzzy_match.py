@@ -1,4 +1,4 @@
-"""`fuzzy_match`: rows that belong together although they are not written the same way."""
+"""`fuzzy_match`: rows that belong together although they are spelled differently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mask`: columns that say less than they did."""
+"""`mask`: columns whose values are digested, redacted or partly hidden."""
 
 from __future__ import annotations
 

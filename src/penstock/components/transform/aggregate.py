@@ -1,4 +1,4 @@
-"""Many rows become one: aggregation, and lists of values in one field."""
+"""`aggregate` and `denormalise`: many rows become one."""
 
 from __future__ import annotations
 

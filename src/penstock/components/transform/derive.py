@@ -1,4 +1,4 @@
-"""Which columns a row has: chosen, renamed, in another order; and new ones made of the others."""
+"""`select` and `derive`: columns chosen, renamed and reordered, and new ones computed from others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows go on: by a condition, without their doubles, a sample of them, or the first of an order."""
+"""`filter`, `unique`, `sample` and `top`: which rows go on."""
 
 from __future__ import annotations
 

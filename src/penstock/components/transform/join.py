@@ -1,4 +1,4 @@
-"""Two inputs side by side, by the values of columns that both have."""
+"""`join`: two inputs side by side, by the values of columns that both have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows with what a table, a file or a database says about them: a lookup that needs no second input.
+"""`lookup`: rows enriched from a table, a file or a database, without a second input.
 
 The source is read once per execution and kept, so that a body that runs a thousand times asks a database once and sees one state
 of it. With `cache: false` a file becomes part of the query instead, and is read by each run anew.

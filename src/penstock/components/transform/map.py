@@ -1,4 +1,4 @@
-"""The large one: an input with any number of lookups, variables, and any number of outputs."""
+"""`map`: an input with any number of lookups, variables, and any number of outputs."""
 
 from __future__ import annotations
 

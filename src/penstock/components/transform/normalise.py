@@ -1,4 +1,4 @@
-"""One row becomes many: a field with several values, or several columns that are values of one kind."""
+"""`normalise` and `unpivot`: one row becomes many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of one column become columns."""
+"""`pivot`: values of one column become columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows in an order."""
+"""`sort`: rows in an order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A query of the author's own over the inputs."""
+"""`sql`: a query of the author's own over the inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several inputs into one, one input to several."""
+"""`union` and `replicate`: several inputs into one, one input to several outputs."""
 
 from __future__ import annotations
 

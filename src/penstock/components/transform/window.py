@@ -1,4 +1,4 @@
-"""Columns that look at the rows around: numbering, filling down, window functions. Rows leave in the order in which they came."""
+"""`sequence`, `fill_down` and `window`: columns computed from neighbouring rows. Rows leave in the order in which they came."""
 
 from __future__ import annotations
 

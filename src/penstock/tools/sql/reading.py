@@ -1,4 +1,4 @@
-"""A statement's rows through a cursor of the database's own, which holds no more than a batch; closed however the reading ends.
+"""A statement's rows through a server-side cursor, which holds no more than a batch; closed however the reading ends.
 
 The caller knows what the rows are for; this module has only what it takes to get at them: the connection, a way to stop it from
 outside, and what an error of this driver means.

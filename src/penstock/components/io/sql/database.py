@@ -1,4 +1,4 @@
-"""Small questions to a database: the rows of one query, through the SQL tools.
+"""The database that a component names: its driver and address, and small queries through the SQL tools.
 
 Law: a connection is named as in `read_sql`. The driver follows from the URL; a keychain entry that has none is PostgreSQL, unless
 something in it says otherwise.
