@@ -14,10 +14,11 @@ from typing import Any, TypeVar
 
 import duckdb
 
+from penstock.data.atomic_file import AtomicFile
 from penstock.data.duckdb_database import Database, Limits, close_cursor, failing_plainly, interrupt, settle
 from penstock.data.failures import bound, columns_of, placed_in, rows_failed, type_trouble_at
 from penstock.data.fusion import run_fused
-from penstock.data.hashing import (
+from penstock.data.output_hash import (
     CONTENT_UP_TO,
     content_hash,
     content_query,
@@ -25,7 +26,6 @@ from penstock.data.hashing import (
     plan_hash,
     plan_key,
 )
-from penstock.data.landing import Landing
 from penstock.data.python_rows import Conversion, MappingWriter, TableWriter, batches
 from penstock.data.queues import Feed
 from penstock.data.statements import columns, copy_statement, export_statement, over, quoted, stored, view_statement
@@ -159,7 +159,7 @@ class DuckDbSession:
 
     def copy(self, query: SqlText, inputs: Mapping[str, Relation], copy: Copy) -> int:
         asked = self._over(query, inputs)
-        landing = Landing(copy.path)
+        landing = AtomicFile(copy.path)
 
         def run(is_frugal: bool) -> int:
             statement = copy_statement(asked, copy, str(landing.written), frugal=is_frugal)
@@ -401,7 +401,7 @@ class DuckDbEngine:
         self._database.drop(relation.name)
 
     def export(self, relation: Relation, path: Path) -> None:
-        landing = Landing(path)
+        landing = AtomicFile(path)
         try:
             self._write(relation, landing.written)
             landing.land()

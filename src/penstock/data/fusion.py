@@ -18,8 +18,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from penstock.data.hashing import plan_key
-from penstock.data.landing import Landing
+from penstock.data.atomic_file import AtomicFile
+from penstock.data.output_hash import plan_key
 from penstock.data.statements import copy_statement, may_differ, over, quoted, stored, uses
 from penstock.ports.rows import Relation, Stage, Staged
 from penstock.ports.undoing import unless_done
@@ -321,7 +321,7 @@ class _Attempt:
         self._tables: dict[Place, str] = {}
         self._rows: dict[Place, int] = planned.known()
         """By the place that speaks for all that agree."""
-        self._landings: list[Landing] = []
+        self._landings: list[AtomicFile] = []
 
     def run(self) -> dict[str, Staged]:
         try:
@@ -362,7 +362,7 @@ class _Attempt:
     def _copy(self, step: Step, body: str) -> str:
         copy = self._planned.stages[step.end[0]].copy
         assert copy is not None
-        landing = Landing(copy.path)
+        landing = AtomicFile(copy.path)
         self._landings.append(landing)
         return copy_statement(body, copy, str(landing.written), frugal=self._is_frugal)
 

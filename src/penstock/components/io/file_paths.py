@@ -21,7 +21,7 @@ from typing import IO, Any, Protocol, cast
 
 from penstock.components.base import ComponentFailure
 from penstock.components.flow.tool_calls import file_failures, tool_failures
-from penstock.data.landing import Landing
+from penstock.data.atomic_file import AtomicFile
 from penstock.ports.folders import require_writable
 from penstock.tools import base as tools
 from penstock.tools.base import local_path, require_regular
@@ -186,7 +186,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to write to. It takes its place, replacing what is there, when the block ends well."""
     make_room(path)
     with _said_of(path):
-        landing = Landing(path)
+        landing = AtomicFile(path)
         try:
             with landing.written.open("wb") as file:
                 yield file

@@ -9,8 +9,8 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from penstock.tools.base import Call, ToolFailure
+from penstock.tools.sql.cursors import Opened
 from penstock.tools.sql.plan import Planner, columns_of
-from penstock.tools.sql.reading import Opened
 from penstock.tools.sql.tables import Row
 from penstock.tools.sql.text import Bound, Dialect, quote_all, quote_table
 from penstock.tools.sql.types import Origin, infer, is_plain

@@ -17,10 +17,10 @@ from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
 from penstock.tools.http.tool import HttpParams, HttpTool
 from penstock.tools.sql import duckdb, sqlite
 from penstock.tools.sql.connection import Stop, address_of, interruptible
+from penstock.tools.sql.cursors import open_duckdb, open_mysql, open_postgres, open_sqlite
 from penstock.tools.sql.mysql import login_of
 from penstock.tools.sql.plan import rows_of
 from penstock.tools.sql.postgres_connection import conninfo
-from penstock.tools.sql.reading import open_duckdb, open_mysql, open_postgres, open_sqlite
 from penstock.tools.sql.results import prefixed
 from penstock.tools.sql.tables import Change, DuckdbTable, MysqlTable, PostgresTable, Row, SqliteTable, Table, WriteMode
 from penstock.tools.sql.text import Bound, Dialect

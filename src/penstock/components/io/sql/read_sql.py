@@ -24,8 +24,8 @@ from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.base import ToolFailure
 from penstock.tools.parameters import about
 from penstock.tools.sql.connection import Stop, interruptible
+from penstock.tools.sql.cursors import Opened, open_mysql, open_postgres, open_sqlite
 from penstock.tools.sql.duckdb import failure_of
-from penstock.tools.sql.reading import Opened, open_mysql, open_postgres, open_sqlite
 from penstock.tools.sql.results import as_json_text, distinct
 from penstock.tools.sql.text import Bound, Dialect, quote_all, quote_table
 from penstock.tools.sql.types import EXACT, from_sqlite

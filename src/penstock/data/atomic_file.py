@@ -22,7 +22,7 @@ _under_way: set[Path] = set()
 """What this process itself is writing: a file under its number that is not among them is of an earlier process."""
 
 
-class Landing:
+class AtomicFile:
     def __init__(self, path: Path) -> None:
         # A link stays a link to the file that is replaced.
         self.path = Path(os.path.realpath(path))
