@@ -164,7 +164,7 @@ class Tool(Parametric[P]):
     makes_files: ClassVar[bool] = True
     """Could a call make a file that a later task reads? Says when a file that is missing may still come."""
     example: ClassVar[str] = ""
-    """A task in YAML that the docs page shows and the tests run or validate."""
+    """A task in YAML for the tool's page. Those of built-in kinds are in `examples/`."""
     defaults: ClassVar[JsonMap] = {}
     """Kind defaults of `spec`: the outermost layer of the overlay."""
 

@@ -22,13 +22,6 @@ class PlaybookTool(Tool[PlaybookParams]):
     """Run another playbook in a scope of its own and take its result. It fails when the other one does."""
 
     kind: ClassVar[str] = "playbook"
-    example: ClassVar[str] = """\
-- name: load
-  kind: playbook
-  path: load_one.yaml
-  args: { table: orders }
-  return_step: summary
-"""
 
     async def run(self, params: PlaybookParams, call: Call) -> object:
         return await call.play(params.path, params.args or {}, params.return_step)
@@ -57,13 +50,6 @@ class JobTool(Tool[JobParams]):
     """
 
     kind: ClassVar[str] = "job"
-    example: ClassVar[str] = """\
-- name: load
-  kind: job
-  path: load_orders.yaml
-  args: { day: "{{ workload.day }}" }
-  outputs: [totals.main]
-"""
 
     async def run(self, params: JobParams, call: Call) -> object:
         outputs = tuple(params.outputs or ())

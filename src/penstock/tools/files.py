@@ -247,13 +247,6 @@ class FilesTool(Tool[FilesParams]):
 
     kind: ClassVar[str] = "files"
     needs_secrets: ClassVar[bool] = False
-    example: ClassVar[str] = """\
-- name: save
-  kind: files
-  action: write
-  path: "out/orders.json"
-  content: "{{ fetch.data }}"
-"""
 
     async def run(self, params: FilesParams, call: Call) -> JsonMap:
         result: JsonMap = await call.threads.run(perform, params, call)

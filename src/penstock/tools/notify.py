@@ -80,17 +80,6 @@ class NotifyTool(Tool[NotifyParams]):
     kind: ClassVar[str] = "notify"
     makes_files: ClassVar[bool] = False
     defaults: ClassVar[JsonMap] = {"timeout": {"connect": 10, "read": 60, "write": 60}}
-    example: ClassVar[str] = """\
-- name: tell
-  kind: notify
-  via: smtp
-  host: mail.example.com
-  auth: mail_account
-  from: "Reports <reports@example.com>"
-  to: [ann@example.com, bob@example.com]
-  subject: "Orders are in"
-  text: "{{ ctx.count }} orders were loaded."
-"""
 
     def __init__(self, resolve: Resolver = resolve_host) -> None:
         self._resolve = resolve

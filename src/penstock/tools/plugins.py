@@ -394,6 +394,12 @@ class PluginRegistry(Generic[T]):
         return name in self.registered and not any(name in folder.names(self.what) for folder in self.plugins)
 
 
+def shipped_example(name: str) -> str:
+    from importlib.resources import files  # Only pages need it: it takes some milliseconds to import.
+
+    return files("penstock.tools").joinpath("examples", f"{name}.yaml").read_text("utf-8")
+
+
 def check_params(params: Any, whose: str) -> None:
     """Raises Refused for a model of parameters that cannot be used."""
     if not (isinstance(params, type) and issubclass(params, msgspec.Struct)):

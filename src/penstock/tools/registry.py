@@ -15,7 +15,7 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.plugins import ParamInfo, ToolDescription
 from penstock.tools.base import Tool
 from penstock.tools.parameters import bare, choices_of, convert
-from penstock.tools.plugins import PluginRegistry, check_params
+from penstock.tools.plugins import PluginRegistry, check_params, shipped_example
 
 BUILT_IN = {
     "http": "http.tool:HttpTool",
@@ -86,6 +86,11 @@ def describe(tool_class: type[Tool[Any]]) -> ToolDescription:
     """What a document is checked against, the reference page shows and an editor offers."""
     told = described(tool_class.kind, tool_class.Params, tool_class.__doc__, dict(tool_class.defaults))
     return replace(told, makes_files=tool_class.makes_files)
+
+
+def example_of(tool_class: type[Tool[Any]]) -> str:
+    """A task in YAML that uses the tool. A built-in kind has its own in `examples/`."""
+    return shipped_example(tool_class.kind) if tool_class.kind in BUILT_IN else tool_class.example
 
 
 def described(kind: str, params: type[msgspec.Struct], doc: str | None, defaults: JsonMap) -> ToolDescription:

@@ -55,11 +55,6 @@ class ShellTool(Tool[ShellParams]):
     """
 
     kind: ClassVar[str] = "shell"
-    example: ClassVar[str] = """\
-- name: count
-  kind: shell
-  command: printf 'a\\nb\\n' | wc -l
-"""
 
     async def run(self, params: ShellParams, call: Call) -> object:
         run = _Run(params, call)

@@ -22,10 +22,6 @@ class NoopTool(Tool[NoopParams]):
     inline: ClassVar[bool] = True
     pure: ClassVar[bool] = True
     needs_secrets: ClassVar[bool] = False
-    example: ClassVar[str] = """\
-- name: nothing
-  kind: noop
-"""
 
     def run_inline(self, params: NoopParams, call: Call) -> object:
         return params.value
@@ -41,11 +37,6 @@ class SleepTool(Tool[SleepParams]):
     kind: ClassVar[str] = "sleep"
     makes_files: ClassVar[bool] = False
     needs_secrets: ClassVar[bool] = False
-    example: ClassVar[str] = """\
-- name: breathe
-  kind: sleep
-  seconds: 0.01
-"""
 
     async def run(self, params: SleepParams, call: Call) -> object:
         await call.clock.sleep(params.seconds)
@@ -64,12 +55,6 @@ class LogTool(Tool[LogParams]):
     kind: ClassVar[str] = "log"
     makes_files: ClassVar[bool] = False
     inline: ClassVar[bool] = True
-    example: ClassVar[str] = """\
-- name: tell
-  kind: log
-  message: all rows are in
-  data: { rows: 3 }
-"""
 
     def run_inline(self, params: LogParams, call: Call) -> object:
         text = params.message if isinstance(params.message, str) else _json(params.message)

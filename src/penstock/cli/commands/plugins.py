@@ -21,7 +21,8 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.components import ComponentDescription, Port
 from penstock.ports.plugins import ParamInfo, ToolDescription
 from penstock.ports.results import encode
-from penstock.tools.registry import Registry
+from penstock.tools.plugins import shipped_example
+from penstock.tools.registry import Registry, example_of
 
 if TYPE_CHECKING:
     from penstock.components.registry import ComponentRegistry
@@ -149,20 +150,6 @@ WORKBOOK = ToolDescription(
         "args": ParamInfo("args", types=("object",), description="Laid over the `args` that the workbook gives it."),
     },
 )
-WORKBOOK_EXAMPLE = """\
-workbook:
-  - name: greet
-    kind: python
-    args: { greeting: hello }
-    code: result = f"{greeting}, {who}"
-workflow:
-  - step: start
-    tool:
-      - name: first
-        kind: workbook
-        task: greet
-        args: { who: world }
-"""
 
 
 def tools(options: Namespace) -> int:
@@ -170,13 +157,13 @@ def tools(options: Namespace) -> int:
     if options.kind is None:
         return _all_tools(registry, as_json=options.json)
     if options.kind == WORKBOOK.kind:
-        return _one_tool(WORKBOOK, WORKBOOK.summary, WORKBOOK_EXAMPLE, as_json=options.json)
+        return _one_tool(WORKBOOK, WORKBOOK.summary, shipped_example(WORKBOOK.kind), as_json=options.json)
     described = registry.describe(options.kind)
     if described is None:
         registry.get(options.kind)  # Raises with what was probably meant.
         raise CommandLineError(f"there is no tool of kind `{options.kind}`")
     tool = registry.get(options.kind)
-    return _one_tool(described, type(tool).__doc__ or "", tool.example, as_json=options.json)
+    return _one_tool(described, type(tool).__doc__ or "", example_of(type(tool)), as_json=options.json)
 
 
 def _one_tool(described: ToolDescription, text: str, example: str, *, as_json: bool) -> int:

@@ -388,24 +388,6 @@ class HttpTool(Tool[HttpParams]):
     kind: ClassVar[str] = "http"
     makes_files: ClassVar[bool] = False
     defaults: ClassVar[JsonMap] = {"timeout": {"connect": 10, "read": 60, "write": 60}}
-    example: ClassVar[str] = """\
-- name: fetch
-  kind: http
-  method: GET
-  url: "https://api.example.com/orders"
-  params: { status: [open, late], page: 1 }
-  auth: orders_api
-  spec:
-    timeout: { connect: 5, read: 30 }
-    policy:
-      rules:
-        - when: "{{ outcome.status == 'error' and outcome.http.status in [429, 503] }}"
-          then: { do: retry, attempts: 5, backoff: exponential, delay: 1 }
-        - when: "{{ outcome.status == 'error' }}"
-          then: { do: fail }
-        - else:
-          then: { do: continue }
-"""
 
     def __init__(self, resolve: Resolver = resolve_host, backend: httpcore2.AsyncNetworkBackend | None = None) -> None:
         """`resolve` and `backend` are how names are looked up and sockets opened where the private network is closed."""

@@ -23,7 +23,7 @@ from penstock.ports.ranges import Page, Pages
 from penstock.ports.results import LazyResult, decode, encode
 from penstock.tools.base import Call, Parametric, ToolFailure
 from penstock.tools.parameters import convert, similar
-from penstock.tools.plugins import built_in
+from penstock.tools.plugins import built_in, shipped_example
 
 KINDS = {
     "sql": "penstock.tools.pages.sql:SqlPages",
@@ -47,8 +47,6 @@ class Reader(Parametric[P]):
     """
 
     kind: ClassVar[str]
-    example: ClassVar[str]
-    """`loop.in` of this kind, in YAML."""
     is_fixed: ClassVar[bool] = False
     """Its tokens alone find the same elements again: nothing else has to be remembered of a page."""
     reads: ClassVar[int] = READS
@@ -85,6 +83,11 @@ def reader_of(kind: str) -> type[Reader[Any]]:
         known = ", ".join(f"`{one}`" for one in KINDS)
         raise Refused(f"a loop cannot run over `{kind}`{similar(kind, KINDS)}", f"it can over {known}")
     return cast("type[Reader[Any]]", built_in("collection", kind, KINDS[kind]))
+
+
+def example_of(kind: str) -> str:
+    """`loop.in` of this kind, in YAML."""
+    return shipped_example(f"in_{kind}")
 
 
 def describe_pages(kind: str) -> ToolDescription | None:

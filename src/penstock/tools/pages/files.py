@@ -40,9 +40,6 @@ class FilesPages(Reader[FilesPagesParams]):
     """
 
     kind: ClassVar[str] = "files"
-    example: ClassVar[str] = """\
-in: {files: "inbox/*.csv"}
-"""
 
     def __init__(self, params: FilesPagesParams, call: Call) -> None:
         super().__init__(params, call)
@@ -141,9 +138,6 @@ class RowGroupPages(Reader[RowGroupPagesParams]):
     """
 
     kind: ClassVar[str] = "row_groups"
-    example: ClassVar[str] = """\
-in: {row_groups: "data/*.parquet"}
-"""
 
     def __init__(self, params: RowGroupPagesParams, call: Call) -> None:
         super().__init__(params, call)

@@ -82,16 +82,6 @@ class HttpPages(Reader[HttpPagesParams]):
 
     kind: ClassVar[str] = "http"
     reads: ClassVar[int] = 1
-    example: ClassVar[str] = """\
-in:
-  http:
-    url: https://api.example.com/orders
-    auth: orders_api
-    items: data.orders
-    key: id
-    next: data.next_cursor
-    next_param: cursor
-"""
 
     def __init__(self, params: HttpPagesParams, call: Call) -> None:
         super().__init__(params, replace(call, spec={**SPEC, **call.spec}))

@@ -63,9 +63,6 @@ class LinesPages(Reader[LinesPagesParams]):
 
     kind: ClassVar[str] = "lines"
     is_fixed: ClassVar[bool] = True
-    example: ClassVar[str] = """\
-in: {lines: {path: orders.csv, skip: 1}}
-"""
 
     def __init__(self, params: LinesPagesParams, call: Call) -> None:
         super().__init__(params, call)

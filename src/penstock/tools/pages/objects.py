@@ -63,9 +63,6 @@ class ObjectPages(Reader[ObjectPagesParams]):
     """
 
     kind: ClassVar[str] = "objects"
-    example: ClassVar[str] = """\
-in: {objects: {url: "s3://orders/2024/", pattern: "*.parquet", auth: lake}}
-"""
 
     def __init__(self, params: ObjectPagesParams, call: Call) -> None:
         super().__init__(params, call)

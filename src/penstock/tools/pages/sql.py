@@ -165,15 +165,6 @@ class SqlPages(Reader[SqlPagesParams]):
     """
 
     kind: ClassVar[str] = "sql"
-    example: ClassVar[str] = """\
-in:
-  sql:
-    kind: postgres
-    auth: warehouse
-    query: SELECT id, customer, amount FROM orders WHERE status = :status
-    params: {status: open}
-    key: id
-"""
 
     def __init__(self, params: SqlPagesParams, call: Call) -> None:
         super().__init__(params, replace(call, spec={**call.spec, "timeout": params.timeout}))

@@ -71,14 +71,6 @@ class PythonTool(Tool[PythonParams]):
     """
 
     kind: ClassVar[str] = "python"
-    example: ClassVar[str] = """\
-- name: total
-  kind: python
-  args: { rows: [1, 2, 3] }
-  code: |
-    def main(rows):
-        return {"total": sum(rows)}
-"""
 
     async def run(self, params: PythonParams, call: Call) -> object:
         isolation = params.isolation or call.spec.get("isolation") or "thread"

@@ -331,15 +331,6 @@ class DuckdbTool(Tool[DuckdbParams]):
     """
 
     kind: ClassVar[str] = "duckdb"
-    example: ClassVar[str] = """\
-- name: totals
-  kind: duckdb
-  query: |
-    SELECT customer, sum(amount) AS total
-    FROM (VALUES ('ada', 12.5), ('ada', 7.5), ('bob', 3)) AS orders(customer, amount)
-    GROUP BY customer HAVING sum(amount) > :least ORDER BY customer
-  params: {least: 5}
-"""
 
     async def run(self, params: DuckdbParams, call: Call) -> object:
         path = path_of(params.path, params.auth, call)

@@ -379,13 +379,6 @@ class MysqlTool(Tool[MysqlParams]):
 
     kind: ClassVar[str] = "mysql"
     makes_files: ClassVar[bool] = False
-    example: ClassVar[str] = """\
-- name: open_orders
-  kind: mysql
-  auth: shop
-  query: SELECT id, customer FROM orders WHERE status = :status AND id IN :ids
-  params: {status: open, ids: [1, 2, 3]}
-"""
 
     async def run(self, params: MysqlParams, call: Call) -> object:
         login = login_of(address_of(params, call), call)

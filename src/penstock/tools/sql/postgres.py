@@ -551,26 +551,6 @@ class PostgresTool(Tool[PostgresParams]):
     """
 
     kind: ClassVar[str] = "postgres"
-    example: ClassVar[str] = """\
-- name: save_order
-  kind: postgres
-  auth: warehouse
-  command: |
-    INSERT INTO orders (id, customer, lines) VALUES (:id, :customer, :lines)
-    ON CONFLICT (id) DO UPDATE SET customer = excluded.customer
-    RETURNING id, customer
-  params: {id: 7, customer: ada, lines: [{sku: A1, quantity: 2}]}
-  spec:
-    timeout: 10
-    policy:
-      rules:
-        - when: "{{ outcome.status == 'error' and outcome.pg.code in ['40001', '40P01'] }}"
-          then: {do: retry, attempts: 5, backoff: exponential, delay: 0.5}
-        - when: "{{ outcome.status == 'error' }}"
-          then: {do: fail}
-        - else:
-            then: {do: continue}
-"""
 
     async def run(self, params: PostgresParams, call: Call) -> object:
         planner = PostgresPlanner(Dialect.POSTGRES, call, own_transactions=params.autocommit)

@@ -199,16 +199,6 @@ class SqliteTool(Tool[SqliteParams]):
     """
 
     kind: ClassVar[str] = "sqlite"
-    example: ClassVar[str] = """\
-- name: count_orders
-  kind: sqlite
-  path: ":memory:"
-  command: |
-    CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, customer TEXT, amount REAL);
-    INSERT INTO orders (customer, amount) VALUES (:customer, :amount);
-    SELECT customer, sum(amount) AS total FROM orders GROUP BY customer;
-  params: {customer: ada, amount: 12.5}
-"""
 
     async def run(self, params: SqliteParams, call: Call) -> object:
         path = path_of(params.path, params.auth, call)

@@ -342,13 +342,6 @@ class TransferTool(Tool[TransferParams]):
     """
 
     kind: ClassVar[str] = "transfer"
-    example: ClassVar[str] = """\
-- name: load_orders
-  kind: transfer
-  source: {kind: csv, path: orders.csv}
-  target: {kind: duckdb, table: orders, mode: upsert, keys: [id], create: true}
-  columns: {id: order_id, customer: customer, amount: total}
-"""
 
     async def run(self, params: TransferParams, call: Call) -> object:
         async with AsyncExitStack() as held:
