@@ -405,5 +405,5 @@ def _run(sql: str, values: tuple[int, ...], connection: sqlite3.Connection) -> N
 
 
 _header_values = attrgetter(
-    "execution_id", "kind", "name", "path", "digest", "status", "started_at", "ended_at", "label", "trace_id"
+    *["execution_id", "kind", "name", "path", "digest", "status", "started_at", "ended_at", "label", "trace_id"]
 )
