@@ -265,15 +265,17 @@ class Session(ABC):
     def fetched(self, cursor: Any, change: Sequence[Callable[[Any], Json]] | None = None) -> Table:
         """All rows of a cursor, each value changed by the function of its column. Raises ToolFailure when they are too many."""
         columns = distinct([column[0] for column in cursor.description])
-        convert = change or [to_json] * len(columns)
         rows: list[Json] = []
         while batch := cursor.fetchmany(_BATCH):
             if len(rows) + len(batch) > self.max_rows:
                 self.give_up()
                 raise too_large(self.max_rows)
-            rows.extend(
-                {name: to(value) for name, to, value in zip(columns, convert, row, strict=True)} for row in batch
-            )
+            if change is None:
+                rows.extend(dict(zip(columns, map(to_json, row), strict=True)) for row in batch)
+            else:
+                rows.extend(
+                    {name: to(value) for name, to, value in zip(columns, change, row, strict=True)} for row in batch
+                )
         return Table(columns, rows, len(rows), gives_rows=True)
 
     def give_up(self) -> None:
