@@ -56,7 +56,7 @@ class Guard:
                 raise
             await error.response()(scope, receive, sending)
         except Exception as error:  # The boundary of the process: one failing request must not affect others.
-            if has_begun:  # Cut off: nobody takes half of an answer for the whole.
+            if has_begun:  # The connection is cut off, so that half of an answer is not taken for the whole.
                 raise
             await of_any(error).response()(scope, receive, sending)
 

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 # ---- Can a server do its work? Each thing that it needs is tried, and what is wrong is named.
 # Law: the answer is there within `MOST_S`, whatever is wrong. A try that takes longer goes on by itself, one of each kind at
-# a time, and is waited for again by whoever asks next; what came of the last one counts for `FRESH_S`.
+# a time, and the next caller waits for it again; what came of the last one counts for `FRESH_S`.
 
 Checks = Mapping[str, Callable[[], None]]
 """By what messages call the thing: raises what keeps it from working."""

@@ -121,7 +121,7 @@ def answer(value: Any, status: int = 200, **headers: str) -> Response:
 
 # ---- Who may do what. Tokens are bearer secrets with a scope: `read`, `run`, which includes it, and `admin`, which includes
 # both.
-# Law: a server that others can reach knows who asks, unless somebody wrote down that it need not. One that only its own
+# Law: a server that others can reach authenticates every request, unless the operator disabled that. One that only its own
 # machine can reach is open until it has its first token. Whoever is let in without a token is not a page of another site in
 # somebody's browser: that is told by the host which the request names, and by what browsers say of the site it comes from.
 

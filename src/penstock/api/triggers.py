@@ -434,7 +434,7 @@ def _alert(backend: Backend, name: str) -> Alert:
 
 
 def _require_known(backend: Backend, alert: Alert) -> None:
-    """An alert about something that is not there would never tell anything, and nobody would know."""
+    """An alert on something that does not exist would never fire, unnoticed."""
     if alert.schedule is not None and backend.control.schedule(alert.schedule) is None:
         missing = no_schedule(backend, alert.schedule)
         raise ApiError(422, missing.message, missing.hint)

@@ -290,7 +290,7 @@ def _http_server(app: Any, settings: ServeSettings) -> Any:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """A stream that was cut off has been told of already."""
+    """A stream that was cut off has been reported already."""
     return "without completing response" not in record.getMessage()
 
 

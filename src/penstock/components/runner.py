@@ -121,7 +121,7 @@ def _named(frame: traceback.FrameSummary) -> str:
 
 
 def _own_frames(frames: Sequence[traceback.FrameSummary], component: Component[Any]) -> list[traceback.FrameSummary]:
-    """The frames in the code of whoever wrote the component: not in a library that it calls, and not in ours."""
+    """The stack frames in the component author's own code: not in a library that it calls, and not in ours."""
     own = _file_of(component)
     if own is None or own.startswith(_PENSTOCK):
         return []

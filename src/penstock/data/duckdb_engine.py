@@ -273,7 +273,7 @@ class DuckDbSession:
         key: str | None = None,
         declared: Schema | None = None,
     ) -> Relation:
-        """What is to be said of a table. `key` is of its plan; without one only its contents can be hashed."""
+        """The description of a table. `key` is the key of its plan; without one only its contents can be hashed."""
         schema = self._database.schema(cursor, name)
         if declared is not None and [column.name for column in declared] == [column.name for column in schema]:
             schema = tuple(
@@ -334,7 +334,7 @@ class _ArrowStream:
 
 
 class ArrowRows:
-    """The rows of a query as a stream of Arrow, run when somebody asks for it."""
+    """The rows of a query as an Arrow stream; the query runs when it is consumed."""
 
     def __init__(self, found: duckdb.DuckDBPyRelation) -> None:
         self._found = found

@@ -267,7 +267,7 @@ def _agreed(stages: Sequence[Stage]) -> dict[Place, Place]:
 
 
 def _marks(planned: Fusion) -> dict[Place, int]:
-    """One mark for each set of places in which nobody will know the count."""
+    """One mark for each set of places whose count would be unknown."""
     told = {planned.agreed[step.end] for step in planned.steps} | set(planned.known())
     marks: dict[Place, int] = {}
     for step in planned.steps:

@@ -122,7 +122,7 @@ class Client:
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._token}"} if self._token else {}
 
-    # ---- whether anybody is heard
+    # ---- whether a server answers
 
     def lost(self, error: PenstockError) -> bool:
         """Nobody answers: whether to go on trying."""
@@ -358,7 +358,7 @@ class Sent:
             self.body: dict[str, Any] = {"path": given}
             return
         self.compiled = library.compiled(path, looks=False)
-        if not self.compiled.text:  # It cannot be read, or there is nothing in it: nobody else can do better.
+        if not self.compiled.text:  # It cannot be read, or there is nothing in it: the server cannot do better.
             from penstock.server.documents import DocumentInvalid  # Loads the compilers.
 
             raise DocumentInvalid(self.compiled.file, self.compiled.problems, "")

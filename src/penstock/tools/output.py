@@ -16,7 +16,7 @@ TRUNCATED = "… output truncated"
 
 
 class Lines:
-    """Hands complete lines to `say`; after `limit` bytes says so once and drops the rest."""
+    """Passes complete lines to `say`; after `limit` bytes it reports that once and drops the rest."""
 
     def __init__(self, say: Callable[[str], None], limit: int) -> None:
         self._say = say
@@ -48,7 +48,7 @@ class Lines:
             self._end_line("")
 
     def stop(self) -> None:
-        """Drop all that comes from now on: nobody waits for it any more."""
+        """Drop all further output: it has no reader any more."""
         self._stopped = True
 
     def _end_line(self, text: str) -> None:

@@ -100,7 +100,7 @@ def is_stale(lease: Lease, now: float) -> bool:
 
 
 # ---- The store that servers and workers of one process share.
-# Law: every method here is one step that nobody sees half of; there is one clock, the store's.
+# Law: every method here is atomic, and there is one clock, the store's.
 
 
 @dataclass(slots=True)
@@ -110,7 +110,7 @@ class MemoryDispatchStore:
     leases: dict[str, Lease] = field(default_factory=dict)
     notes: dict[int, Note] = field(default_factory=dict)
     ends: dict[int, tuple[str, int]] = field(default_factory=dict)
-    """Note -> (key, attempt): once it is heard, nothing is kept of the lease."""
+    """Note -> (key, attempt): once it is acknowledged, the lease is forgotten."""
     told: dict[int, tuple[str, Lease, Told]] = field(default_factory=dict)
     workers: dict[str, Worker] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
@@ -312,7 +312,7 @@ class MemoryDispatchStore:
             return False
         lease.mark = token
         number = 0
-        # An end is heard of even by a holder who has nothing to add to it.
+        # The holder learns of the end even if it has nothing left to report.
         for body in bodies or ((b"",) if kind in dispatch.ENDS else ()):
             number = self._note(lease, kind, body)
         if kind is NoteKind.DONE:

@@ -137,7 +137,7 @@ class Calls:
                 if self._is_wary:
                     self._avoid()
                 self._server = None
-                # What nobody listened to was carried out by nobody.
+                # A request without a subscriber was not carried out.
                 is_repeated = is_repeated or not isinstance(error, Nobody)
                 if loop.time() + pause > deadline:
                     raise _unanswered(link, error) from error
@@ -207,7 +207,7 @@ class Calls:
             return
         call = self._calls.get(number)
         if not message.data:
-            # NATS itself answers so when nobody listens to a subject.
+            # NATS itself answers so when a subject has no subscriber.
             if call is not None:
                 self.is_alone = True
                 _fail(call.answer, Nobody())
@@ -226,7 +226,7 @@ class Calls:
             elif known.late is not None:
                 known.late(known.first, whole)
         except (wire.Unreadable, Refused, Unavailable):
-            return  # The next try, or nobody, is told what is wrong.
+            return  # The next attempt, if there is one, reports what is wrong.
 
 
 def _greeter(greeting: bytes) -> str:
@@ -494,7 +494,7 @@ class NatsIntake:
             if self._closing.is_set():
                 return wire.Granted([], False)
             raise
-        # Of a call that failed the tickets are left as they are: somebody else gets them, who perhaps reaches a server.
+        # Of a call that failed the tickets are left as they are: another worker gets them, which may reach a server.
         await self._answer_for(tickets, granted, bid)
         return granted
 
@@ -626,7 +626,7 @@ class NatsIntake:
             await end({task, closing})
 
     def _aside(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Something that is carried to its end even if nobody waits for it any more."""
+        """Runs to its end even if its caller has stopped waiting."""
         task = asyncio.ensure_future(work)
         self._asides.add(task)
         task.add_done_callback(self._let_go)

@@ -31,7 +31,7 @@ from penstock.ports.log import partition_of
 from penstock.ports.undoing import unless_done_async
 
 # ---- The connection to PostgreSQL: it makes one call at a time, and makes it again when the connection broke.
-# Law: a call that has been sent is carried to its end even if nobody waits for its answer any more: no statement is cut off.
+# Law: a call that has been sent is carried to its end even if its caller has stopped waiting: no statement is cut off.
 # What fails for a reason that may pass is tried again until the patience is at an end; so a call may be made more than once, and
 # has to recognise its own work. No two tries are under way at a time: the server is told to end the connection that was given up.
 

@@ -39,7 +39,7 @@ from penstock.ports.undoing import unless_done
 # The lock is on a file of its own and says nothing about the data; the epoch in the log is what fences out a late writer.
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,119}")
-# How long a claim goes on while somebody merely looks whether there is an owner.
+# How long a claim retries while another process only tests whether there is an owner.
 GLANCE_SECONDS = 1.0
 
 
@@ -63,7 +63,7 @@ class OwnerLocks:
         self._held: dict[str, int] = {}
 
     def take(self, execution_id: str, owner: str) -> None:
-        """Hold the lock until `give_back` or the death of this process. Refused when somebody else does."""
+        """Hold the lock until `give_back` or the death of this process. Raises Refused when another process holds it."""
         if execution_id in self._held:
             raise self._refusal(execution_id)
         path = self._path(execution_id)
@@ -372,7 +372,7 @@ class SqliteLog:
         return pruned
 
     def _mark(self, execution_id: str, before: float | None = None) -> bool:
-        """From here on nobody sees the execution. False when there is none, or none that ended `before`."""
+        """Hides the execution from all readers. False when there is none, or none that ended `before`."""
 
         def mark(connection: sqlite3.Connection) -> bool:
             # Asked again now that nobody else can own it: it may have been resumed in the meantime.

@@ -105,7 +105,7 @@ def codec(encoding: str) -> str:
 
 
 def is_utf8(encoding: str) -> bool:
-    # A byte order mark is skipped by whoever reads the file, so `utf-8-sig` is the same here.
+    # Readers skip a byte order mark, so `utf-8-sig` is the same here.
     return codec(encoding) in ("utf-8", "utf-8-sig", "ascii")
 
 

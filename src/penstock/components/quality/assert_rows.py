@@ -61,7 +61,7 @@ class AssertRows(Transform[AssertRowsParams]):
     )
 
     def is_fusable(self, params: AssertRowsParams, connected: frozenset[str]) -> bool:
-        return False  # what failed has to be counted, whoever reads the rows
+        return False  # Failures are counted even if the rows have no reader.
 
     def user_sql(self, params: AssertRowsParams) -> Iterable[UserSql]:
         for number, check in enumerate(params.checks):

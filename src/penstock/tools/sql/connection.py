@@ -50,7 +50,7 @@ FIELDS = ("url", "host", "port", "user", "password", "database", "sslmode")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One way of spelling for all that can be said of a connection."""
+    """The normalised description of a connection."""
 
     url: str | None = field(default=None, repr=False)
     host: str | None = None
@@ -83,7 +83,7 @@ def entry_of(auth: str | dict[str, Any] | None, call: Call) -> dict[str, Any]:
 
 
 def address_of(params: Any, call: Call) -> Address:
-    """The address that a struct with `auth` and the single fields speaks of."""
+    """The address that a struct with `auth` and the single fields describes."""
     return address(params.auth, {name: getattr(params, name) for name in FIELDS}, call)
 
 
@@ -202,7 +202,7 @@ async def _wind_up(running: asyncio.Future[Any], stop: Stop) -> None:
     while not running.done() and loop.time() < deadline:
         stop.now()
         await asyncio.wait({running}, timeout=0.05)
-    # How it took that is of no interest, but asyncio complains of errors that nobody looked at.
+    # Its result is of no interest, but asyncio warns about exceptions that are never retrieved.
     running.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     running.cancel()
 

@@ -88,7 +88,7 @@ def connect(
     stop: Stop | None = None,
 ) -> DuckDBPyConnection:
     """A file that another process has locked is tried again for a while, unless `stop` ends that; `say` reports it at once.
-    `is_offline`: DuckDB opens sockets of its own, which nobody can judge, so it opens none."""
+    `is_offline`: DuckDB opens sockets of its own, whose addresses cannot be checked, so it may open none."""
     import duckdb  # Slow to import: only a query needs it.
 
     # Without this, a table that is not there is looked for among the variables of this very program.

@@ -77,7 +77,7 @@ class Happened(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a task gave, and what policies are told of its effect."""
+    """The result of a task, and what policies see of its effect."""
 
     result: JsonMap
     helper: JsonMap = field(default_factory=dict)

@@ -145,7 +145,7 @@ class Table(ABC):
 
     def __init__(self, stop: Stop, interrupt: Callable[[], None], *, is_lent: bool) -> None:
         self.is_lent = is_lent
-        """The connection and its transaction are somebody else's, who ends both."""
+        """The connection and its transaction belong to the caller, who ends both."""
         self._forget = stop.on_stop(interrupt)
 
     @abstractmethod

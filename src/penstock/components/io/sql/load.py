@@ -37,7 +37,7 @@ _DUCKDB_DATA = ("ConversionException", "OutOfRangeException", "InvalidInputExcep
 
 
 PATIENCE_S = 600.0
-"""So long a transaction is begun anew: whoever it is in conflict with gets on meanwhile, and none takes for ever. Of a SQLite
+"""How long a transaction is retried: the one it conflicts with makes progress meanwhile, and none runs for ever. Of a SQLite
 file one transaction at a time may write, and one that is shared lasts as long as its sub-job."""
 _LONGEST_PAUSE_S = 1.0
 
