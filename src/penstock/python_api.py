@@ -416,7 +416,7 @@ def waited(work: Callable[[_Handle], Awaitable[T]]) -> T:
 
 
 def jsonable(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Inputs become part of the log, so they are what JSON can say, and nobody can change them afterwards."""
+    """Inputs become part of the log, so they are limited to JSON and copied, so that later changes have no effect."""
     from penstock.ports.results import decode, encode  # `import penstock` stays quick.
 
     try:

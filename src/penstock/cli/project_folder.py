@@ -141,7 +141,7 @@ def _position(place: Position, line: int, path: str, text: str) -> Position:
 def _judged(
     root: Path, files: Mapping[str, File] | None, folder: Path, path: str, *, is_written: bool
 ) -> Problem | None:
-    """What is to be said of a path; None when it leads to a file of the project, which is read."""
+    """The problem with a path; None when it leads to a file of the project, which is read."""
     target = Path(os.path.normpath(folder / path.partition("{{")[0]))
     code, hint = "Y0401", "workers need `--base DIR` for it; or write an absolute path"
     if files is None:

@@ -109,7 +109,7 @@ class Call:
     inputs: Mapping[str, list[Relation]]
     """Every connected input port -> the rows that came, one Relation per link."""
     connected: frozenset[str]
-    """The output ports that somebody reads."""
+    """The output ports that are connected."""
     declared: Mapping[str, Schema]
     """Schemas that the document declares for output ports."""
     engine: EngineSession
@@ -150,7 +150,7 @@ class Call:
         return arrived[0]
 
     def put(self, port: str, rows: Relation) -> None:
-        """Rows for an output port. A port that nobody reads may be left out."""
+        """Rows for an output port. A port that is not connected may be left out."""
         self.outputs[port] = rows
 
     def resolve(self, path: str) -> Path:
@@ -225,7 +225,7 @@ class Relational(Component[P]):
     keeps_count: ClassVar[bool] = False
     """Every output has exactly as many rows as its first input."""
     refuses: ClassVar[bool] = False
-    """A row that it cannot take is an error unless somebody reads `reject`: it counts such rows itself (`NB_LINE_REJECTED`)."""
+    """A row that it cannot take is an error unless `reject` is connected: it counts such rows itself (`NB_LINE_REJECTED`)."""
 
     def is_fusable(self, params: P, connected: frozenset[str]) -> bool:
         """Can this use be a stage of a larger query? If not, `run` is called when it is defined, else each SELECT by itself."""
@@ -247,7 +247,7 @@ WRITTEN = Port("main", reject=True, description="the same rows, written")
 
 
 class Sink(Component[P]):
-    """Writes the rows of its one input into a file. The rows go on through `main` when somebody reads it."""
+    """Writes the rows of its one input into a file, and passes them on through `main` when it is connected."""
 
     family: ClassVar[str] = "write"
     inputs: ClassVar[tuple[Port, ...]] = (Port("input"),)
@@ -276,7 +276,7 @@ class Action(Component[P]):
 
 
 class Writer(Action[P]):
-    """An action that writes the rows of its one input. They go on through `main` when somebody reads it."""
+    """An action that writes the rows of its one input, and passes them on through `main`."""
 
     family: ClassVar[str] = "write"
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)

@@ -1,4 +1,4 @@
-"""What can be said of one use of a component before anything runs: its mistakes, the columns that leave it, where they come from.
+"""Plan-time inference of one use of a component: its mistakes, its output columns, and their lineage.
 
 Parameters may hold `UNKNOWN`. What is known is checked and the rest is left alone: no mistake is ever reported of a value that
 nobody has seen, and a schema that may depend on one is not claimed. A condition that is not known changes no columns.

@@ -158,7 +158,7 @@ class CodeThread:
 
 
 def _look(task: asyncio.Future[Any]) -> None:
-    """What a stopped run raises is of no interest, and asyncio would complain if nobody looked."""
+    """The exception of a stopped run is of no interest, but asyncio warns unless it is retrieved."""
     if not task.cancelled():
         task.exception()
 

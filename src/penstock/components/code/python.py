@@ -283,7 +283,7 @@ class _Run:
         return made
 
     def _draw(self, batches: Iterator[list[Any]]) -> None:
-        """The rows of `main` are loaded as they are made; nobody may want them, and the code runs all the same."""
+        """The rows of `main` are loaded as they are made; the code runs even if the port is not connected."""
         main = self._outlets.get("main")
         if main is None:
             for _ in batches:

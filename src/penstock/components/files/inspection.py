@@ -1,4 +1,4 @@
-"""What can be said of files without changing any: is it there, what is known of it, is it the same as that one."""
+"""`file_exists`, `file_properties`, `file_list`, `file_compare` and `file_checksum`: questions about files that change none."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Transform(Relational[P]):
         return ()
 
     def queries(self, params: P, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
-        """A query for each output port; of those that nobody reads, too, if that is simpler."""
+        """A query for each output port; also for unconnected ones, if that is simpler."""
         raise NotImplementedError
 
     def check(self, params: P, inputs: Known, call: PlanCall) -> list[Mistake]:

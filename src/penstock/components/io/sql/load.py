@@ -84,7 +84,7 @@ def blames_a_row(failure: ToolFailure) -> bool:
 
 @dataclass(slots=True)
 class Loading:
-    """One run of writing. `refused` collects (number, code, message) of rows, or is None when nobody wants them."""
+    """One run of writing. `refused` collects (number, code, message) of rows, or is None when `reject` is not connected."""
 
     target: Table
     change: Change

@@ -162,7 +162,7 @@ def _read_sqlite(shared: Any, statement: Bound, size: int, stop: Stop, call: Cal
 
 
 def _declared_in_sqlite(connection: Any, statement: Bound) -> dict[str, str]:
-    """What the columns of a query were declared as in their tables: SQLite says so of a view, which cannot have
+    """What the columns of a query were declared as in their tables: SQLite reports that only for a view, which cannot have
     parameters."""
     import sqlite3  # Only SQLite needs it.
 

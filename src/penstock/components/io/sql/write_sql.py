@@ -353,7 +353,7 @@ def _values(params: WriteSqlParams, rows: Relation, call: Call) -> Iterator[tupl
 
 
 def open_target(place: Where, files: Files, stop: Stop, lent: Any = None) -> Table:
-    """`lent`: a connection in the midst of a transaction that somebody else ends."""
+    """`lent`: a connection with an open transaction, which the caller ends."""
     match place.driver:
         case "postgres":
             return PostgresTable(place.conninfo(), place.address(), stop, lent)
