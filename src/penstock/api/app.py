@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from penstock.api import admin, catalog, errors, executions, health, histories, kept_state, triggers
+from penstock.api import admin, catalog, errors, executions, health, histories, triggers
 from penstock.api.backend import Backend, Readiness
 from penstock.api.errors import ApiError, of_any
 from penstock.api.hosts import Host
@@ -158,7 +158,7 @@ def described(version: str) -> FastAPI:
         histories.routes,
         catalog.routes,
         triggers.routes,
-        kept_state.routes,
+        catalog.state_routes,
         admin.fleet_routes,
         admin.token_routes,
         health.routes,

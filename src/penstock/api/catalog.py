@@ -1,4 +1,4 @@
-"""The catalog of documents, and what can be asked about a document before it runs."""
+"""The catalog of documents, what can be asked about a document before it runs, and what documents keep between runs."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
 from penstock.ports.control import Filed, Scope
 from penstock.ports.folders import CATALOG
+from penstock.ports.kept_state import Kept as StateKept
 from penstock.ports.projects import KIND, MEDIA, Manifest, expanded, packed, unpacked
 from penstock.ports.projects import KIND as PROJECT
 from penstock.ports.results import encode
@@ -363,3 +364,45 @@ async def graph(request: Request, asked: models.GraphIn) -> Response:
     backend = backend_of(request)
     net, _ = await compiling(lambda: compiled(backend, pinned(backend, asked.document)))
     return Response(await compiling(lambda: picture_of(net, asked.format)), media_type=PICTURE_MEDIA[asked.format])
+
+
+# ---- What documents keep between runs: values that they set themselves, and the watermarks of their readers.
+
+state_routes = Routes("state", "/api")
+
+Document = Annotated[str, Query(description="its file, or `catalog:/PATH`", min_length=1, max_length=5000)]
+
+
+def state_json(kept: StateKept) -> JsonMap:
+    return answers.KeptOut.of(kept, changed_at=iso(kept.changed_at))
+
+
+@state_routes.operation("GET /state", READ, "What documents keep between runs", answers.KeptList)
+async def kept(request: Request, document: Document | None = None) -> Response:
+    backend = backend_of(request)
+    found = await apart(lambda: backend.log.kept(document))
+    return answer({"state": [state_json(one) for one in found]})
+
+
+@state_routes.operation("PUT /state", ADMIN, "Say what a document is to keep", answers.KeptOut, 415)
+async def keep(request: Request, asked: models.PutKept) -> Response:
+    backend = backend_of(request)
+    if asked.value is None:
+        raise ApiError(422, "`null` is what is there when nothing is kept", "delete the value instead")
+    one = StateKept(asked.document, asked.kind, asked.key, asked.value, None, backend.clock.now())
+    await apart(lambda: backend.log.keep(one))
+    return answer(state_json(one))
+
+
+@state_routes.operation("DELETE /state", ADMIN, "Let a document keep something no more", answers.DroppedOut, 404)
+async def drop(
+    request: Request,
+    document: Document,
+    kind: Annotated[models.Kind | None, Query()] = None,
+    key: Annotated[str | None, Query(max_length=1000)] = None,
+) -> Response:
+    backend = backend_of(request)
+    gone = await apart(lambda: backend.log.drop_kept(document, kind, key))
+    if not gone:
+        raise ApiError(404, f"`{document}` keeps nothing of that", "`GET /api/state` lists what is kept")
+    return answer({"document": document, "dropped": gone})

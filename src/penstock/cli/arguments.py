@@ -465,7 +465,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "alert": Command(
         "tell people what went wrong, by mail or webhook",
-        "alert",
+        "triggers",
         Actions(
             *KEPT,
             add=(

@@ -12,7 +12,7 @@ from sqlglot import exp
 from penstock.components import queries as build
 from penstock.components.base import Call, Known, Mistake, PlanCall, Port
 from penstock.components.io.parameters import missing_value
-from penstock.components.shape.comparison import last_of_each
+from penstock.components.shape.merge_changes import last_of_each
 from penstock.components.transform.base import (
     Parameters,
     Transform,

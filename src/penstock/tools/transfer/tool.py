@@ -26,17 +26,22 @@ from penstock.tools.sql.tables import Change, DuckdbTable, MysqlTable, PostgresT
 from penstock.tools.sql.text import Bound, Dialect
 from penstock.tools.sql.types import to_database
 from penstock.tools.transfer import params as ends
-from penstock.tools.transfer.files import (
+from penstock.tools.transfer.params import TableTarget, TransferParams
+from penstock.tools.transfer.rows import (
     CsvLines,
     FileTarget,
+    Flow,
     JsonLines,
     ParquetWriter,
+    Shape,
+    from_objects,
+    read,
     read_csv,
     read_json,
     read_jsonl,
+    shape_of,
+    statement_of,
 )
-from penstock.tools.transfer.params import TableTarget, TransferParams
-from penstock.tools.transfer.sources import Flow, Shape, from_objects, read, shape_of, statement_of
 
 Writer = Table | FileTarget
 """The writing end. What comes before the first row belongs to the first chunk's commit; `abort` undoes what is not committed or

@@ -30,7 +30,7 @@ from penstock.tools.sql.results import as_json_text, distinct
 from penstock.tools.sql.text import Bound, Dialect, quote_all, quote_table
 from penstock.tools.sql.types import EXACT, from_sqlite
 from penstock.tools.transfer.params import DatabaseFileSource
-from penstock.tools.transfer.sources import statement_of
+from penstock.tools.transfer.rows import statement_of
 
 Batches = Iterator[list[tuple[Any, ...]]]
 
