@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.kernel.errors import Refused
 from penstock.tools.sql.types import EXACT, infer
 from tests.tools.asking import failed
 from tests.tools.moving import Move, asked, lines, move, rows
@@ -39,6 +40,16 @@ def test_lines_can_be_added_to_a_file_and_a_failure_takes_them_back(move: Move, 
     (tmp_path / "in.jsonl").write_text('{"a": 1, "b": 2}\nnonsense\n')
     failed(move, {"kind": "jsonl", "path": "in.jsonl"}, target, chunk_rows=1)
     assert (tmp_path / "out" / "log.csv").read_text() == text
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "json", "parquet"])
+def test_a_file_of_a_project_is_not_written(kind: str, move: Move, tmp_path: Path) -> None:
+    file = tmp_path / "projects" / ("0" * 64) / "files" / f"shared.{kind}"
+    file.parent.mkdir(parents=True)
+    file.write_text("before")
+    with pytest.raises(Refused, match="is a file of the project"):
+        move(rows((1, "x")), {"kind": kind, "path": str(file)})
+    assert file.read_text() == "before"
 
 
 def test_csv_is_read_with_its_quirks(move: Move, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from penstock.kernel.values import Json
+from penstock.ports.folders import require_writable
 from penstock.ports.json_text import json_mistake
 from penstock.tools.base import Call, ToolFailure, os_failure, require_regular
 from penstock.tools.sql import duckdb as duckdb_tool
@@ -363,6 +364,7 @@ class FileTarget:
     def __init__(self, path: Path, encoder: Encoder, *, append: bool = False) -> None:
         self.path = path
         self.encoder = encoder
+        require_writable(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._before = path.stat().st_size if append and path.exists() else 0
@@ -416,6 +418,7 @@ class ParquetWriter(DuckdbTable):
     """Rows gather in a DuckDB file that spills to disk, and become one Parquet file at the end."""
 
     def __init__(self, path: Path, types: dict[str, str], stop: Stop) -> None:
+        require_writable(path)
         self._folder = TemporaryDirectory(prefix="penstock-parquet-")
         self._path = path
         self._types = types
