@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import astuple, dataclass
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from penstock.kernel.values import Json, JsonMap
@@ -474,7 +474,4 @@ class PostgresSession(Session):
             return self.fetched(cursor)
 
     def failure(self, error: Exception, place: Place) -> ToolFailure:
-        import psycopg  # Slow to import: only a connection needs it.
-
-        assert isinstance(error, psycopg.Error)
-        return failure_of(error, place, connection_lost=self.connection.closed)
+        return failure_of(cast("psycopg.Error", error), place, connection_lost=self.connection.closed)

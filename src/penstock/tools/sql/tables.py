@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from penstock.tools.base import ToolFailure
 from penstock.tools.sql import duckdb as duckdb_tool
@@ -36,6 +36,7 @@ from penstock.tools.sql.text import (
 if TYPE_CHECKING:
     import sqlite3
 
+    import psycopg
     from duckdb import DuckDBPyConnection
     from psycopg import Connection
     from pymysql.connections import Connection as MysqlConnection
@@ -224,10 +225,8 @@ class PostgresTable(Table):
         self._as_json: list[bool] = []
 
     def failure(self, error: Exception) -> ToolFailure:
-        import psycopg  # Slow to import: only a connection needs it.
-
-        assert isinstance(error, psycopg.Error)
-        return postgres_connection.failure_of(error, None, connection_lost=self.connection.closed)
+        said = cast("psycopg.Error", error)
+        return postgres_connection.failure_of(said, None, connection_lost=self.connection.closed)
 
     def begin(self) -> None:
         """The driver begins a transaction with the first statement."""
@@ -241,16 +240,14 @@ class PostgresTable(Table):
 
     def make(self, text: str) -> None:
         """The second writer waits for the commit of the first and is then refused: the table exists by then."""
-        import psycopg  # Slow to import: only a connection needs it.
-
         if not text.startswith(GENTLY):
             self.execute(text)
             return
         self.execute("SAVEPOINT penstock_making")
         try:
             self.execute(text)
-        except psycopg.Error as error:
-            if error.sqlstate not in MADE_MEANWHILE:
+        except self.errors as error:
+            if cast("psycopg.Error", error).sqlstate not in MADE_MEANWHILE:
                 raise
             self.execute("ROLLBACK TO SAVEPOINT penstock_making")
             self.execute(text)  # Looks again: what was in the way may have been something else, or is gone.
@@ -320,11 +317,9 @@ class MysqlTable(Table):
             cursor.execute(statement.text, args)
 
     def make(self, text: str) -> None:
-        import pymysql  # Slow to import: only a connection needs it.
-
         try:
             self.execute(text)
-        except pymysql.MySQLError as error:
+        except self.errors as error:
             if not text.startswith(GENTLY) or error.args[:1] != (_EXISTS,):
                 raise
 
@@ -349,11 +344,9 @@ class MysqlTable(Table):
             self.execute(f"{self.emptied} {quote_table(change.table, self.dialect)}")
 
     def _is_there(self) -> bool:
-        import pymysql  # Slow to import: only a connection needs it.
-
         try:
             self.look()
-        except pymysql.MySQLError as error:
+        except self.errors as error:
             if error.args[:1] == (_NO_TABLE,):
                 return False
             raise
