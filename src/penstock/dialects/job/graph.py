@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.dialects.drawing import parts
+from penstock.dialects.drawing.picture import Card, Group, Line, LineStyle, Picture, shortened
 from penstock.kernel.net import Gate, Link, Net, Node, On, Region
 from penstock.kernel.values import JsonMap
 
@@ -56,24 +56,24 @@ _TELLING = (
 """Parameters that say most about a component, the most telling first."""
 
 
-def card(node: Node) -> parts.Card:
+def card(node: Node) -> Card:
     assert node.part is not None
     task = node.tasks[0]
     badges: list[str] = []
     if node.gate is Gate.BARRIER and not node.part.always:
-        badges.append(parts.shortened("join " + " + ".join(node.joins)))
+        badges.append(shortened("join " + " + ".join(node.joins)))
     if node.iterates is not None:
         badges.append("while" if node.iterates.while_ else "for each element")
     if node.part.die_on_error:
         badges.append("dies on error")
     if node.part.group is not None:
-        badges.append(parts.shortened(f"fused into {node.part.group}") if node.part.group != node.name else "fused")
+        badges.append(shortened(f"fused into {node.part.group}") if node.part.group != node.name else "fused")
     kind = f"@{task.params.get('joblet')}" if task.kind == JOBLET else task.kind
     lines = [kind]
     told = next((key for key in _TELLING if isinstance(task.params.get(key), str | int | float)), None)
     if told is not None:
-        lines.append(parts.shortened(f"{told}: {' '.join(str(task.params[told]).split())}"))
-    return parts.Card(node.name, tuple(badges), tuple(lines))
+        lines.append(shortened(f"{told}: {' '.join(str(task.params[told]).split())}"))
+    return Card(node.name, tuple(badges), tuple(lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,21 +117,21 @@ def is_failure(link: Link) -> bool:
     return link.on in (On.ERROR, On.SUBJOB_ERROR, On.ITERATION_ERROR)
 
 
-_ROWS = parts.LineStyle("rows", "#0f766e", 2.4, "==>", "penwidth=2")
-_CONTROL = parts.LineStyle("control", "#64748b", 1.2, option="arrowhead=open")
+_ROWS = LineStyle("rows", "#0f766e", 2.4, "==>", "penwidth=2")
+_CONTROL = LineStyle("control", "#64748b", 1.2, option="arrowhead=open")
 _STRIPES = ("#0f766e", "#1d4ed8", "#b45309", "#7c3aed", "#be185d", "#4d7c0f", "#0369a1", "#a16207")
 """Members of one sub-job have a stripe of one colour."""
 
 
-def picture(net: Net) -> parts.Picture:
+def picture(net: Net) -> Picture:
     """Data links are thick lines. Sub-jobs are boxes around their members; the inside of a joblet or a body lies in a box of its
     own."""
     regions = [region for container in net.containers.values() for region in container.regions]
-    return parts.Picture(
+    return Picture(
         name=net.name,
         cards={name: card(node) for name, node in net.nodes.items()},
         lines=[
-            parts.Line(
+            Line(
                 each.source,
                 each.target,
                 link_label(each.link),
@@ -148,16 +148,16 @@ def picture(net: Net) -> parts.Picture:
     )
 
 
-def _members(net: Net, key: str) -> list[str | parts.Group]:
+def _members(net: Net, key: str) -> list[str | Group]:
     """Of a container: a job with one sub-job needs no box around it."""
-    found: list[str | parts.Group] = []
+    found: list[str | Group] = []
     regions = net.containers[key].regions
     for region in regions:
-        inside: list[str | parts.Group] = []
+        inside: list[str | Group] = []
         for name in region.members:
             part = net.nodes[name].part
             inside += [name, *(_members(net, part.opens) if part is not None and part.opens is not None else [])]
-        found += [parts.Group(_title(net, key, region), inside)] if key or len(regions) > 1 else inside
+        found += [Group(_title(net, key, region), inside)] if key or len(regions) > 1 else inside
     return found
 
 

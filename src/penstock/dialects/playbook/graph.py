@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import re
 
-from penstock.dialects.drawing import parts
+from penstock.dialects.drawing.picture import Card, Line, LineStyle, Picture, shortened
 from penstock.kernel.net import Edge, Fan, Gate, LoopMode, Net, Node
 
 _MOST_TASKS = 5
 _END_OF_STEP = re.compile(r"""event\.name == (['"])((?:step|loop)\.\w+)\1""")
 
 
-def card(node: Node) -> parts.Card:
+def card(node: Node) -> Card:
     tasks = [f"{task.label} · {task.kind}" for task in node.tasks]
     if len(tasks) > _MOST_TASKS:
         tasks = [*tasks[: _MOST_TASKS - 1], f"… {len(tasks) - _MOST_TASKS + 1} more"]
-    return parts.Card(node.name, tuple(_badges(node)), tuple(parts.shortened(line) for line in tasks))
+    return Card(node.name, tuple(_badges(node)), tuple(shortened(line) for line in tasks))
 
 
 def _badges(node: Node) -> list[str]:
     found: list[str] = []
     if node.gate is Gate.JOIN:
-        found.append(parts.shortened("join " + " + ".join(node.joins)))
+        found.append(shortened("join " + " + ".join(node.joins)))
     if node.admit is not None:
         found.append("admission")
     if node.fan is not None:
-        found.append(parts.shortened(f"loop {node.fan.iterator}, {_how(node.fan)}"))
+        found.append(shortened(f"loop {node.fan.iterator}, {_how(node.fan)}"))
     if not node.first_only and len(node.edges) > 1:
         found.append("all matching arcs")
     return found
@@ -51,15 +51,15 @@ def is_failure_arc(edge: Edge) -> bool:
     return edge.guard is not None and "step.failed" in edge.guard
 
 
-_ARC = parts.LineStyle("arc", "#475569", 1.3)
+_ARC = LineStyle("arc", "#475569", 1.3)
 
 
-def picture(net: Net) -> parts.Picture:
-    return parts.Picture(
+def picture(net: Net) -> Picture:
+    return Picture(
         name=net.name,
         cards={name: card(node) for name, node in net.nodes.items()},
         lines=[
-            parts.Line(node.name, edge.target, arc_text(edge), _ARC, is_failure_arc(edge), edge.index)
+            Line(node.name, edge.target, arc_text(edge), _ARC, is_failure_arc(edge), edge.index)
             for node in net.nodes.values()
             for edge in node.edges
         ],
