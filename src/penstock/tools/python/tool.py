@@ -13,7 +13,7 @@ import msgspec
 from penstock.ports.blobs import ResultRef, is_ref
 from penstock.ports.meanings import PYTHON, READS_SCRIPT
 from penstock.tools.base import Call, Tool, ToolFailure
-from penstock.tools.output import Lines
+from penstock.tools.output import StoppableCode, captured
 from penstock.tools.parameters import Positive, about
 from penstock.tools.process import shorter
 from penstock.tools.python.code import Code, Reply, perform
@@ -161,71 +161,38 @@ def _copy(value: Any, call: Call) -> Any:
     return value
 
 
-class _Abandoned(BaseException):
-    """Raised in user code whose time is over. Not an Exception, so that `except Exception` lets it through."""
-
-
-class _ThreadRun:
+class _ThreadRun(StoppableCode):
     """One run of code in a thread, and the way to stop it from another."""
 
     def __init__(self, params: PythonParams, call: Call) -> None:
+        super().__init__(call.say, call.settings.max_output_bytes)
         self._params = params
         self._call = call
-        self._lines = Lines(self._say, call.settings.max_output_bytes)
-        self._lock = threading.Lock()
-        self._thread: int | None = None
         self._cancel: Callable[[], object] | None = None
-        self._abandoned = False
 
     def perform(self) -> Reply:
-        from penstock.tools.output import captured  # Rarely needed.
-
         code = _code(self._params, self._call)
         prefer(self._call.folder)
         with captured(self._lines):
-            self._enter(threading.get_ident())
+            self.enter(threading.get_ident())
             try:
                 return perform(code, lambda: _copy(self._params.args or {}, self._call), self._cancellable)
             finally:
-                self._enter(None)
+                self.enter(None)
                 self._lines.close()
-
-    # The lock keeps `_Abandoned` to user code: it is never raised while the thread is in the engine's `say`, and after
-    # `_enter(None)` not at all.
-
-    def _enter(self, thread: int | None) -> None:
-        with self._lock:
-            self._thread = thread
-        if thread is not None and self._abandoned:
-            raise _Abandoned  # its time was over before it began
-
-    def _say(self, line: str) -> None:
-        with self._lock:
-            self._call.say(line)
 
     def _cancellable(self, cancel: Callable[[], object]) -> None:
         self._cancel = cancel
-        if self._abandoned:
+        if self._is_stopped:
             cancel()
 
     def abandon(self) -> None:
-        """Nobody waits any more: its output is dropped, and it is stopped at its next instruction if it has one."""
-        self._abandoned = True
-        self._lines.stop()
-        if self._cancel is not None:
-            try:
-                self._cancel()
-            except RuntimeError:
-                pass  # its event loop is closed already
-        elif self._lock.acquire(timeout=0.05):
-            try:
-                if self._thread is not None:
-                    _raise_in(self._thread)
-            finally:
-                self._lock.release()
-
-
-def _raise_in(thread: int) -> None:
-    import ctypes  # Rarely needed.
-
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Abandoned))
+        """Its caller has stopped waiting: its output is dropped, and it is stopped at its next instruction if it has one."""
+        self.drop_output()
+        if self._cancel is None:
+            self.raise_stopped()
+            return
+        try:
+            self._cancel()
+        except RuntimeError:
+            pass  # Its event loop is closed already.
