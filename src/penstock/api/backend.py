@@ -50,10 +50,10 @@ class Readiness:
 
     async def problems(self) -> list[PenstockError]:
         """Everything that is wrong."""
-        found = await asyncio.gather(*map(self._told, self._checks))
+        found = await asyncio.gather(*map(self._checked, self._checks))
         return [error for error in found if error is not None]
 
-    async def _told(self, name: str) -> PenstockError | None:
+    async def _checked(self, name: str) -> PenstockError | None:
         at, error = self._known.get(name, (0.0, None))
         now = asyncio.get_running_loop().time()
         if name in self._known and now - at < FRESH_S:

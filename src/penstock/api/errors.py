@@ -110,7 +110,7 @@ def of_any(error: Exception) -> ApiError:
 
 def install(app: FastAPI) -> None:
     @app.exception_handler(ApiError)
-    async def told(request: Request, error: ApiError) -> Response:
+    async def api_error(request: Request, error: ApiError) -> Response:
         return error.response()
 
     @app.exception_handler(PenstockError)
@@ -132,7 +132,7 @@ def _of_request(error: RequestValidationError) -> ApiError:
     if first.get("type") == "json_invalid":
         reason = (first.get("ctx") or {}).get("error") or "it cannot be read"
         return ApiError(400, f"the body is not JSON: {reason}", code="bad_json")
-    problems = [{"where": _where(one.get("loc", ())), "message": _said(one)} for one in error.errors()]
+    problems = [{"where": _where(one.get("loc", ())), "message": _sentence(one)} for one in error.errors()]
     shown = "; ".join(f"`{one['where'].removeprefix('body.')}`: {one['message']}" for one in problems[:3])
     more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
     return ApiError(422, f"the request is not valid: {shown}{more}", problems=problems)
@@ -162,7 +162,7 @@ _SENTENCES = {
 }
 
 
-def _said(problem: Mapping[str, Any]) -> str:
+def _sentence(problem: Mapping[str, Any]) -> str:
     """What is wrong, in sentences of ours: those of the validator speak of its own schema."""
     kind, context = str(problem.get("type")), problem.get("ctx") or {}
     if kind in _SENTENCES:

@@ -209,7 +209,7 @@ class Client:
             raise _Again(self._unreachable(error)) from error
         except httpx2.TransportError as error:
             self._was_there = True  # It may have taken what it was asked.
-            failed = Unavailable(f"the server at `{self.url}` did not answer: {_said(error)}", START)
+            failed = Unavailable(f"the server at `{self.url}` did not answer: {_message(error)}", START)
             raise (_Again(failed) if is_safe else failed) from error
         if response.is_success:
             return bytes(response.content)
@@ -230,7 +230,9 @@ class Client:
                     raise error_of(response.status_code, decoded(response.read()), self.url)
                 yield response.iter_bytes()
             except httpx2.TransportError as error:
-                raise Unavailable(f"the connection to `{self.url}` broke off: {_said(error)}", "try again") from error
+                raise Unavailable(
+                    f"the connection to `{self.url}` broke off: {_message(error)}", "try again"
+                ) from error
 
     def _begun(self, stack: ExitStack, path: str, params: Mapping[str, Any]) -> httpx2.Response:
         """The beginning of an answer, of the first server that gives one."""
@@ -274,7 +276,7 @@ class Client:
         return httpx2.Client(base_url=self.url, timeout=timeout, verify=tls_for(self.url))
 
     def _unreachable(self, error: Exception) -> Unavailable:
-        return Unavailable(f"no server answers at `{self.url}`: {_said(error)}", START)
+        return Unavailable(f"no server answers at `{self.url}`: {_message(error)}", START)
 
 
 def tls_for(url: str) -> ssl.SSLContext:
@@ -332,7 +334,7 @@ def _given(params: Mapping[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return (str(error) or type(error).__name__).lower()
 
 

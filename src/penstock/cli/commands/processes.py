@@ -82,7 +82,7 @@ class Supervisor:
                 return
             if time.monotonic() - started > GOOD_S:
                 child.rest_s = FIRST_REST_S
-            self._tell(child, f"died ({_said(code)}); again in {child.rest_s:g} s")
+            self._tell(child, f"died ({_ending(code)}); again in {child.rest_s:g} s")
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(child.rest_s):
                     await self._stopping.wait()
@@ -130,7 +130,7 @@ class Supervisor:
         say(f"{child.name:<{self._width}} | {safe(text)}")
 
 
-def _said(code: int) -> str:
+def _ending(code: int) -> str:
     return f"exit {code}" if code >= 0 else signal.Signals(-code).name
 
 

@@ -170,7 +170,7 @@ def in_batches(rows: Iterator[tuple[Any, ...]], size: int = 5_000) -> Iterator[l
 
 
 @contextmanager
-def _said_of(path: Path) -> Iterator[None]:
+def _write_failures(path: Path) -> Iterator[None]:
     try:
         with file_failures(path):
             yield
@@ -185,7 +185,7 @@ def _said_of(path: Path) -> Iterator[None]:
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to write to. It takes its place, replacing what is there, when the block ends well."""
     make_room(path)
-    with _said_of(path):
+    with _write_failures(path):
         landing = AtomicFile(path)
         try:
             with landing.written.open("wb") as file:
@@ -202,7 +202,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 def appended_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to add to. It is as long as before when the block fails."""
     make_room(path)
-    with _said_of(path):
+    with _write_failures(path):
         before = path.stat().st_size if path.exists() else None
         done = False
         try:

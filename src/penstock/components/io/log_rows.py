@@ -80,7 +80,9 @@ def _table(schema: Schema, rows: Sequence[Sequence[Any]], width: int) -> Iterato
 
 def _lines(schema: Schema, rows: Sequence[Sequence[Any]], width: int) -> Iterator[str]:
     for row in rows:
-        yield ", ".join(f"{column.name}: {_printable(_said(value))}" for column, value in zip(schema, row, strict=True))
+        yield ", ".join(
+            f"{column.name}: {_printable(_as_text(value))}" for column, value in zip(schema, row, strict=True)
+        )
 
 
 def _objects(schema: Schema, rows: Sequence[Sequence[Any]], width: int) -> Iterator[str]:
@@ -92,7 +94,7 @@ def _objects(schema: Schema, rows: Sequence[Sequence[Any]], width: int) -> Itera
 _LINES = {"table": _table, "lines": _lines, "json": _objects}
 
 
-def _said(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if value is None:
         return "NULL"
     told = to_json(value)
@@ -105,7 +107,7 @@ def _said(value: Any) -> str:
 
 
 def _cell(value: Any, width: int) -> str:
-    return _cut(_printable(_said(value)), width)
+    return _cut(_printable(_as_text(value)), width)
 
 
 def _printable(text: str) -> str:

@@ -116,7 +116,7 @@ class AssertRows(Transform[AssertRowsParams]):
         inputs = {"input": call.input()}
         if params.on_fail == "warn":
             for each in fatal:
-                call.say(f"warning: {_told(each)}")
+                call.say(f"warning: {_summary(each)}")
         rejects = params.on_fail == "reject" and bool(failed)
         if "main" in call.connected:
             call.put("main", call.engine.select(select.sql(flagged.passed()), inputs) if rejects else inputs["input"])
@@ -139,12 +139,12 @@ def _failure(code: str, says: str, count: int, total: int, sample: list[str]) ->
 
 def _sentence(failed: list[JsonMap]) -> str:
     count = len(failed)
-    told = "; ".join(map(_told, failed[:10]))
+    told = "; ".join(map(_summary, failed[:10]))
     more = f"; and {count - 10} more" if count > 10 else ""
     return f"{count} check{'s' if count > 1 else ''} failed: {told}{more}"
 
 
-def _told(failed: JsonMap) -> str:
+def _summary(failed: JsonMap) -> str:
     """Under the name that the author gave the check; a message without one says itself what was checked."""
     is_named = failed["check"] not in {kind.rstrip("_") for kind in KINDS}
     return f"{failed['check']}: {failed['message']}" if is_named else str(failed["message"])

@@ -174,7 +174,7 @@ class RowGroupPages(Reader[RowGroupPagesParams]):
                     continue
                 stop.check()
                 first = 0
-                for number, rows in _told(session, path):
+                for number, rows in _row_groups(session, path):
                     yield {"path": path, "row_group": number, "rows": rows, "first_row": first}
                     first += rows
         finally:
@@ -182,7 +182,7 @@ class RowGroupPages(Reader[RowGroupPagesParams]):
             connection.close()
 
 
-def _told(session: Any, path: str) -> list[tuple[int, int]]:
+def _row_groups(session: Any, path: str) -> list[tuple[int, int]]:
     try:
         return [
             (int(number), int(rows)) for number, rows in session.connection.execute(_GROUPS, {"path": path}).fetchall()

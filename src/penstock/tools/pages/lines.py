@@ -77,18 +77,18 @@ class LinesPages(Reader[LinesPagesParams]):
             last_byte, last_line = cast("list[int]", until)
             span = _Span(byte, line, min(most, last_line - max(line, self.params.skip)), last_byte)
         if not self._is_packed and "\n".encode(self._codec) == b"\n":
-            read: _Read = await self.call.threads.run(self._told, self._seek, span)
+            read: _Read = await self.call.threads.run(self._read_or_fail, self._seek, span)
         else:
             stream = await self._stream()
             async with stream.turn:
-                read = await self.call.threads.run(self._told, stream.read, span)
+                read = await self.call.threads.run(self._read_or_fail, stream.read, span)
         if until is not None and len(read.lines) < span.most:
             raise self._changed()
         following: Json = [read.byte, read.line + len(read.lines)]
         keys = [str(number) for number in range(read.line + 1, read.line + 1 + len(read.lines))]
         return Page(read.lines, following, read.is_end, keys)
 
-    def _told(self, read: Callable[[_Span], _Read], span: _Span) -> _Read:
+    def _read_or_fail(self, read: Callable[[_Span], _Read], span: _Span) -> _Read:
         try:
             return read(span)
         except UnicodeDecodeError as error:

@@ -142,7 +142,7 @@ def _opened(params: ObjectPagesParams, call: Call) -> Any:
             return from_url(params.url)
         return from_url(params.url, config=config, client_options=client, retry_config=RETRY)  # type: ignore[call-overload]
     except (BaseError, ValueError, OSError) as error:
-        raise ToolFailure("parameters", f"`{params.url}` cannot be opened: {_said(error)}") from error
+        raise ToolFailure("parameters", f"`{params.url}` cannot be opened: {_message(error)}") from error
 
 
 def _credential(params: ObjectPagesParams, call: Call) -> dict[str, str | bool]:
@@ -200,9 +200,9 @@ _KINDS = {
 
 def _failure(error: Exception, url: str) -> ToolFailure:
     kind, retryable = _KINDS.get(type(error).__name__, ("connect", True))
-    return ToolFailure(kind, f"`{url}` cannot be listed: {_said(error)}", retryable=retryable)
+    return ToolFailure(kind, f"`{url}` cannot be listed: {_message(error)}", retryable=retryable)
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """Without the library's own view of itself, which comes after an empty line."""
     return " ".join(str(error).partition("\n\nDebug source")[0].split())

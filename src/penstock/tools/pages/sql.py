@@ -34,8 +34,8 @@ from penstock.tools.sql.connection import (
     Stop,
     User,
     address_of,
+    failures_at,
     interruptible,
-    told,
 )
 from penstock.tools.sql.plan import Bindings, Command, Planner
 from penstock.tools.sql.results import Place, Table, distinct, parsed, to_json
@@ -319,7 +319,7 @@ class DuckdbEngine:
             forget = stop.on_stop(connection.interrupt)
             session = DuckdbSession(connection, most)
             try:
-                with told(session, _PLACE.at(select.statement.excerpt)):
+                with failures_at(session, _PLACE.at(select.statement.excerpt)):
                     return work(session)
             finally:
                 forget()
@@ -375,7 +375,7 @@ class SqliteEngine(_NativeEngine):
             forget = stop.on_stop(connection.interrupt)
             session = sqlite.SqliteSession(connection, 0)
             try:
-                with told(session, _PLACE.at(statement.excerpt)):
+                with failures_at(session, _PLACE.at(statement.excerpt)):
                     args = cast("dict[str, Any]", statement.args or {})
                     values = {name: sqlite.bindable(value) for name, value in args.items()}
                     cursor = connection.execute(statement.text, values)
@@ -404,7 +404,7 @@ class MysqlEngine(_NativeEngine):
             forget = stop.on_stop(in_a_thread(lambda: kill_query(login, number)))
             session = mysql.MysqlSession(connection, login, mysql.MysqlParams())
             try:
-                with told(session, _PLACE.at(statement.excerpt)), connection.cursor() as cursor:
+                with failures_at(session, _PLACE.at(statement.excerpt)), connection.cursor() as cursor:
                     connection.autocommit(True)
                     cursor.execute(statement.text, [mysql.bindable(value) for value in statement.args or []])
                     columns: list[tuple[str, Callable[[Any], Json]]] = [

@@ -284,7 +284,7 @@ class Session(ABC):
 
 
 @contextmanager
-def told(session: Session, place: Place) -> Iterator[None]:
+def failures_at(session: Session, place: Place) -> Iterator[None]:
     """The driver's errors become outcomes that name the place."""
     try:
         yield
@@ -298,12 +298,12 @@ def run_steps(session: Session, steps: list[Step], stop: Stop, *, transaction: b
     committed = not transaction
     try:
         if transaction:
-            with told(session, Place(0, total, "BEGIN")):
+            with failures_at(session, Place(0, total, "BEGIN")):
                 session.begin(writing=any(_writes(step) for step in steps))
         tables = [_run_step(session, step, stop, Place(index, total)) for index, step in enumerate(steps)]
         stop.check()
         if transaction:
-            with told(session, Place(total - 1, total, "COMMIT")):
+            with failures_at(session, Place(total - 1, total, "COMMIT")):
                 session.commit()
         committed = True
     finally:
@@ -327,10 +327,10 @@ def run_once(session: Session, steps: list[Step], stop: Stop, effect: Effect) ->
     total, committed = len(steps), False
     try:
         result = whole([_run_step(session, step, stop, Place(index, total)) for index, step in enumerate(steps)])
-        with told(session, _EFFECT):
+        with failures_at(session, _EFFECT):
             session.execute(effect.keep(result))
         stop.check()
-        with told(session, Place(total - 1, total, "COMMIT")):
+        with failures_at(session, Place(total - 1, total, "COMMIT")):
             session.commit()
         committed = True
     finally:
@@ -350,7 +350,7 @@ def claimed(session: Session, effect: Effect) -> JsonMap | None:
             continue
         except Happened:
             pass
-        with told(session, _EFFECT):
+        with failures_at(session, _EFFECT):
             found = effect.found(session.execute(effect.look()))
             session.rollback()  # A driver may have begun a transaction to look.
         if found is not None:
@@ -360,7 +360,7 @@ def claimed(session: Session, effect: Effect) -> JsonMap | None:
 
 def _make_table(session: Session, effect: Effect) -> None:
     try:
-        with told(session, _EFFECT):
+        with failures_at(session, _EFFECT):
             session.begin(writing=True)
             session.execute(effect.create())
             session.commit()
@@ -387,7 +387,7 @@ def _is_new(session: Session, effect: Effect) -> bool:
 @contextmanager
 def _about_effect(session: Session) -> Iterator[None]:
     try:
-        with told(session, _EFFECT):
+        with failures_at(session, _EFFECT):
             yield
     except ToolFailure as failure:
         if failure.kind == "not_found":
@@ -405,13 +405,13 @@ def _writes(step: Step) -> bool:
 def _run_step(session: Session, step: Step, stop: Stop, place: Place) -> Table:
     if isinstance(step, Upsert):
         stop.check()
-        with told(session, place.at(step.excerpt)):
+        with failures_at(session, place.at(step.excerpt)):
             return session.upsert(step)
     assert isinstance(step, Command)
     table = Table()
     for statement in step.statements:
         stop.check()
-        with told(session, place.at(statement.excerpt)):
+        with failures_at(session, place.at(statement.excerpt)):
             table = session.execute(statement)
     check_rows(step, table, place)
     return table

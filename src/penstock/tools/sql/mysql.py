@@ -136,7 +136,7 @@ def connect(login: Login) -> Connection[Any]:
         connection.connect(_dialled(login))
         return connection
     except (pymysql.MySQLError, OSError) as error:
-        number, words = _said(error)
+        number, words = _number_and_message(error)
         if "refused" in words:
             words = connect_words(error, str(login.arguments.get("host")), login.arguments.get("port"))
         words = scrubbed(words, [login.arguments.get("password")])
@@ -215,7 +215,7 @@ _CONSTRAINTS = {1022, 1048, 1062, 1169, 1216, 1217, 1364, 1451, 1452, 1557, 1761
 _SQLSTATES = {1062: "23000", 1205: "HY000", 1213: "40001", 1064: "42000", 1146: "42S02", 1054: "42S22", 1045: "28000"}
 
 
-def _said(error: Exception) -> tuple[int, str]:
+def _number_and_message(error: Exception) -> tuple[int, str]:
     number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
     words = str(error.args[1]) if len(error.args) > 1 else str(error)
     return number, words
@@ -227,7 +227,7 @@ def _helper(number: int) -> JsonMap:
 
 
 def failure_of(error: Exception, place: Place | None) -> ToolFailure:
-    number, words = _said(error)
+    number, words = _number_and_message(error)
     kind, retryable = _KINDS.get(number, ("constraint" if number in _CONSTRAINTS else "database", False))
     if isinstance(error, OSError):
         kind, retryable = "connect", True

@@ -355,7 +355,7 @@ class PostgresRun:
             except plan.NoTable:
                 await self._make_table(effect)
             except plan.Happened:
-                async with self._told(_EFFECT):
+                async with self._failures(_EFFECT):
                     found = effect.found(await self._execute(effect.look()))
                 if found is not None:
                     return plan.Ran(found, {"repeated": True})
@@ -365,7 +365,7 @@ class PostgresRun:
         self.lease.touched = any(touches_session(step) for step in steps)
         async with self._transaction(steps, alone=False):
             try:
-                async with self._told(_EFFECT):
+                async with self._failures(_EFFECT):
                     claimed = await self._execute(effect.claim())
             except ToolFailure as failure:
                 if failure.kind == "not_found":
@@ -374,14 +374,14 @@ class PostgresRun:
             if not claimed.row_count:
                 raise plan.Happened
             result = whole(await self._all(steps))
-            async with self._told(_EFFECT):
+            async with self._failures(_EFFECT):
                 await self._execute(effect.keep(result))
         return result
 
     async def _make_table(self, effect: plan.Effect) -> None:
         """Two that make it at once get in each other's way in the catalog: who came second finds it made."""
         try:
-            async with self._told(_EFFECT):
+            async with self._failures(_EFFECT):
                 await self._execute(effect.create())
         except ToolFailure as failure:
             if code_of(failure) not in MADE_MEANWHILE:
@@ -397,19 +397,19 @@ class PostgresRun:
         total = len(steps)
         before = self._before(steps, alone=alone)
         if before:
-            async with self._told(Place(0, total, before)):
+            async with self._failures(Place(0, total, before)):
                 await self.connection.execute(before.encode())
         if not before.startswith("BEGIN"):
             yield
             return
         try:
             yield
-            async with self._told(Place(total - 1, total, "COMMIT")):
+            async with self._failures(Place(total - 1, total, "COMMIT")):
                 ended = await self.connection.execute("COMMIT")
         except (ToolFailure, plan.NoTable, plan.Happened):
             # Whatever else ends the block ends the connection with it, and so the transaction: nothing is waited for.
             if not self.connection.closed:
-                async with self._told(Place(total - 1, total, "ROLLBACK")):
+                async with self._failures(Place(total - 1, total, "ROLLBACK")):
                     await self.connection.execute("ROLLBACK")
             raise
         if ended.statusmessage != "COMMIT":  # how the server says that it rolled back a transaction in error
@@ -428,7 +428,7 @@ class PostgresRun:
         return f"BEGIN{level}" + (f"; SET LOCAL {timeout}" if timeout else "")
 
     @asynccontextmanager
-    async def _told(self, place: Place) -> AsyncIterator[None]:
+    async def _failures(self, place: Place) -> AsyncIterator[None]:
         import psycopg  # Slow to import: only a connection needs it.
 
         try:
@@ -439,18 +439,18 @@ class PostgresRun:
     async def _step(self, step: plan.Step, place: Place) -> Table:
         match step:
             case plan.Upsert():
-                async with self._told(place.at(step.excerpt)):
+                async with self._failures(place.at(step.excerpt)):
                     return await self._upsert(step)
             case CopyIn():
-                async with self._told(place.at(step.excerpt)):
+                async with self._failures(place.at(step.excerpt)):
                     return await copy_in(step, self.connection, self.call)
             case CopyOut():
-                async with self._told(place.at(step.excerpt)):
+                async with self._failures(place.at(step.excerpt)):
                     return await copy_out(step, self.connection, self.call)
             case plan.Command():
                 table = Table()
                 for statement in step.statements:
-                    async with self._told(place.at(statement.excerpt)):
+                    async with self._failures(place.at(statement.excerpt)):
                         table = await self._execute(statement)
                 plan.check_rows(step, table, place)
                 return table

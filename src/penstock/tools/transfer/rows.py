@@ -135,7 +135,7 @@ def _open(path: Path, encoding: str | None = None) -> IO[Any]:
         raise ToolFailure("parameters", f"there is no encoding `{encoding}`") from error
 
 
-def _told(path: Path, things: Iterator[Any], line: Callable[[], int] = lambda: 0) -> Iterator[Any]:
+def _decoded(path: Path, things: Iterator[Any], line: Callable[[], int] = lambda: 0) -> Iterator[Any]:
     """The things, with all that can go wrong in reading them said in terms of the file."""
     while True:
         try:
@@ -155,7 +155,7 @@ def read_csv(path: Path, size: int, *, delimiter: str, header: bool, null: str, 
     csv.field_size_limit(2**31 - 1)  # the default refuses fields of 128 KiB
     with _open(path, encoding) as file:
         reader = csv.reader(file, delimiter=delimiter, strict=True)
-        lines = _told(path, reader, lambda: reader.line_num)
+        lines = _decoded(path, reader, lambda: reader.line_num)
         first: list[str] = next(lines, [])
         columns = first if header else [f"column_{index + 1}" for index in range(len(first))]
         if len(set(columns)) != len(columns):
@@ -177,7 +177,7 @@ def _csv_row(path: Path, line: int, cells: list[str], width: int, null: str) -> 
 @contextmanager
 def read_jsonl(path: Path, size: int, wanted: Sequence[str] | None) -> Iterator[Flow]:
     with _open(path) as file:
-        yield from_objects(_told(path, _json_lines(path, file)), size, wanted)
+        yield from_objects(_decoded(path, _json_lines(path, file)), size, wanted)
 
 
 def _json_lines(path: Path, file: IO[bytes]) -> Iterator[Any]:
@@ -196,7 +196,7 @@ def _json_lines(path: Path, file: IO[bytes]) -> Iterator[Any]:
 def read_json(path: Path, size: int, at: str | None, wanted: Sequence[str] | None) -> Iterator[Flow]:
     with _open(path, "utf-8-sig") as file:
         elements = _json_elements(path, file) if at is None else _elements_at(path, file, at)
-        yield from_objects(_told(path, elements), size, wanted)
+        yield from_objects(_decoded(path, elements), size, wanted)
 
 
 def _elements_at(path: Path, file: IO[str], at: str) -> Iterator[Any]:

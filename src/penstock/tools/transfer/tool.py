@@ -122,9 +122,9 @@ class Move:
     def run(self, open_source: OpenSource, open_target: OpenTarget) -> None:
         try:
             with ExitStack() as opened:
-                with _said("opening the source"):
+                with _prefixed("opening the source"):
                     flow = opened.enter_context(open_source(self.stop))
-                with _said("opening the target"):
+                with _prefixed("opening the target"):
                     writer = open_target(self.stop)
                 opened.callback(writer.close)
                 self._write(flow, writer)
@@ -193,7 +193,7 @@ class Move:
 
 
 @contextmanager
-def _said(doing: str) -> Iterator[None]:
+def _prefixed(doing: str) -> Iterator[None]:
     try:
         yield
     except ToolFailure as failure:

@@ -140,9 +140,9 @@ class Loading:
             self._commit()
             done = True
         except self.target.errors as error:
-            raise self._said(self.target.failure(error)) from None
+            raise self._described(self.target.failure(error)) from None
         except ToolFailure as failure:
-            raise self._said(failure) from None
+            raise self._described(failure) from None
         finally:
             if not done:
                 self.target.abort()
@@ -199,7 +199,7 @@ class Loading:
             failure.detail["row"] = first
             raise prefixed(failure, f"row {first}") from None
 
-    def _said(self, failure: ToolFailure) -> ToolFailure:
+    def _described(self, failure: ToolFailure) -> ToolFailure:
         message = f"writing to `{self.change.table}`: {failure.message}{self._hint(failure)}"
         if self.committed:
             message += f" ({self.committed} rows before it are committed)"

@@ -136,7 +136,7 @@ class _Statement(msgspec.Struct):
     error: str | None = None
 
 
-class _Told(msgspec.Struct):
+class _Outcome(msgspec.Struct):
     statements: list[_Statement]
     columns: list[str] = []
     last: list[Any] = []
@@ -174,7 +174,7 @@ def _excerpt(text: str) -> str:
     return line if len(line) <= 60 else line[:57] + "..."
 
 
-async def _run_shared(params: RunSqlParams, texts: list[str], place: Where, call: Call) -> _Told:
+async def _run_shared(params: RunSqlParams, texts: list[str], place: Where, call: Call) -> _Outcome:
     """In the transaction of the sub-job."""
     with tool_failures():
         planner = Planner(place.dialect, place.call)
@@ -182,12 +182,12 @@ async def _run_shared(params: RunSqlParams, texts: list[str], place: Where, call
         files = await database.opened_files(place, create=True)
         async with transaction.joined(call, place, files) as shared:
 
-            def work(stop: Stop) -> _Told:
+            def work(stop: Stop) -> _Outcome:
                 opened = shared.open(stop, call)
                 if opened is None:
-                    return msgspec.convert(shared.earlier(call), _Told)
+                    return msgspec.convert(shared.earlier(call), _Outcome)
                 tables = shared.run(statements, opened, stop, params.max_rows)
-                told = _Told(
+                told = _Outcome(
                     [
                         _Statement(one.verb.upper(), table.row_count)
                         for one, table in zip(statements, tables, strict=True)
@@ -216,23 +216,23 @@ async def _texts(params: RunSqlParams, call: Call, place: Where) -> list[str]:
     return found
 
 
-async def _run(params: RunSqlParams, texts: list[str], place: Where) -> _Told:
+async def _run(params: RunSqlParams, texts: list[str], place: Where) -> _Outcome:
     """Through the SQL tool of the database: in one call where all count together, else one by one."""
     if params.transaction == "own":
         with tool_failures():
-            return _told(texts, await _asked(params, texts, place), place)
-    told = _Told([])
+            return _outcome(texts, await _asked(params, texts, place), place)
+    told = _Outcome([])
     for text in texts:
         try:
-            one = _told([text], await _asked(params, [text], place), place)
+            one = _outcome([text], await _asked(params, [text], place), place)
         except ToolFailure as failed:
             if params.on_error == "fail":
                 done = f" ({len(told.statements)} before it are committed)" if told.statements else ""
                 with tool_failures():
                     failed.message = f"statement {len(told.statements) + 1} of {len(texts)}{done}: {failed.message}"
                     raise
-            one = _Told([_Statement(_verb(text, place), 0, failed.message)])
-        told = _Told([*told.statements, *one.statements], one.columns, one.last)
+            one = _Outcome([_Statement(_verb(text, place), 0, failed.message)])
+        told = _Outcome([*told.statements, *one.statements], one.columns, one.last)
     return told
 
 
@@ -252,19 +252,19 @@ async def _asked(params: RunSqlParams, texts: list[str], place: Where) -> JsonMa
     return result
 
 
-def _told(texts: list[str], result: JsonMap, place: Where) -> _Told:
+def _outcome(texts: list[str], result: JsonMap, place: Where) -> _Outcome:
     tables: list[Any] = [result[f"command_{index}"] for index in range(len(texts))] if len(texts) > 1 else [result]
     statements = [
         _Statement(_verb(text, place), int(table["row_count"])) for text, table in zip(texts, tables, strict=True)
     ]
-    return _Told(statements, list(tables[-1]["columns"]), list(tables[-1]["rows"]))
+    return _Outcome(statements, list(tables[-1]["columns"]), list(tables[-1]["rows"]))
 
 
 def _verb(text: str, place: Where) -> str:
     return split(text, place.dialect)[0].verb.upper()
 
 
-def _last_rows(told: _Told, call: Call) -> Any:
+def _last_rows(told: _Outcome, call: Call) -> Any:
     if told.last:
         return call.engine.load_mappings([[_mapping(row, told.columns) for row in told.last]])
     declared = call.declared.get("rows")

@@ -30,7 +30,7 @@ from penstock.ports.components import SHARED_COMMIT
 from penstock.tools.base import Resources, ToolFailure
 from penstock.tools.sql import mysql as mysql_connection
 from penstock.tools.sql import postgres_connection
-from penstock.tools.sql.connection import Session, Stop, claimed, in_a_thread, told
+from penstock.tools.sql.connection import Session, Stop, claimed, failures_at, in_a_thread
 from penstock.tools.sql.duckdb import DuckdbSession
 from penstock.tools.sql.mysql import MysqlParams, MysqlSession
 from penstock.tools.sql.plan import COMMITS_BY_ITSELF, TABLE, Effect
@@ -148,7 +148,7 @@ class SharedTransaction:
         with interrupting(stop, opened.interrupt):
             for index, statement in enumerate(every):
                 stop.check()
-                with told(opened.session, Place(index, len(every), statement.excerpt)):
+                with failures_at(opened.session, Place(index, len(every), statement.excerpt)):
                     done.append(opened.session.execute(statement))
         return done
 
@@ -161,7 +161,7 @@ class SharedTransaction:
         if opened is None:
             return
         try:
-            with told(opened.session, _COMMIT):
+            with failures_at(opened.session, _COMMIT):
                 opened.session.execute(self.effect.keep(self.results))
                 opened.session.commit()
         finally:
