@@ -118,9 +118,9 @@ def resume(options: Namespace) -> int:
     engine = embedded(home)
     state_folder.remember(home)
     header = find_run(engine.log, options.run)
-    run = engine.run(header.execution_id)
+    documents = engine.documents()
+    run = engine.run(header.execution_id, documents)
     document = Pinned.from_bytes(engine.log.document(header.execution_id))
-    documents = run.world.documents
     net, _ = documents.compile(document)
     found = changes(document, text_on_disk)
     goes_on = options.failed or header.status not in ENDED_WELL
