@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from inspect import cleandoc
 from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from penstock.components.registry import ComponentRegistry
 
 
+D = TypeVar("D")
 FAMILIES = {
     "read": "read rows",
     "write": "write rows",
@@ -65,18 +66,24 @@ def components(options: Namespace) -> int:
 
 
 def _all_components(registry: ComponentRegistry, *, as_json: bool) -> int:
-    found: list[tuple[str, ComponentDescription | None, str]] = []
-    for name in registry.types():
-        try:
-            found.append((name, registry.describe(name), ""))
-        except Refused as error:  # A broken plug-in hides neither itself nor the others.
-            found.append((name, None, error.message))
+    found = _all(registry.types(), registry.describe)
     if as_json:
         every = [_component_json(one) if one is not None else {"type": name, "error": why} for name, one, why in found]
         put_json({"components": every})
     else:
         put(_list(found))
     return 0
+
+
+def _all(names: list[str], describe: Callable[[str], D | None]) -> list[tuple[str, D | None, str]]:
+    """(name, description, ""), or (name, None, why): a broken plug-in hides neither itself nor the others."""
+    found: list[tuple[str, D | None, str]] = []
+    for name in names:
+        try:
+            found.append((name, describe(name), ""))
+        except Refused as error:
+            found.append((name, None, error.message))
+    return found
 
 
 def _list(found: list[tuple[str, ComponentDescription | None, str]]) -> str:
@@ -175,13 +182,7 @@ def _one_tool(described: ToolDescription, text: str, example: str, *, as_json: b
 
 
 def _all_tools(registry: Registry, *, as_json: bool) -> int:
-    found: list[tuple[str, ToolDescription | None, str]] = []
-    for kind in registry.kinds():
-        try:
-            found.append((kind, registry.describe(kind), ""))
-        except Refused as error:  # A broken plug-in hides neither itself nor the others.
-            found.append((kind, None, error.message))
-    found.append((WORKBOOK.kind, WORKBOOK, ""))
+    found = [*_all(registry.kinds(), registry.describe), (WORKBOOK.kind, WORKBOOK, "")]
     if as_json:
         put_json(
             {
