@@ -366,7 +366,7 @@ class PluginRegistry(Generic[T]):
     def get(self, name: str) -> T:
         """Raises Refused when there is none of that name, or its plug-in is broken."""
         made = self._made.get(name)
-        if made is None or (self._is_replaceable(name) and type(made) is not self.registered[name]):
+        if made is None or (name in self.registered and self._is_replaced(name, made)):
             found = self.find(name)
             if found is None:
                 near = similar(name, self.names())
@@ -390,8 +390,10 @@ class PluginRegistry(Generic[T]):
         offer = offered(self.group).get(name)
         return None if offer is None else cast("type[T]", plugged_in(offer, self.what, self.word, self.check))
 
-    def _is_replaceable(self, name: str) -> bool:
-        return name in self.registered and not any(name in folder.names(self.what) for folder in self.plugins)
+    def _is_replaced(self, name: str, made: T) -> bool:
+        """Has code registered another class since? What a folder of plug-ins has goes before it."""
+        is_own = any(name in folder.names(self.what) for folder in self.plugins)
+        return not is_own and type(made) is not self.registered[name]
 
 
 def shipped_example(name: str) -> str:
