@@ -8,16 +8,17 @@ from typing import Any
 
 from docs.generator.markdown import code, literal, page, table
 from docs.generator.schemas import Schema, default_of, kind_of, parts_in
-from penstock.cli.commands import plugins as tools
 from penstock.dialects.playbook.words import SCOPES
 from penstock.ports.plugins import ToolDescription
 from penstock.tools.base import Tool
 from penstock.tools.pages.base import KINDS, describe_pages, reader_of
-from penstock.tools.registry import BUILT_IN, Registry
+from penstock.tools.pages.base import example_of as collection_example
+from penstock.tools.plugins import shipped_example
+from penstock.tools.registry import BUILT_IN, Registry, example_of
 
 _HELPER = re.compile(r"outcome\.(?!error|result|meta|status)(\w+)\.(\w+)")
 HEADER = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: { name: greetings }\n"
-WORKBOOK_EXAMPLE = HEADER + tools.WORKBOOK_EXAMPLE
+WORKBOOK_EXAMPLE = HEADER + shipped_example("workbook")
 
 
 def tool_pages() -> dict[str, str]:
@@ -58,8 +59,8 @@ def _page(registry: Registry, kind: str) -> str:
         *parts(description.schema),
         _defaults(description),
         _helpers(tool),
-        "## Example" if tool.example else "",
-        code("yaml", tool.example) if tool.example else "",
+        "## Example",
+        code("yaml", example_of(type(tool))),
     )
 
 
@@ -137,7 +138,7 @@ def _sections(kind: str) -> list[str]:
     return [
         f"## `{kind}`",
         inspect.getdoc(reader) or "",
-        code("yaml", reader.example),
+        code("yaml", collection_example(kind)),
         parameters(description.schema),
         *parts(description.schema),
     ]

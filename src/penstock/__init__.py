@@ -88,7 +88,7 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         value: Any = _version()
     elif name in _WHERE:
-        from importlib import import_module
+        from importlib import import_module  # `import penstock` stays quick.
 
         value = getattr(import_module(_WHERE[name]), name)
     else:
@@ -102,7 +102,7 @@ def __dir__() -> list[str]:
 
 
 def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
+    from importlib.metadata import PackageNotFoundError, version  # `import penstock` stays quick.
 
     try:
         return version("penstock")

@@ -127,7 +127,7 @@ class Report:
         return not self.errors
 
     def __str__(self) -> str:
-        from penstock.dialects.report import render
+        from penstock.dialects.report import render  # `import penstock` stays quick.
 
         return render(self.problems, self.sources, color=False).rstrip("\n") if self.problems else f"{self.file}: valid"
 
@@ -151,21 +151,21 @@ class Folder:
         self._home = home
 
     def events(self, execution_id: str) -> Iterator[JsonMap]:
-        from penstock.ports.wire import envelope
+        from penstock.ports.wire import envelope  # `import penstock` stays quick.
 
         with self._opened(execution_id) as (log, _, header):
             for entry in log.read(execution_id):
                 yield envelope(entry, header)
 
     def rows(self, execution_id: str, name: str) -> Rows:
-        from penstock.app.rows import rows_of
+        from penstock.app.rows import rows_of  # `import penstock` stays quick.
 
         with self._opened(execution_id) as (log, blobs, header):
             return rows_of(header, log.read(header.execution_id), blobs, name)
 
     @contextmanager
     def _opened(self, run: str) -> Iterator[tuple[EventLog, BlobStore, Header]]:
-        from penstock.app.embedded import embedded
+        from penstock.app.embedded import embedded  # `import penstock` stays quick.
         from penstock.server.finding import find_run
 
         engine = embedded(self._home)
@@ -227,7 +227,7 @@ def replay(run: Run | str = "@last", *, home: str | PathLike[str] | None = None)
     """Decide a run again from its recorded outcomes, without calling a tool, and compare."""
 
     async def replayed(_: _Handle) -> Replay:
-        from penstock.app.embedded import embedded
+        from penstock.app.embedded import embedded  # `import penstock` stays quick.
         from penstock.server.finding import find_run
 
         engine = embedded(_home_of(run, home))
@@ -256,7 +256,7 @@ def validate(
 ) -> Report:
     """Check a playbook, job or joblet, and the documents that it calls, without running it: as it would run with `inputs`, and
     with the context group of a job. The secrets that it needs are looked for, too. With `strict`, warnings are errors."""
-    from penstock.app.library import Library
+    from penstock.app.library import Library  # `import penstock` stays quick.
     from penstock.app.state_folder import home_for
 
     file, given = Path(path), jsonable(inputs or {})
@@ -294,7 +294,7 @@ async def _started(
     context: str | None,
     keep: Sequence[str],
 ) -> Run:
-    from penstock.app.embedded import embedded
+    from penstock.app.embedded import embedded  # `import penstock` stays quick.
     from penstock.app.state_folder import home_for
     from penstock.components.registry import ComponentRegistry
     from penstock.server.documents import Documents
@@ -319,7 +319,7 @@ async def _started(
 
 
 async def _resumed(handle: _Handle, run: Run | str, home: str | PathLike[str] | None) -> Run:
-    from penstock.app.embedded import embedded
+    from penstock.app.embedded import embedded  # `import penstock` stays quick.
     from penstock.server.changes import changes, text_on_disk
     from penstock.server.documents import Pinned
     from penstock.server.finding import find_run
@@ -354,7 +354,7 @@ def _of(summary: RunSummary, home: Path, changed: tuple[Change, ...] = ()) -> Ru
 
 
 def _home_of(run: Run | str, home: str | PathLike[str] | None) -> Path:
-    from penstock.app.state_folder import known_home
+    from penstock.app.state_folder import known_home  # `import penstock` stays quick.
 
     if home is None and isinstance(run, Run):
         if run.home is None:
@@ -416,8 +416,8 @@ def waited(work: Callable[[_Handle], Awaitable[T]]) -> T:
 
 
 def jsonable(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Inputs become part of the log, so they are what JSON can say, and nobody can change them afterwards."""
-    from penstock.ports.results import decode, encode
+    """Inputs become part of the log, so they are limited to JSON and copied, so that later changes have no effect."""
+    from penstock.ports.results import decode, encode  # `import penstock` stays quick.
 
     try:
         values = decode(encode(dict(inputs)))
@@ -432,7 +432,7 @@ def tool(kind: str, *, example: str = "") -> Callable[[Callable[..., Any]], type
 
     Its parameters are the task's parameters, with their types and defaults; its docstring is the reference page.
     """
-    from penstock.tools.base import tool as made
+    from penstock.tools.base import tool as made  # `import penstock` stays quick.
     from penstock.tools.registry import register
 
     def known(function: Callable[..., Any]) -> type[Tool[Any]]:
@@ -447,7 +447,7 @@ def component(type: str, **about: Any) -> Callable[[Callable[..., Any]], Any]:
     Parameters named like input ports get rows, in the form their annotation asks for; the others are the component's params.
     `about` may say `inputs`, `outputs`, `family` and `example`; see docs/how-to/write-a-component.md.
     """
-    from penstock.components.function import component as made
+    from penstock.components.function import component as made  # `import penstock` stays quick.
     from penstock.components.registry import register
 
     def known(function: Callable[..., Any]) -> Any:

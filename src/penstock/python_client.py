@@ -19,7 +19,7 @@ from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.values import JsonMap
 from penstock.ports.results import decode
 from penstock.python_api import Replay, Report, Run, jsonable, name_of, names_in, replay_of, waited
-from penstock.remote.client import Client, at, problems_of
+from penstock.remote.client import Client, Sent, at, problems_of
 from penstock.remote.engine import RemoteEngine
 from penstock.server.documents import DocumentInvalid
 from penstock.server.views import listed
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from penstock.app.rows import Rows
     from penstock.ports.log import Status
-    from penstock.remote.client import Sent
 
 __all__ = ["Server", "connect"]
 
@@ -67,7 +66,7 @@ class Server:
         context: str | None = None,
     ) -> Report:
         """Check a file with what the server knows, which may be other tools and components than this machine has."""
-        from penstock.remote.client import seen_here
+        from penstock.remote.client import seen_here  # `import penstock` stays quick.
 
         sent = self._sent(path)
         body = {"document": sent.body, "strict": strict, "payload": jsonable(inputs or {}), "context": context}
@@ -90,7 +89,7 @@ class Server:
     ) -> str:
         """Start a run and leave it to the server: its id. `path` is a file, with which all goes that it calls, or a path in the
         catalog. The same `key` again is the same run. See `penstock.run` for the others."""
-        from penstock.remote.client import as_seen_here
+        from penstock.remote.client import as_seen_here  # `import penstock` stays quick.
 
         sent = self._sent(path)
         if strict and (report := self.validate(path, strict=True)).errors:
@@ -174,7 +173,7 @@ class Server:
         limit: int = 20,
     ) -> list[JsonMap]:
         """The newest runs, as `penstock runs --json` prints them. `since` is a time, or such as `2h`, `3d`, `2026-01-31`."""
-        from penstock.ports.moments import moment_of
+        from penstock.ports.moments import moment_of  # `import penstock` stays quick.
 
         started: float | None = None
         if isinstance(since, str):
@@ -198,7 +197,7 @@ class Server:
 
     def rows(self, run: Run | str, name: str) -> Rows:
         """The rows that came out of `COMPONENT[.PORT]` of a job, if they were kept."""
-        from penstock.app.rows import rows_of
+        from penstock.app.rows import rows_of  # `import penstock` stays quick.
 
         header = self._engine.log.header(name_of(run))
         return rows_of(header, self._engine.log.read(header.execution_id), self._engine.blobs, name)
@@ -227,7 +226,7 @@ class Server:
         )
 
     def _sent(self, path: str | PathLike[str]) -> Sent:
-        from penstock.app.library import Library
+        from penstock.app.library import Library  # `import penstock` stays quick.
         from penstock.remote.client import Sent
 
         return Sent(Library(), fspath(path))

@@ -23,8 +23,8 @@ LEVEL_S = 0.05
 class Freezing(MemoryIntake):
     """A server that can freeze: before it carries out what it is asked, or after that and before it has answered."""
 
-    def __init__(self, hall: MemoryDispatchStore) -> None:
-        super().__init__(hall)
+    def __init__(self, dispatch_store: MemoryDispatchStore) -> None:
+        super().__init__(dispatch_store)
         self.before = self.after = False
         self.is_frozen = asyncio.Event()
         self.thaw = asyncio.Event()
@@ -62,13 +62,13 @@ class Fleet(Stage):
 
     def __init__(self, scene: NatsMemoryScene) -> None:
         self.nats = scene
-        self.intake = Freezing(scene.hall)
+        self.intake = Freezing(scene.dispatch_store)
         super().__init__(scene)
 
     def another_server(self) -> NatsDispatch:
         if self._ends:
             return self.thawed_server()
-        server = self.nats.server(MemoryDispatch(self.nats.hall), self.intake)
+        server = self.nats.server(MemoryDispatch(self.nats.dispatch_store), self.intake)
         self._ends.append(server)
         return server
 
@@ -126,7 +126,7 @@ class QueueStage(Stage):
 
     async def offer_unseen(self, *offered: Offer) -> None:
         """As if their tickets had been lost."""
-        self.nats.hall.offer(offered)
+        self.nats.dispatch_store.offer(offered)
 
 
 async def until(is_so: Callable[[], Awaitable[bool] | bool]) -> None:

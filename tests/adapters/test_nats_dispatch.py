@@ -294,8 +294,10 @@ def test_users_of_nats_need_no_more_rights_than_the_guide_says(tmp_path: Path) -
     with nats_server(tmp_path, config=MAY) as server:
 
         async def main() -> None:
-            hall, place = MemoryDispatchStore(), server.url.removeprefix("nats://")
-            dispatch = NatsDispatch(MemoryDispatch(hall), MemoryIntake(hall), f"nats://server:s@{place}", level_s=0.05)
+            dispatch_store, place = MemoryDispatchStore(), server.url.removeprefix("nats://")
+            dispatch = NatsDispatch(
+                MemoryDispatch(dispatch_store), MemoryIntake(dispatch_store), f"nats://server:s@{place}", level_s=0.05
+            )
             intake = NatsIntake(f"nats://worker:w@{place}")
             await dispatch.ready()
             await intake.enlist(WorkerCard("w1", "w1"))

@@ -179,8 +179,8 @@ def test_a_nats_that_is_not_there_is_told_at_once_without_its_password() -> None
     async def main() -> None:
         url = "nats://me:hidden@127.0.0.1:1"
         intake = NatsIntake(url)
-        hall = MemoryDispatchStore()
-        server = NatsDispatch(MemoryDispatch(hall), MemoryIntake(hall), url)
+        dispatch_store = MemoryDispatchStore()
+        server = NatsDispatch(MemoryDispatch(dispatch_store), MemoryIntake(dispatch_store), url)
         for call in (intake.now(), server.ready()):
             with pytest.raises(Unavailable, match=r"NATS at `127.0.0.1:1` cannot be used") as error:
                 await call

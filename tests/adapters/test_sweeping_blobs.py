@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.adapters.blob_stores import Mention, RoutedBlobs, Swept, mentions, sweep, would_sweep
+from penstock.adapters.blob_stores import Mention, Swept, mentions, sweep, would_sweep
 from penstock.adapters.files.blobs import FileBlobs
 from penstock.adapters.memory.blobs import MemoryBlobs
 from penstock.adapters.objects import ObjectBlobs
@@ -252,21 +252,6 @@ def test_nothing_is_removed_when_a_result_that_may_refer_to_others_lies_in_a_sto
     rows_elsewhere = encode(reference(b"rows", PARQUET, "postgres").as_json())
     somebodys_text = encode(reference(b"text", store="a cupboard").as_json())
     assert sweep(blobs, [rows_elsewhere, somebodys_text], DAY, now=4e9) == (1, 0)
-
-
-def test_a_result_in_another_store_may_keep_one_in_this(tmp_path: Path) -> None:
-    memory, files = MemoryBlobs(), FileBlobs(tmp_path)
-    kept, gone = files.put([b"kept"]), files.put([b"gone"])
-    manifest = memory.put([encode([kept.as_json()])])
-    assert sweep(RoutedBlobs(files, memory), [encode(manifest.as_json())], DAY, now=4e9) == (1, 1)
-    assert (files.seen(kept.key) is None, files.seen(gone.key) is None) == (False, True)
-
-
-def test_only_the_default_of_several_stores_is_swept(tmp_path: Path) -> None:
-    memory, files = MemoryBlobs(), FileBlobs(tmp_path)
-    of_another_log = memory.put([b"of another log"])
-    assert sweep(RoutedBlobs(files, memory), [], DAY, now=4e9) == (0, 0)
-    assert memory.get(of_another_log) == b"of another log"
 
 
 def test_a_grace_that_is_no_grace_is_refused() -> None:

@@ -15,7 +15,7 @@ import httpx2
 
 from penstock.app.server_process import ServeSettings, Service
 from penstock.app.stores import Places
-from penstock.app.worker import Station, open_worker
+from penstock.app.worker import OpenWorker, open_worker
 from penstock.tools.addresses import LOOPBACK
 from tests.engine import document
 
@@ -182,15 +182,15 @@ class Crew:
         )
         self._settings = {"addresses": LOOPBACK, **settings}
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._station: Station | None = None
+        self._worker: OpenWorker | None = None
         self._is_ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._main()), name="worker")
 
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._station = open_worker(self._places, **self._settings)
+        self._worker = open_worker(self._places, **self._settings)
         self._is_ready.set()
-        await self._station.run()
+        await self._worker.run()
 
     def __enter__(self) -> Crew:
         self._thread.start()
@@ -199,7 +199,7 @@ class Crew:
 
     def __exit__(self, *_: object) -> None:
         assert self._loop is not None
-        assert self._station is not None
-        asyncio.run_coroutine_threadsafe(self._station.worker.drain(0.0), self._loop).result(PATIENCE_S)
+        assert self._worker is not None
+        asyncio.run_coroutine_threadsafe(self._worker.worker.drain(0.0), self._loop).result(PATIENCE_S)
         self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive()

@@ -130,11 +130,11 @@ def test_a_run_calls_no_document_of_the_servers_disk(tmp_path: Path, folder: Pat
 def test_a_worker_reads_no_joblet_of_its_own_disk(tmp_path: Path, folder: Path) -> None:
     """It compiles what it is handed; what is not in there, it does not look for."""
     from penstock.adapters.memory.blobs import MemoryBlobs
-    from penstock.app.worker import WorkBench
+    from penstock.app.worker import WorkerFactory
     from penstock.kernel.errors import Refused
     from penstock.ports.ambient import SystemClock
 
-    bench = WorkBench(tmp_path / "home", MemoryBlobs(), SystemClock())
+    bench = WorkerFactory(tmp_path / "home", MemoryBlobs(), SystemClock())
     try:
         with pytest.raises(Refused, match="there is no joblet `inner`"):
             bench.compile({"file": f"{folder}/job.yaml", "text": JOB})

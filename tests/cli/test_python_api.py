@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import penstock
-from penstock.tools.registry import _registered
+from penstock.tools.registry import Registry
 from tests.cli.support import FAILS, HELLO, WAITS, call, write
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -101,7 +101,7 @@ def test_a_decorated_function_is_a_tool_of_this_process() -> None:
         file = write("shout.yaml", "- step: start\n  tool: [{name: loud, kind: shout, text: hey, times: 2}]")
         assert penstock.run(file).result == "HEYHEY"
     finally:
-        _registered.pop("shout")
+        Registry.registered.pop("shout")
 
 
 def test_what_a_tool_of_ones_own_prints_goes_to_the_log_without_secrets(
@@ -125,7 +125,7 @@ def test_what_a_tool_of_ones_own_prints_goes_to_the_log_without_secrets(
     try:
         run = penstock.run(write("chatty.yaml", text))
     finally:
-        _registered.pop("chatty")
+        Registry.registered.pop("chatty")
     assert (run.error["kind"], run.error["message"], run.error["type"]) == ("exception", "SystemExit: 5", "SystemExit")
     assert capsys.readouterr().out == ""
     assert [line["line"] for line in call(capsys, "logs", "@last", "--json").lines] == ["the token is ***"] * 2

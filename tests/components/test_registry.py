@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.components import registry
 from penstock.components.base import Action, Call, Component, ComponentFailure, Port
 from penstock.components.registry import ComponentRegistry, built_in, describe, example_of, register
 from penstock.kernel.errors import Refused
@@ -22,10 +21,10 @@ class Nothing(msgspec.Struct):
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    kept = dict(registry._registered)
+    kept = dict(ComponentRegistry.registered)
     yield
-    registry._registered.clear()
-    registry._registered.update(kept)
+    ComponentRegistry.registered.clear()
+    ComponentRegistry.registered.update(kept)
 
 
 def make(type_: str = "mine", **body: Any) -> Any:
@@ -153,7 +152,7 @@ def test_ports_may_come_from_parameters() -> None:
 @pytest.mark.parametrize("type_", sorted(built_in()))
 def test_every_built_in_component_can_be_loaded_and_described(type_: str) -> None:
     component = ComponentRegistry().get(type_)
-    registry._checked(type(component), type_)
+    ComponentRegistry.check(type(component), type_)
     described = describe(type(component))
     assert described.type == type_
     assert described.summary.endswith(".")

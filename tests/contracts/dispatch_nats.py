@@ -85,16 +85,22 @@ class NatsMemoryScene(NatsScene):
     def __init__(self, url: str, *, stands_still: bool = False) -> None:
         super().__init__(url)
         self.clock = MovedClock(stands_still=stands_still)
-        self.hall = MemoryDispatchStore(self.clock)
+        self.dispatch_store = MemoryDispatchStore(self.clock)
 
     def store(self) -> tuple[RelayedDispatch, RelayedIntake]:
-        return MemoryDispatch(self.hall), MemoryIntake(self.hall)
+        return MemoryDispatch(self.dispatch_store), MemoryIntake(self.dispatch_store)
 
     async def pass_time(self, seconds: float) -> None:
         self.clock.ahead += seconds
 
     async def wipe(self) -> None:
-        for kept in (self.hall.leases, self.hall.notes, self.hall.ends, self.hall.told, self.hall.workers):
+        for kept in (
+            self.dispatch_store.leases,
+            self.dispatch_store.notes,
+            self.dispatch_store.ends,
+            self.dispatch_store.told,
+            self.dispatch_store.workers,
+        ):
             kept.clear()
         await self.forget_streams()
 

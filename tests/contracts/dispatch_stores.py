@@ -28,13 +28,13 @@ CREATE OR REPLACE FUNCTION dispatch_now() RETURNS timestamptz LANGUAGE sql VOLAT
 
 class MemoryScene(Scene):
     def __init__(self) -> None:
-        self.hall = MemoryDispatchStore(VirtualClock())
+        self.dispatch_store = MemoryDispatchStore(VirtualClock())
 
     def dispatch(self) -> Dispatch:
-        return MemoryDispatch(self.hall)
+        return MemoryDispatch(self.dispatch_store)
 
     def intake(self) -> Intake:
-        return MemoryIntake(self.hall)
+        return MemoryIntake(self.dispatch_store)
 
     async def pass_time(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -43,7 +43,13 @@ class MemoryScene(Scene):
         """There is no connection."""
 
     async def wipe(self) -> None:
-        for kept in (self.hall.leases, self.hall.notes, self.hall.ends, self.hall.told, self.hall.workers):
+        for kept in (
+            self.dispatch_store.leases,
+            self.dispatch_store.notes,
+            self.dispatch_store.ends,
+            self.dispatch_store.told,
+            self.dispatch_store.workers,
+        ):
             kept.clear()
 
     def run(self, story: Coroutine[Any, Any, None]) -> None:

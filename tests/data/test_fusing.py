@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.data.duckdb_engine import DuckDbEngine, DuckDbSession
-from penstock.data.fusion.plan import fusion
+from penstock.data.fusion import fusion
 from penstock.ports.rows import Copy, Relation, RowsFailed, Stage
 from tests.data.groups import group, one_by_one, tables
 

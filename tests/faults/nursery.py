@@ -44,7 +44,7 @@ BEFOREHAND = (
     "penstock.components.transform.sql",
     "penstock.data.duckdb_engine",
     "penstock.data.duckdb_engine",
-    "penstock.data.fusion.run",
+    "penstock.data.fusion",
     "penstock.data.sql_rules",
     "penstock.dialects.job.compile",
     "penstock.server.fleet_jobs",

@@ -24,7 +24,7 @@ from penstock.adapters.memory.log import MemoryLog, MemoryStore
 from penstock.app.library import Library, lazy_components
 from penstock.app.replay import replay
 from penstock.app.server import Server
-from penstock.app.worker import WorkBench
+from penstock.app.worker import WorkerFactory
 from penstock.app.worker import worker as worker_of
 from penstock.kernel.values import JsonMap
 from penstock.ports.log import Entry, Header
@@ -57,7 +57,7 @@ class AtOnce(ThreadPoolExecutor):
 @dataclass
 class Working:
     worker: FleetWorker
-    bench: WorkBench
+    bench: WorkerFactory
     task: asyncio.Task[None]
 
     async def die(self) -> None:
@@ -83,14 +83,20 @@ class Fleet:
     workers: dict[str, Working] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.hall = MemoryDispatchStore(self.clock)
+        self.dispatch_store = MemoryDispatchStore(self.clock)
         self.shares = MemoryPartitionStore(self.clock.now)
         self.log = MemoryLog(self.store)
 
     async def serve(self, name: str = "s1") -> Server:
         partitions = MemoryPartitions(self.shares, name=name, lease_s=LEASE_S)
         server = Server(
-            self.home, MemoryLog(self.store), self.blobs, MemoryDispatch(self.hall), partitions, name, self.clock
+            self.home,
+            MemoryLog(self.store),
+            self.blobs,
+            MemoryDispatch(self.dispatch_store),
+            partitions,
+            name,
+            self.clock,
         )
         server.lease_s = LEASE_S
         self.servers[name] = server
@@ -125,8 +131,8 @@ class Fleet:
         labels: frozenset[str] = frozenset(),
         environ: dict[str, str] | None = None,
     ) -> Working:
-        bench = WorkBench(self.home, self.blobs, self.clock, environ)
-        worker = worker_of(MemoryIntake(self.hall), bench, name=name, slots=slots, pool=pool, labels=labels)
+        bench = WorkerFactory(self.home, self.blobs, self.clock, environ)
+        worker = worker_of(MemoryIntake(self.dispatch_store), bench, name=name, slots=slots, pool=pool, labels=labels)
         working = Working(worker, bench, asyncio.ensure_future(worker.run()))
         self.workers[name] = working
         return working
@@ -162,7 +168,7 @@ class Fleet:
             await asyncio.sleep(0.05)
 
     async def state(self) -> str:
-        dispatch = MemoryDispatch(self.hall)
+        dispatch = MemoryDispatch(self.dispatch_store)
         leases = "\n  ".join(map(str, await dispatch.leases()))
         hosted = {name: list(server.hosting.hosted) for name, server in self.servers.items()}
         last = [f"{entry.seq} {entry.type} {entry.scope}" for entry in self._newest()]

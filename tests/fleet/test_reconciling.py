@@ -38,7 +38,7 @@ def test_a_run_whose_leases_the_dispatch_has_lost_comes_to_its_end(tmp_path: Pat
         scene.work("w2")
         run = await scene.submit(file)
         await asyncio.sleep(after_s)
-        await MemoryDispatch(scene.hall).forget(run)
+        await MemoryDispatch(scene.dispatch_store).forget(run)
         assert (await scene.ended(run, 300)).status == "completed"
         await scene.check_replay(run)
 
@@ -55,11 +55,11 @@ def test_what_is_left_of_a_run_that_is_over_is_cleared_away(tmp_path: Path, is_w
         scene.work("w1")
         run = await scene.submit(file)
         await scene.ended(run, 60)
-        dispatch = MemoryDispatch(scene.hall)
+        dispatch = MemoryDispatch(scene.dispatch_store)
         await dispatch.offer([Offer(f"{run}/left", run, b"", pool="nobody")])
         if is_withdrawn:
             await dispatch.withdraw([f"{run}/left"])
         await asyncio.sleep(60)
-        assert not scene.hall.leases
+        assert not scene.dispatch_store.leases
 
     on_fleet(tmp_path, scenario)

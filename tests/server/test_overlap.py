@@ -367,7 +367,8 @@ def test_runs_of_slots_from_before_slots_were_written_down_are_found_in_the_log(
         scene.serve()
         await asyncio.sleep(2 * MINUTE + 1)
         end(scene, 1)
-        scene.control_store.slots.clear()
+        with scene.control_store.changing() as connection:
+            connection.execute("DELETE FROM slot")
         assert backfilled(scene, 0, 2, Which.MISSING) == [0]
         assert backfilled(scene, 1, 1) == [1]
         await asyncio.sleep(20)

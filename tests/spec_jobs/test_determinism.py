@@ -47,8 +47,8 @@ class Shop(ComponentRegistry):
     def __init__(self) -> None:
         super().__init__(with_lineage=False)
 
-    def _find(self, type: str) -> type[Component[Any]] | None:
-        return Uneven if type == "uneven" else super()._find(type)
+    def find(self, name: str) -> type[Component[Any]] | None:
+        return Uneven if name == "uneven" else super().find(name)
 
 
 RICH = """

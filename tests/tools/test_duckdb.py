@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from penstock.tools.base import ToolFailure
+from penstock.tools.registry import example_of
 from penstock.tools.sql import duckdb as duckdb_tool
 from penstock.tools.sql.connection import Stop, Stopped, interruptible
 from penstock.tools.sql.duckdb import DuckdbTool, connect
@@ -212,7 +213,7 @@ def test_a_file_that_cannot_be_opened_is_named(do: Do, tmp_path: Path) -> None:
 
 
 def test_the_example_runs(tmp_path: Path) -> None:
-    (task,) = yaml.safe_load(DuckdbTool.example)
+    (task,) = yaml.safe_load(example_of(DuckdbTool))
     params = {key: value for key, value in task.items() if key not in ("name", "kind")}
     assert run(DuckdbTool(), params, make_call(tmp_path)).result["rows"] == [{"customer": "ada", "total": 20}]
 

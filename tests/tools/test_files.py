@@ -14,6 +14,7 @@ import yaml
 
 from penstock.tools.base import os_failure
 from penstock.tools.files import FilesParams, FilesTool
+from penstock.tools.registry import example_of
 
 from .filing import do, failed, visible
 
@@ -253,6 +254,6 @@ def test_parameters_that_do_not_fit_together_are_told(
 def test_every_parameter_is_described_and_the_example_is_a_valid_task() -> None:
     described = msgspec.json.schema(FilesParams)["$defs"]["FilesParams"]["properties"]
     assert all(each.get("description") for each in described.values())
-    (task,) = yaml.safe_load(FilesTool.example)
+    (task,) = yaml.safe_load(example_of(FilesTool))
     params = {name: value for name, value in task.items() if name not in ("name", "kind")}
     assert msgspec.convert(params, FilesParams).action == "write"

@@ -16,6 +16,7 @@ import yaml
 
 from penstock.tools.base import ToolFailure
 from penstock.tools.http.tool import HttpParams, HttpTool, InnerRetry, accepts
+from penstock.tools.registry import example_of
 
 from .fetching import TicklessClock, failed, fetch, speaks
 from .support import Reply, Request, SharedResources, make_call, run_async, serve
@@ -322,7 +323,7 @@ def test_every_parameter_is_described_and_the_example_is_a_valid_task() -> None:
     schema = msgspec.json.schema(HttpParams)
     described = schema["$defs"]["HttpParams"]["properties"]
     assert all(each.get("description") for each in described.values())
-    (task,) = yaml.safe_load(HttpTool.example)
+    (task,) = yaml.safe_load(example_of(HttpTool))
     assert task["kind"] == HttpTool.kind
     params = {name: value for name, value in task.items() if name not in ("name", "kind", "spec")}
     assert msgspec.convert(params, HttpParams).auth == "orders_api"

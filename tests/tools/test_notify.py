@@ -15,6 +15,7 @@ from penstock.tools.addresses import PUBLIC_ONLY
 from penstock.tools.base import Settings, ToolFailure
 from penstock.tools.mail import Letter, Server, Session
 from penstock.tools.notify import NotifyParams, NotifyTool
+from penstock.tools.registry import example_of
 
 from .certificates import issue
 from .mail_server import Mailbox, mail_server
@@ -318,6 +319,6 @@ def test_every_parameter_is_described_and_the_example_is_a_valid_task() -> None:
     described = msgspec.json.schema(NotifyParams)["$defs"]["NotifyParams"]["properties"]
     assert "from" in described
     assert all(each.get("description") for each in described.values())
-    (task,) = yaml.safe_load(NotifyTool.example)
+    (task,) = yaml.safe_load(example_of(NotifyTool))
     params = {name: value for name, value in task.items() if name not in ("name", "kind")}
     assert msgspec.convert(params, NotifyParams).via == "smtp"

@@ -21,7 +21,15 @@ from penstock.ports.collections import PAGED, Described, described
 from penstock.ports.ranges import Page
 from penstock.ports.results import view
 from penstock.tools.base import Call, ToolFailure
-from penstock.tools.pages.base import KINDS, CheckedPages, KeptPages, PatientPages, describe_pages, reader_of
+from penstock.tools.pages.base import (
+    KINDS,
+    CheckedPages,
+    KeptPages,
+    PatientPages,
+    describe_pages,
+    example_of,
+    reader_of,
+)
 from penstock.tools.parameters import convert
 from penstock.tools.registry import Registry
 from tests.tools.fetching import TicklessClock
@@ -189,7 +197,7 @@ def test_every_kind_is_described_and_its_example_is_valid(kind: str) -> None:
     assert reader.kind == description.kind == kind
     assert inspect.getdoc(reader)
     assert all(param.description for param in description.params.values())
-    given = yaml.safe_load(reader.example)["in"]
+    given = yaml.safe_load(example_of(kind))["in"]
     found = described(given, given)
     assert isinstance(found, Described)
     assert found.is_paged
@@ -208,7 +216,7 @@ def test_the_words_of_a_document_are_the_parameters_of_the_reader(kind: str) -> 
 def test_a_loop_with_the_example_is_a_valid_playbook(kind: str) -> None:
     step = {
         "step": "start",
-        "loop": {**yaml.safe_load(reader_of(kind).example), "iterator": "it"},
+        "loop": {**yaml.safe_load(example_of(kind)), "iterator": "it"},
         "tool": {"kind": "noop"},
     }
     keychain = [{"name": name, "kind": "static", "value": "x"} for name in ("warehouse", "lake", "orders_api")]

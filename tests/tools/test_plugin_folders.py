@@ -10,7 +10,8 @@ import pytest
 from penstock import run
 from penstock.components.registry import ComponentRegistry
 from penstock.kernel.errors import Refused
-from penstock.tools.registry import Registry, plugin_folders
+from penstock.tools.plugins import plugin_folders
+from penstock.tools.registry import Registry
 from tests.engine import document
 
 SLUG = """\

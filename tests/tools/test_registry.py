@@ -16,7 +16,7 @@ from penstock.ports.plugins import ParamInfo, ToolCatalog
 from penstock.tools import registry as module
 from penstock.tools.base import Tool, ToolFailure, tool
 from penstock.tools.parameters import convert
-from penstock.tools.registry import Registry, register
+from penstock.tools.registry import Registry, example_of, register
 from tests.tools.running import python_process
 
 WrongModel = msgspec.defstruct("WrongModel", [("a", Annotated[int | None, msgspec.Meta(ge=1)])])
@@ -25,10 +25,10 @@ OURS = ("python", "shell", "playbook", "noop", "sleep", "log")
 
 @pytest.fixture(autouse=True)
 def nothing_stays_registered() -> Iterator[None]:
-    before = dict(module._registered)
+    before = dict(Registry.registered)
     yield
-    module._registered.clear()
-    module._registered.update(before)
+    Registry.registered.clear()
+    Registry.registered.update(before)
 
 
 def offer(folder: Path, distribution: str, entry: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +200,7 @@ def test_a_nested_model_is_defined_inside_the_schema():
 @pytest.mark.parametrize("kind", OURS)
 def test_the_example_of_each_tool_has_right_parameters(kind: str):
     registry = Registry()
-    tasks = yaml.safe_load(registry.get(kind).example)
+    tasks = yaml.safe_load(example_of(type(registry.get(kind))))
     assert tasks
     for task in tasks:
         assert task.pop("kind") == kind

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from penstock.tools.base import ToolFailure
+from penstock.tools.registry import example_of
 from penstock.tools.sql.sqlite import SqliteTool
 from tests.tools.support import SharedResources, make_call, run, run_async
 
@@ -219,6 +220,6 @@ def test_the_path_may_come_from_the_keychain(tmp_path: Path) -> None:
 
 
 def test_the_example_runs(tmp_path: Path) -> None:
-    (task,) = yaml.safe_load(SqliteTool.example)
+    (task,) = yaml.safe_load(example_of(SqliteTool))
     params = {key: value for key, value in task.items() if key not in ("name", "kind")}
     assert run(SqliteTool(), params, make_call(tmp_path)).result["rows"] == [{"customer": "ada", "total": 12.5}]

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 import yaml
 
+from penstock.tools.registry import example_of
 from penstock.tools.sql.duckdb import DuckdbTool
 from penstock.tools.sql.sqlite import SqliteTool
 from penstock.tools.transfer.tool import TransferTool
@@ -289,7 +290,7 @@ def test_cancelling_a_transfer_stops_both_ends_and_leaves_whole_chunks(
 
 def test_the_example_runs(tmp_path: Path) -> None:
     (tmp_path / "orders.csv").write_text("order_id,customer,total\n1,ada,2.50\n")
-    (task,) = yaml.safe_load(TransferTool.example)
+    (task,) = yaml.safe_load(example_of(TransferTool))
     params = {key: value for key, value in task.items() if key not in ("name", "kind")}
     assert run(TransferTool(), params, make_call(tmp_path)).result["rows_written"] == 1
 

@@ -1,4 +1,4 @@
-"""What waits to be written to a log, and who waits for that: the half of a writer that is the same for every database.
+"""The write queue of a log and those who wait for it: the half of a writer that is the same for every database.
 
 Law: tickets are settled in order; a settled ticket is in the log or refused. After a failed write nothing more is written, so no
 gap can arise.
@@ -24,7 +24,7 @@ from penstock.ports.results import decode, encode
 
 # ---- Those who wait on an event loop for a ticket that a thread settles.
 # Law: a waiter joins before it looks whether its ticket is settled, and the thread looks at the waiters after it has
-# settled: one of the two sees the other, so nobody waits for what has happened.
+# settled: one of the two sees the other, so no waiter misses an event.
 
 
 class Waiter(NamedTuple):
@@ -58,7 +58,7 @@ class Waiters:
                     still.append(waiter)
             self._waiting = still
         for loop, futures in ready.items():
-            # A loop that was closed under its waiters has nobody left to tell.
+            # A loop that was closed has no waiters left to notify.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(_resolve, futures)
 
@@ -69,7 +69,7 @@ def _resolve(futures: list[asyncio.Future[None]]) -> None:
             future.set_result(None)
 
 
-# With so many entries that nobody waits for, the thread is woken at once.
+# With so many entries without a waiter, the thread is woken at once.
 GATHER_ENTRIES = 256
 
 Broken = dict[tuple[str, int], Refused]
@@ -87,7 +87,7 @@ class Append(NamedTuple):
 
 class LogQueue(ABC):
     gather_s: ClassVar[float]
-    """Entries that nobody waits for are gathered this long before the thread is woken for them."""
+    """Entries without a waiter are gathered this long before the thread is woken for them."""
 
     def __init__(self) -> None:
         self._queue: deque[Append] = deque()

@@ -131,7 +131,7 @@ class ObjectBlobs(CachedBlobs):
 
     def _unavailable(self, error: Exception) -> Unavailable:
         return Unavailable(
-            f"the result store `{self._where}` cannot be used: {_said(error)}",
+            f"the result store `{self._where}` cannot be used: {_message(error)}",
             "see that the bucket is there, and that credentials, region and endpoint are right",
         )
 
@@ -150,14 +150,16 @@ def _opened(url: str, options: dict[str, str | bool]) -> Any:
     try:
         return from_url(url, config=config, client_options=client, retry_config=RETRY)  # type: ignore[call-overload]
     except (BaseError, ValueError) as error:
-        raise Refused(f"`{url}` is not a result store: {_said(error)}", "for example `s3://BUCKET/PREFIX`") from error
+        raise Refused(
+            f"`{url}` is not a result store: {_message(error)}", "for example `s3://BUCKET/PREFIX`"
+        ) from error
 
 
 def _newest_first(found: Found) -> tuple[float, str]:
     return -found[1], found[0]
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """Without the library's own view of itself, which comes after an empty line."""
     return " ".join(str(error).partition("\n\nDebug source")[0].split())
 

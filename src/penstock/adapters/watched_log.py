@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
-from penstock.ports.kept_state import Change, Kept, Kind
-from penstock.ports.log import Entry, EventLog, Header, Request, Status
+from penstock.ports.kept_state import Change
+from penstock.ports.log import Entry, EventLog, Header, Status
 from penstock.ports.meters import Histogram
 
 INPUTS = b'"inputs":'
@@ -85,51 +86,10 @@ class WatchedLog:
         for listener in self.listeners:
             listener(execution_id)
 
-    # ---- what is passed on
-
     async def claim(self, execution_id: str, owner: str) -> int:
         epoch = await self.inner.claim(execution_id, owner)
         self._claimed.add(execution_id)
         return epoch
-
-    async def forget(self, execution_id: str) -> None:
-        await self.inner.forget(execution_id)
-
-    async def prune(self, before: float, limit: int = 1000) -> list[str]:
-        return await self.inner.prune(before, limit)
-
-    @property
-    def backlog(self) -> int:
-        return self.inner.backlog
-
-    def read(self, execution_id: str, after: int = 0) -> Iterator[Entry]:
-        return self.inner.read(execution_id, after)
-
-    def header(self, execution_id: str) -> Header | None:
-        return self.inner.header(execution_id)
-
-    def snapshot(self, execution_id: str, format: int, upto: int) -> tuple[int, bytes] | None:
-        return self.inner.snapshot(execution_id, format, upto)
-
-    def keep_snapshot(self, execution_id: str, format: int, seq: int, data: bytes) -> None:
-        self.inner.keep_snapshot(execution_id, format, seq, data)
-
-    def headers(
-        self,
-        limit: int = 100,
-        *,
-        after: str | None = None,
-        status: Status | None = None,
-        name: str | None = None,
-        since: float | None = None,
-    ) -> list[Header]:
-        return self.inner.headers(limit, after=after, status=status, name=name, since=since)
-
-    def named(self, name: str, limit: int = 10) -> list[Header]:
-        return self.inner.named(name, limit)
-
-    def submitted(self, key: str) -> str | None:
-        return self.inner.submitted(key)
 
     def unfinished(self, partitions: Collection[int] | None = None) -> list[str]:
         found = self.inner.unfinished(partitions)
@@ -146,29 +106,6 @@ class WatchedLog:
         # Whoever registered it was gone before it began. Only a run that was submitted has its inputs with it.
         return INPUTS in self.inner.document(execution_id)
 
-    def document(self, execution_id: str) -> bytes:
-        return self.inner.document(execution_id)
-
-    def kept(self, document: str | None = None) -> list[Kept]:
-        return self.inner.kept(document)
-
-    def keep(self, kept: Kept) -> None:
-        self.inner.keep(kept)
-
-    def drop_kept(self, document: str, kind: Kind | None = None, key: str | None = None) -> int:
-        return self.inner.drop_kept(document, kind, key)
-
-    def ask(self, execution_id: str, what: str, payload: bytes = b"{}") -> None:
-        self.inner.ask(execution_id, what, payload)
-
-    def asked(self, execution_id: str | None = None) -> list[Request]:
-        return self.inner.asked(execution_id)
-
-    def answered(self, number: int) -> None:
-        self.inner.answered(number)
-
-    def has_owner(self, execution_id: str) -> bool:
-        return self.inner.has_owner(execution_id)
-
-    async def close(self) -> None:
-        await self.inner.close()
+    def __getattr__(self, name: str) -> Any:
+        """All else is passed on."""
+        return getattr(self.inner, name)

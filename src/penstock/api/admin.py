@@ -11,53 +11,38 @@ from starlette.responses import Response
 from penstock.api import answers, models
 from penstock.api.backend import apart, backend_of
 from penstock.api.errors import ApiError
-from penstock.api.routing import ADMIN, READ, answer, errors, router
+from penstock.api.routing import ADMIN, READ, Routes, answer
 from penstock.kernel.values import JsonMap
 from penstock.ports.control import Scope, Token
 from penstock.ports.dispatch import LeaseSeen, WorkerSeen
 from penstock.ports.wire import iso
 
-fleet_routes = router("fleet", "/api")
+fleet_routes = Routes("fleet", "/api")
 
 
 def worker_json(seen: WorkerSeen) -> JsonMap:
-    card = seen.card
-    return {
-        "id": card.id,
-        "name": card.name,
-        "pool": card.pool,
-        "slots": card.slots,
-        "can": [*sorted(card.can)],
-        "version": card.version,
-        "held": seen.held,
-        "age_s": round(seen.age_s, 3),
-        "is_alive": seen.is_alive,
-        "is_draining": seen.is_draining,
-    }
+    return answers.WorkerOut.of(
+        seen.card,
+        can=sorted(seen.card.can),
+        held=seen.held,
+        age_s=round(seen.age_s, 3),
+        is_alive=seen.is_alive,
+        is_draining=seen.is_draining,
+    )
 
 
 def lease_json(seen: LeaseSeen) -> JsonMap:
-    return {
-        "key": seen.key,
-        "execution_id": seen.execution_id,
-        "pool": seen.pool,
-        "attempt": seen.attempt,
-        "worker": seen.worker,
-        "age_s": round(seen.age_s, 3),
-        "left_s": None if seen.left_s is None else round(seen.left_s, 3),
-        "needs": [*sorted(seen.needs)],
-    }
+    left_s = None if seen.left_s is None else round(seen.left_s, 3)
+    return answers.LeaseOut.of(seen, age_s=round(seen.age_s, 3), left_s=left_s, needs=sorted(seen.needs))
 
 
-@fleet_routes.get("/workers", response_model=answers.WorkerList, summary="Who works", dependencies=[READ])
+@fleet_routes.operation("GET /workers", READ, "Who works", answers.WorkerList)
 async def workers(request: Request) -> Response:
     found = await backend_of(request).dispatch.workers()
     return answer({"workers": [worker_json(one) for one in found]})
 
 
-@fleet_routes.get(
-    "/leases", response_model=answers.LeaseList, summary="What waits and what is held", dependencies=[READ]
-)
+@fleet_routes.operation("GET /leases", READ, "What waits and what is held", answers.LeaseList)
 async def leases(
     request: Request,
     execution: Annotated[str | None, Query(max_length=500)] = None,
@@ -67,16 +52,13 @@ async def leases(
     return answer({"leases": [lease_json(one) for one in found]})
 
 
-@fleet_routes.get(
-    "/servers", response_model=answers.ServerList, summary="The servers that are alive", dependencies=[READ]
-)
+@fleet_routes.operation("GET /servers", READ, "The servers that are alive", answers.ServerList)
 async def servers(request: Request) -> Response:
     found = await backend_of(request).partitions.servers()
-    shown = [{"id": one.id, "name": one.name, "since": one.since, "partitions": one.partitions} for one in found]
-    return answer({"servers": [{**one, "since": iso(float(str(one["since"])))} for one in shown]})
+    return answer({"servers": [answers.ServerOut.of(one, since=iso(one.since)) for one in found]})
 
 
-@fleet_routes.get("/pools", response_model=answers.PoolList, summary="Pools of workers", dependencies=[READ])
+@fleet_routes.operation("GET /pools", READ, "Pools of workers", answers.PoolList)
 async def pools(request: Request) -> Response:
     dispatch = backend_of(request).dispatch
     found, waiting = await asyncio.gather(dispatch.workers(), dispatch.waiting())
@@ -100,34 +82,34 @@ async def pools(request: Request) -> Response:
 
 # ---- Tokens, and what else only who looks after the server may do.
 
-token_routes = router("admin", "/api")
+token_routes = Routes("admin", "/api")
 
 
 def token_json(token: Token) -> JsonMap:
-    return {
-        "id": token.id,
-        "name": token.name,
-        "scope": token.scope.value,
-        "created_at": iso(token.created_at),
-        "expires_at": None if token.expires_at is None else iso(token.expires_at),
-        "last_used_at": None if token.last_used_at is None else iso(token.last_used_at),
-    }
+    return answers.TokenOut.of(
+        token,
+        scope=token.scope.value,
+        created_at=iso(token.created_at),
+        expires_at=None if token.expires_at is None else iso(token.expires_at),
+        last_used_at=None if token.last_used_at is None else iso(token.last_used_at),
+    )
 
 
-@token_routes.get("/tokens", response_model=answers.TokenList, summary="List the tokens", dependencies=[ADMIN])
+@token_routes.operation("GET /tokens", ADMIN, "List the tokens", answers.TokenList)
 async def listing(request: Request) -> Response:
     control = backend_of(request).control
     return answer({"tokens": [token_json(one) for one in await apart(control.tokens)]})
 
 
-@token_routes.post(
-    "/tokens",
+@token_routes.operation(
+    "POST /tokens",
+    ADMIN,
+    "Make a token",
+    answers.NewTokenOut,
+    409,
+    415,
     status_code=201,
-    response_model=answers.NewTokenOut,
-    responses=errors(409, 415),
-    summary="Make a token",
     description="Its secret is in the answer, and nowhere else: only a hash of it is kept.",
-    dependencies=[ADMIN],
 )
 async def add(request: Request, asked: models.AddToken) -> Response:
     backend = backend_of(request)
@@ -143,14 +125,7 @@ async def add(request: Request, asked: models.AddToken) -> Response:
     return answer({**token_json(token), "secret": secret}, 201)
 
 
-@token_routes.delete(
-    "/tokens/{token}",
-    status_code=204,
-    response_class=Response,
-    responses=errors(404, 409),
-    summary="Revoke a token",
-    dependencies=[ADMIN],
-)
+@token_routes.operation("DELETE /tokens/{token}", ADMIN, "Revoke a token", None, 404, 409)
 async def revoke(request: Request, token: Annotated[str, Path(max_length=200)]) -> Response:
     control = backend_of(request).control
     others = [one for one in await apart(control.tokens) if one.id != token]
@@ -166,12 +141,8 @@ async def revoke(request: Request, token: Annotated[str, Path(max_length=200)]) 
     return Response(status_code=204)
 
 
-@token_routes.post(
-    "/prune",
-    response_model=answers.PruneOut,
-    responses=errors(409, 415),
-    summary="Delete old runs, and results that nothing refers to any more",
-    dependencies=[ADMIN],
+@token_routes.operation(
+    "POST /prune", ADMIN, "Delete old runs, and results that nothing refers to any more", answers.PruneOut, 409, 415
 )
 async def prune(request: Request, asked: models.PruneIn) -> Response:
     pruned = await backend_of(request).prune(asked.older_than_s, asked.keep_failed, asked.dry_run)

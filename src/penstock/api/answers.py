@@ -12,6 +12,11 @@ class Out(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
+    @classmethod
+    def of(cls, thing: Any, **more: Any) -> dict[str, Any]:
+        """The fields of this answer, from a thing that has attributes of their names; `more` are those that it has not."""
+        return {name: more[name] if name in more else getattr(thing, name) for name in cls.model_fields}
+
 
 class ProblemOut(Out):
     """Of a document: with `code`, `severity`, `file`, `line`, `column`. Of a request: with `where`."""

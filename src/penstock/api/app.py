@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from penstock.api import admin, alerts, catalog, errors, executions, health, histories, kept_state, triggers
+from penstock.api import admin, catalog, errors, executions, health, histories, triggers
 from penstock.api.backend import Backend, Readiness
 from penstock.api.errors import ApiError, of_any
 from penstock.api.hosts import Host
@@ -56,7 +56,7 @@ class Guard:
                 raise
             await error.response()(scope, receive, sending)
         except Exception as error:  # The boundary of the process: one failing request must not affect others.
-            if has_begun:  # Cut off: nobody takes half of an answer for the whole.
+            if has_begun:  # The connection is cut off, so that half of an answer is not taken for the whole.
                 raise
             await of_any(error).response()(scope, receive, sending)
 
@@ -158,9 +158,7 @@ def described(version: str) -> FastAPI:
         histories.routes,
         catalog.routes,
         triggers.routes,
-        triggers.backfill_routes,
-        alerts.routes,
-        kept_state.routes,
+        catalog.state_routes,
         admin.fleet_routes,
         admin.token_routes,
         health.routes,

@@ -1,4 +1,4 @@
-"""What the API speaks for: one server and the stores that it shares with the others. The composition root fills it in."""
+"""What the API is in front of: one server and the stores that it shares with the others. The composition root fills it in."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 # ---- Can a server do its work? Each thing that it needs is tried, and what is wrong is named.
 # Law: the answer is there within `MOST_S`, whatever is wrong. A try that takes longer goes on by itself, one of each kind at
-# a time, and is waited for again by whoever asks next; what came of the last one counts for `FRESH_S`.
+# a time, and the next caller waits for it again; what came of the last one counts for `FRESH_S`.
 
 Checks = Mapping[str, Callable[[], None]]
 """By what messages call the thing: raises what keeps it from working."""
@@ -50,10 +50,10 @@ class Readiness:
 
     async def problems(self) -> list[PenstockError]:
         """Everything that is wrong."""
-        found = await asyncio.gather(*map(self._told, self._checks))
+        found = await asyncio.gather(*map(self._checked, self._checks))
         return [error for error in found if error is not None]
 
-    async def _told(self, name: str) -> PenstockError | None:
+    async def _checked(self, name: str) -> PenstockError | None:
         at, error = self._known.get(name, (0.0, None))
         now = asyncio.get_running_loop().time()
         if name in self._known and now - at < FRESH_S:

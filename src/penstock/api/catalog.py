@@ -1,4 +1,4 @@
-"""The catalog of documents, and what can be asked about a document before it runs."""
+"""The catalog of documents, what can be asked about a document before it runs, and what documents keep between runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.api import answers, models
 from penstock.api.backend import Backend, apart, backend_of
 from penstock.api.errors import ApiError, from_refusal
 from penstock.api.models import AnyDocument, DocumentPath
-from penstock.api.routing import ADMIN, READ, RUN, Given, admit, answer, content, errors, router
+from penstock.api.routing import ADMIN, READ, RUN, Given, Routes, admit, answer, content
 from penstock.dialects.kind import kind_of
 from penstock.dialects.problems import Findings, Problem, Severity
 from penstock.dialects.report import as_json
@@ -24,6 +24,7 @@ from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
 from penstock.ports.control import Filed, Scope
 from penstock.ports.folders import CATALOG
+from penstock.ports.kept_state import Kept as StateKept
 from penstock.ports.projects import KIND, MEDIA, Manifest, expanded, packed, unpacked
 from penstock.ports.projects import KIND as PROJECT
 from penstock.ports.results import encode
@@ -105,7 +106,7 @@ def picture_of(net: Net, form: str) -> bytes:
         if net.kind != "job":
             raise ApiError(422, "only the graph of a job is given as JSON", "the plan of a playbook has the same")
         return encode(graph.as_json(net))
-    picture: str = getattr(graph, form)(net)
+    picture: str = getattr(graph.picture(net), form)()
     return picture.encode()
 
 
@@ -186,7 +187,7 @@ def check_secrets(document: Pinned, name: str = "") -> None:
         )
 
 
-routes = router("documents", "/api")
+routes = Routes("documents", "/api")
 
 At = Annotated[models.CatalogPath, Path(description="such as `sales/orders`")]
 
@@ -212,7 +213,7 @@ def kept_json(kept: Kept) -> JsonMap:
     return {**shown, "path": kept.path, "kind": kept.kind, "text": kept.text, "sources": {}} if kept.inner else shown
 
 
-@routes.get("/documents", response_model=answers.FiledList, summary="List the catalog", dependencies=[READ])
+@routes.operation("GET /documents", READ, "List the catalog", answers.FiledList)
 async def listing(
     request: Request,
     prefix: Annotated[str, Query(max_length=500)] = "",
@@ -223,12 +224,12 @@ async def listing(
     return answer({"documents": [filed_json(one) for one in found]})
 
 
-@routes.get(
-    "/documents/{path:path}",
-    response_model=answers.FiledOut,
-    responses=errors(404),
-    summary="A document: its newest version, or the one that is asked for",
-    dependencies=[READ],
+@routes.operation(
+    "GET /documents/{path:path}",
+    READ,
+    "A document: its newest version, or the one that is asked for",
+    answers.FiledOut,
+    404,
 )
 async def get(request: Request, path: At, version: Annotated[models.Version | None, Query()] = None) -> Response:
     documents = backend_of(request).documents
@@ -238,13 +239,7 @@ async def get(request: Request, path: At, version: Annotated[models.Version | No
     return answer(kept_json(found))
 
 
-@routes.get(
-    "/versions/{path:path}",
-    response_model=answers.FiledList,
-    responses=errors(404),
-    summary="All versions of a document, newest first",
-    dependencies=[READ],
-)
+@routes.operation("GET /versions/{path:path}", READ, "All versions of a document, newest first", answers.FiledList, 404)
 async def versions(request: Request, path: At) -> Response:
     backend = backend_of(request)
 
@@ -260,12 +255,15 @@ async def versions(request: Request, path: At) -> Response:
     return answer({"documents": [filed_json(one) for one in newest]})
 
 
-@routes.put(
-    "/documents/{path:path}",
+@routes.operation(
+    "PUT /documents/{path:path}",
+    None,
+    "Keep a document, or a project",
+    answers.FiledOut,
+    409,
+    415,
     status_code=201,
-    response_model=answers.FiledOut,
-    responses={200: {"model": answers.FiledOut, "description": "it is there already"}, **errors(409, 415)},
-    summary="Keep a document, or a project",
+    responses={200: {"model": answers.FiledOut, "description": "it is there already"}},
     description="Only what can run is kept. The same content again is the same version; other content is the next one. "
     "A project needs a token with the scope `admin`: its plug-ins run in the server.",
 )
@@ -305,14 +303,13 @@ def _check_free(backend: Backend, path: str) -> None:
             )
 
 
-@routes.delete(
-    "/documents/{path:path}",
-    status_code=204,
-    response_class=Response,
-    responses=errors(404),
-    summary="Take a document out of the catalog",
+@routes.operation(
+    "DELETE /documents/{path:path}",
+    ADMIN,
+    "Take a document out of the catalog",
+    None,
+    404,
     description="All its versions. Runs of it stay as they are.",
-    dependencies=[ADMIN],
 )
 async def delete(request: Request, path: At) -> Response:
     backend = backend_of(request)
@@ -328,13 +325,7 @@ async def _no_such(documents: CatalogDocuments, path: str, version: int | None =
 # ---- before it runs
 
 
-@routes.post(
-    "/validate",
-    response_model=answers.ValidateOut,
-    responses=errors(404, 415),
-    summary="Every problem of a document",
-    dependencies=[READ],
-)
+@routes.operation("POST /validate", READ, "Every problem of a document", answers.ValidateOut, 404, 415)
 async def validate(request: Request, asked: models.ValidateIn) -> Response:
     backend = backend_of(request)
     return answer(await compiling(lambda: _problems(backend, asked)))
@@ -356,7 +347,7 @@ def _problems(backend: Backend, asked: models.ValidateIn) -> JsonMap:
     }
 
 
-@routes.post("/plan", responses=errors(404, 415), summary="The lowered form of a document", dependencies=[READ])
+@routes.operation("POST /plan", READ, "The lowered form of a document", None, 404, 415)
 async def plan(request: Request, asked: models.PlanIn) -> Response:
     backend = backend_of(request)
     if asked.format == "text":
@@ -368,14 +359,50 @@ async def plan(request: Request, asked: models.PlanIn) -> Response:
 _PICTURE = content(PICTURE_MEDIA.values(), "the picture")
 
 
-@routes.post(
-    "/graph",
-    response_class=Response,
-    responses={**_PICTURE, **errors(404, 415)},
-    summary="A picture of a document",
-    dependencies=[READ],
-)
+@routes.operation("POST /graph", READ, "A picture of a document", Response, 404, 415, responses=_PICTURE)
 async def graph(request: Request, asked: models.GraphIn) -> Response:
     backend = backend_of(request)
     net, _ = await compiling(lambda: compiled(backend, pinned(backend, asked.document)))
     return Response(await compiling(lambda: picture_of(net, asked.format)), media_type=PICTURE_MEDIA[asked.format])
+
+
+# ---- What documents keep between runs: values that they set themselves, and the watermarks of their readers.
+
+state_routes = Routes("state", "/api")
+
+Document = Annotated[str, Query(description="its file, or `catalog:/PATH`", min_length=1, max_length=5000)]
+
+
+def state_json(kept: StateKept) -> JsonMap:
+    return answers.KeptOut.of(kept, changed_at=iso(kept.changed_at))
+
+
+@state_routes.operation("GET /state", READ, "What documents keep between runs", answers.KeptList)
+async def kept(request: Request, document: Document | None = None) -> Response:
+    backend = backend_of(request)
+    found = await apart(lambda: backend.log.kept(document))
+    return answer({"state": [state_json(one) for one in found]})
+
+
+@state_routes.operation("PUT /state", ADMIN, "Say what a document is to keep", answers.KeptOut, 415)
+async def keep(request: Request, asked: models.PutKept) -> Response:
+    backend = backend_of(request)
+    if asked.value is None:
+        raise ApiError(422, "`null` is what is there when nothing is kept", "delete the value instead")
+    one = StateKept(asked.document, asked.kind, asked.key, asked.value, None, backend.clock.now())
+    await apart(lambda: backend.log.keep(one))
+    return answer(state_json(one))
+
+
+@state_routes.operation("DELETE /state", ADMIN, "Let a document keep something no more", answers.DroppedOut, 404)
+async def drop(
+    request: Request,
+    document: Document,
+    kind: Annotated[models.Kind | None, Query()] = None,
+    key: Annotated[str | None, Query(max_length=1000)] = None,
+) -> Response:
+    backend = backend_of(request)
+    gone = await apart(lambda: backend.log.drop_kept(document, kind, key))
+    if not gone:
+        raise ApiError(404, f"`{document}` keeps nothing of that", "`GET /api/state` lists what is kept")
+    return answer({"document": document, "dropped": gone})

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
@@ -39,19 +40,10 @@ PATTERNS = {
 
 
 CODES = {
-    400: "bad_request",
-    401: "unauthenticated",
-    403: "forbidden",
-    404: "not_found",
-    405: "method_not_allowed",
-    409: "refused",
-    413: "too_large",
-    415: "not_json",
-    422: "invalid",
-    429: "too_many",
-    500: "internal",
+    400: "bad_request", 401: "unauthenticated", 403: "forbidden", 404: "not_found", 405: "method_not_allowed",
+    409: "refused", 413: "too_large", 415: "not_json", 422: "invalid", 429: "too_many", 500: "internal",
     503: "unavailable",
-}
+}  # fmt: skip
 
 
 class ApiError(Exception):
@@ -101,6 +93,15 @@ def from_refusal(error: PenstockError, status: int = 409) -> ApiError:
     return ApiError(500, error.message, error.hint)
 
 
+@contextmanager
+def refusals(status: int) -> Iterator[None]:
+    """What is refused inside is the caller's mistake, of this status."""
+    try:
+        yield
+    except Refused as error:
+        raise from_refusal(error, status) from error
+
+
 def of_any(error: Exception) -> ApiError:
     """The last resort: the operator gets the details in the log, and the caller an answer that blames the server."""
     traceback.print_exception(error, file=sys.stderr)
@@ -109,7 +110,7 @@ def of_any(error: Exception) -> ApiError:
 
 def install(app: FastAPI) -> None:
     @app.exception_handler(ApiError)
-    async def told(request: Request, error: ApiError) -> Response:
+    async def api_error(request: Request, error: ApiError) -> Response:
         return error.response()
 
     @app.exception_handler(PenstockError)
@@ -131,7 +132,7 @@ def _of_request(error: RequestValidationError) -> ApiError:
     if first.get("type") == "json_invalid":
         reason = (first.get("ctx") or {}).get("error") or "it cannot be read"
         return ApiError(400, f"the body is not JSON: {reason}", code="bad_json")
-    problems = [{"where": _where(one.get("loc", ())), "message": _said(one)} for one in error.errors()]
+    problems = [{"where": _where(one.get("loc", ())), "message": _sentence(one)} for one in error.errors()]
     shown = "; ".join(f"`{one['where'].removeprefix('body.')}`: {one['message']}" for one in problems[:3])
     more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
     return ApiError(422, f"the request is not valid: {shown}{more}", problems=problems)
@@ -161,7 +162,7 @@ _SENTENCES = {
 }
 
 
-def _said(problem: Mapping[str, Any]) -> str:
+def _sentence(problem: Mapping[str, Any]) -> str:
     """What is wrong, in sentences of ours: those of the validator speak of its own schema."""
     kind, context = str(problem.get("type")), problem.get("ctx") or {}
     if kind in _SENTENCES:

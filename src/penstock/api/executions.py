@@ -1,4 +1,4 @@
-"""Runs: asking for one, seeing what became of it, stopping it, going on with it."""
+"""Runs: start, list, show, cancel, resume."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from starlette.responses import Response
 from penstock.api import answers, models
 from penstock.api.backend import Backend, apart, at_length, backend_of
 from penstock.api.catalog import compiled, pinned
-from penstock.api.errors import ApiError, from_refusal
-from penstock.api.routing import READ, RUN, answer, errors, router
-from penstock.kernel.errors import Refused
+from penstock.api.errors import ApiError, refusals
+from penstock.api.routing import READ, RUN, Routes, answer
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
 from penstock.ports.log import Header as RunHeader
@@ -27,7 +26,7 @@ from penstock.server.hosting import Submission
 from penstock.server.views import listed, with_failures
 from penstock.views.wording import counted
 
-routes = router("executions", "/api/executions")
+routes = Routes("executions", "/api/executions")
 
 KEYS = "client:"
 """Keys of clients lie beside those that schedules and hooks make, and cannot be taken for them."""
@@ -35,13 +34,16 @@ PATIENCE_S = 5.0
 POLL_S = 0.05
 
 
-@routes.post(
-    "",
+@routes.operation(
+    "POST",
+    RUN,
+    "Start a run",
+    answers.SubmitOut,
+    404,
+    409,
+    415,
     status_code=201,
-    response_model=answers.SubmitOut,
-    responses={200: {"model": answers.SubmitOut, "description": "this key was used before"}, **errors(404, 409, 415)},
-    summary="Start a run",
-    dependencies=[RUN],
+    responses={200: {"model": answers.SubmitOut, "description": "this key was used before"}},
 )
 async def submit(
     request: Request,
@@ -62,10 +64,8 @@ async def submit(
         trace_id=uuid.uuid4().hex,
         keep=tuple(asked.keep),
     )
-    try:
+    with refusals(422):
         execution_id = await backend.hosting.submit(submission)
-    except Refused as error:
-        raise from_refusal(error, 422) from error
     is_new = key is None or await apart(lambda: _is_new(backend, execution_id, submission, net))
     location = f"/api/executions/{execution_id}"
     return answer({"execution_id": execution_id, "created": is_new}, 201 if is_new else 200, Location=location)
@@ -96,7 +96,7 @@ def _is_new(backend: Backend, execution_id: str, submission: Submission, net: Ne
     return False
 
 
-@routes.get("", response_model=answers.RunList, responses=errors(404), summary="List runs", dependencies=[READ])
+@routes.operation("GET", READ, "List runs", answers.RunList, 404)
 async def listing(
     request: Request,
     status: Annotated[Status | None, Query()] = None,
@@ -127,13 +127,14 @@ async def listing(
     return answer({"runs": [listed(header, header.status) for header in headers], "next": last})
 
 
-@routes.get(
-    "/{run}",
-    response_model=answers.ShownOut,
-    responses=errors(404, 409),
-    summary="Show a run",
+@routes.operation(
+    "GET /{run}",
+    READ,
+    "Show a run",
+    answers.ShownOut,
+    404,
+    409,
     description="As `penstock show --json` prints it. `run` is an id, a unique beginning of one, a label, or `@last`.",
-    dependencies=[READ],
 )
 async def show(request: Request, run: str) -> Response:
     backend = backend_of(request)
@@ -141,13 +142,7 @@ async def show(request: Request, run: str) -> Response:
     return answer(await at_length(lambda: backend.views.shown(header)))
 
 
-@routes.get(
-    "/{run}/header",
-    response_model=answers.RunOut,
-    responses=errors(404, 409),
-    summary="A run as the list has it",
-    dependencies=[READ],
-)
+@routes.operation("GET /{run}/header", READ, "A run as the list has it", answers.RunOut, 404, 409)
 async def header(request: Request, run: str) -> Response:
     backend = backend_of(request)
     found = await backend.found(run)
@@ -155,13 +150,14 @@ async def header(request: Request, run: str) -> Response:
     return answer(listed(found, found.status))
 
 
-@routes.get(
-    "/{run}/document",
-    response_model=answers.PinnedOut,
-    responses=errors(404, 409),
-    summary="The document that a run is pinned to",
+@routes.operation(
+    "GET /{run}/document",
+    READ,
+    "The document that a run is pinned to",
+    answers.PinnedOut,
+    404,
+    409,
     description="Without the secrets that were written into it; with the inputs that the run was submitted with.",
-    dependencies=[READ],
 )
 async def document(request: Request, run: str) -> Response:
     backend = backend_of(request)
@@ -170,14 +166,7 @@ async def document(request: Request, run: str) -> Response:
     return Response(kept, media_type="application/json")
 
 
-@routes.post(
-    "/{run}/cancel",
-    status_code=202,
-    response_model=answers.AskedOut,
-    responses=errors(404, 409, 415),
-    summary="Cancel a run",
-    dependencies=[RUN],
-)
+@routes.operation("POST /{run}/cancel", RUN, "Cancel a run", answers.AskedOut, 404, 409, 415, status_code=202)
 async def cancel(request: Request, run: str, asked: models.CancelIn | None = None) -> Response:
     backend = backend_of(request)
     header = await backend.found(run)
@@ -188,15 +177,17 @@ async def cancel(request: Request, run: str, asked: models.CancelIn | None = Non
     return answer({"execution_id": header.execution_id, "status": header.status, "seq": header.last_seq}, 202)
 
 
-@routes.post(
-    "/{run}/resume",
+@routes.operation(
+    "POST /{run}/resume",
+    RUN,
+    "Go on with a run that failed or was interrupted",
+    answers.AskedOut,
+    404,
+    409,
+    415,
     status_code=202,
-    response_model=answers.AskedOut,
-    responses=errors(404, 409, 415),
-    summary="Go on with a run that failed or was interrupted",
     description="`seq` is the last event before: what comes after it belongs to the resumed run. With `failed` also a job that "
     "completed is resumed, to run its failed iterations again.",
-    dependencies=[RUN],
 )
 async def resume(request: Request, run: str, asked: models.ResumeIn | None = None) -> Response:
     backend = backend_of(request)

@@ -1,4 +1,4 @@
-"""Is it alive, is it ready, how does it do, and what is it."""
+"""Health, readiness, metrics and version of a server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starlette.responses import Response
 from penstock.api import answers
 from penstock.api.backend import Backend, Readiness, apart, backend_of
 from penstock.api.errors import ApiError
-from penstock.api.routing import READ, answer, content, errors, router
+from penstock.api.routing import READ, Routes, answer, content
 from penstock.api.streams import Tail
 from penstock.ports.log import Status
 from penstock.ports.meters import Histogram
@@ -128,18 +128,18 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
-routes = router("server")
+routes = Routes("server")
 
 API = 1
 """Goes up when a client of before would no longer understand the answers."""
 
 
-@routes.get("/health", response_model=answers.HealthOut, summary="The process is alive")
+@routes.operation("GET /health", None, "The process is alive", answers.HealthOut)
 async def health(request: Request) -> Response:
     return answer({"status": "ok", "server": backend_of(request).name})
 
 
-@routes.get("/ready", response_model=answers.ReadyOut, responses=errors(503), summary="Runs can be submitted")
+@routes.operation("GET /ready", None, "Runs can be submitted", answers.ReadyOut, 503)
 async def ready(request: Request) -> Response:
     backend = backend_of(request)
     backend.hosting.office.check()
@@ -161,13 +161,13 @@ def readiness_of(request: Request) -> Readiness:
 _TEXT = content([CONTENT_TYPE], "the Prometheus text format")
 
 
-@routes.get("/metrics", response_class=Response, responses=_TEXT, summary="Figures", dependencies=[READ])
+@routes.operation("GET /metrics", READ, "Figures", Response, responses=_TEXT)
 async def metrics(request: Request) -> Response:
     tail = request.app.state.tail
     return Response(await exposition(backend_of(request), tail), media_type=CONTENT_TYPE)
 
 
-@routes.get("/api/version", response_model=answers.VersionOut, summary="Which server this is", dependencies=[READ])
+@routes.operation("GET /api/version", READ, "Which server this is", answers.VersionOut)
 async def version(request: Request) -> Response:
     backend = backend_of(request)
     return answer({"version": backend.version, "server": backend.name, "api": API, "stores": [*backend.blobs.stores]})

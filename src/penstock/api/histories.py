@@ -11,15 +11,14 @@ from starlette.responses import Response
 from penstock.api import answers, models
 from penstock.api.backend import apart, at_length, backend_of
 from penstock.api.catalog import PICTURE_MEDIA, picture_of, plan_of
-from penstock.api.errors import ApiError, from_refusal
-from penstock.api.routing import READ, answer, content, errors, router
+from penstock.api.errors import ApiError, refusals
+from penstock.api.routing import READ, Routes, answer, content
 from penstock.api.streams import EventStream, Streamed, Tail, asked, log_lines, ndjson
-from penstock.kernel.errors import Refused
 from penstock.ports.blobs import Missing, ResultRef, key_of
 from penstock.server.waiting import waits
 
-routes = router("history", "/api/executions/{run}")
-streams = router("history", "/api")
+routes = Routes("history", "/api/executions/{run}")
+streams = Routes("history", "/api")
 
 NDJSON = "application/x-ndjson"
 SSE = "text/event-stream"
@@ -36,13 +35,7 @@ def tail_of(request: Request) -> Tail:
     return found
 
 
-@routes.get(
-    "/events",
-    response_class=Response,
-    responses={**_LINES, **errors(404, 409, 429)},
-    summary="The events of a run",
-    dependencies=[READ],
-)
+@routes.operation("GET /events", READ, "The events of a run", Response, 404, 409, 429, responses=_LINES)
 async def events(request: Request, run: str, after: After = 0, follow: Follow = False) -> Response:
     backend, tail = backend_of(request), tail_of(request)
     header = await backend.found(run)
@@ -51,13 +44,7 @@ async def events(request: Request, run: str, after: After = 0, follow: Follow = 
     return Streamed(ndjson(backend, tail, header, after, follow=follow), NDJSON, backend.limits.stall_s)
 
 
-@routes.get(
-    "/logs",
-    response_class=Response,
-    responses={**_LINES, **errors(404, 409, 429)},
-    summary="What the tools of a run have said",
-    dependencies=[READ],
-)
+@routes.operation("GET /logs", READ, "What the tools of a run have said", Response, 404, 409, 429, responses=_LINES)
 async def logs(request: Request, run: str, after: After = 0, follow: Follow = False) -> Response:
     backend, tail = backend_of(request), tail_of(request)
     header = await backend.found(run)
@@ -66,13 +53,15 @@ async def logs(request: Request, run: str, after: After = 0, follow: Follow = Fa
     return Streamed(lines, NDJSON, backend.limits.stall_s)
 
 
-@streams.get(
-    "/stream",
-    response_class=Response,
-    responses={**_STREAM, **errors(404, 429)},
-    summary="One stream for all that a client watches",
+@streams.operation(
+    "GET /stream",
+    READ,
+    "One stream for all that a client watches",
+    Response,
+    404,
+    429,
+    responses=_STREAM,
     description="Server-sent events: `entry`, `line`, `status`, `run`. Come back with `Last-Event-ID` to miss nothing.",
-    dependencies=[READ],
 )
 async def stream(
     request: Request,
@@ -98,7 +87,7 @@ async def stream(
     return Streamed(told.messages(), SSE, backend.limits.stall_s, {"X-Accel-Buffering": "no"})
 
 
-@routes.get("/plan", responses=errors(404, 409), summary="The lowered form of what a run runs", dependencies=[READ])
+@routes.operation("GET /plan", READ, "The lowered form of what a run runs", None, 404, 409)
 async def plan(request: Request, run: str) -> Response:
     backend = backend_of(request)
     header = await backend.found(run)
@@ -108,13 +97,7 @@ async def plan(request: Request, run: str) -> Response:
 _PICTURE = content(PICTURE_MEDIA.values(), "the picture")
 
 
-@routes.get(
-    "/graph",
-    response_class=Response,
-    responses={**_PICTURE, **errors(404, 409)},
-    summary="A picture of what a run runs",
-    dependencies=[READ],
-)
+@routes.operation("GET /graph", READ, "A picture of what a run runs", Response, 404, 409, responses=_PICTURE)
 async def graph(request: Request, run: str, format: Annotated[models.Picture, Query()] = "mermaid") -> Response:
     backend = backend_of(request)
     header = await backend.found(run)
@@ -122,12 +105,8 @@ async def graph(request: Request, run: str, format: Annotated[models.Picture, Qu
     return Response(picture, media_type=PICTURE_MEDIA[format])
 
 
-@routes.get(
-    "/explain",
-    response_model=answers.ExplainedOut,
-    responses=errors(404, 409),
-    summary="Why a step or component ran, waits or was skipped",
-    dependencies=[READ],
+@routes.operation(
+    "GET /explain", READ, "Why a step or component ran, waits or was skipped", answers.ExplainedOut, 404, 409
 )
 async def explain(
     request: Request,
@@ -136,20 +115,12 @@ async def explain(
 ) -> Response:
     backend = backend_of(request)
     header = await backend.found(run)
-    try:
+    with refusals(404):
         found = await at_length(lambda: backend.views.explained(header, node))
-    except Refused as error:
-        raise from_refusal(error, 404) from error
     return answer(found)
 
 
-@routes.get(
-    "/waiting",
-    response_model=answers.WaitList,
-    responses=errors(404, 409),
-    summary="What of a run waits for a worker, and why",
-    dependencies=[READ],
-)
+@routes.operation("GET /waiting", READ, "What of a run waits for a worker, and why", answers.WaitList, 404, 409)
 async def waiting(request: Request, run: str) -> Response:
     backend = backend_of(request)
     header = await backend.found(run)
@@ -158,13 +129,7 @@ async def waiting(request: Request, run: str) -> Response:
     return answer({"execution_id": header.execution_id, "waiting": waits(leases, workers)})
 
 
-@routes.get(
-    "/fanin",
-    response_model=answers.FaninOut,
-    responses=errors(404, 409),
-    summary="How far the fanned-out loops of a run are",
-    dependencies=[READ],
-)
+@routes.operation("GET /fanin", READ, "How far the fanned-out loops of a run are", answers.FaninOut, 404, 409)
 async def fanin(request: Request, run: str) -> Response:
     backend = backend_of(request)
     header = await backend.found(run)
@@ -174,19 +139,20 @@ async def fanin(request: Request, run: str) -> Response:
 
 # ---- Large results by reference, as the log names them.
 
-result_routes = router("history", "/api")
+result_routes = Routes("history", "/api")
 
 BYTES = "application/octet-stream"
 _CONTENT = content([BYTES], "the bytes", format="binary")
 
 
-@result_routes.get(
-    "/results/{store}/{checksum}",
-    response_class=Response,
-    responses={**_CONTENT, **errors(404)},
-    summary="The bytes of a result",
+@result_routes.operation(
+    "GET /results/{store}/{checksum}",
+    READ,
+    "The bytes of a result",
+    Response,
+    404,
+    responses=_CONTENT,
     description="`store` and `checksum` as they stand in a reference (`$ref`).",
-    dependencies=[READ],
 )
 async def get(
     request: Request,

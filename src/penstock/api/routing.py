@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 from fastapi import APIRouter, Depends, FastAPI, Security
@@ -69,14 +69,32 @@ def _check_media(request: Request) -> None:
         raise ApiError(415, f"the body is `{media or 'of no type'}`", "send it as `Content-Type: application/json`")
 
 
-def router(tag: str, prefix: str = "") -> APIRouter:
-    return APIRouter(
-        prefix=prefix,
-        tags=[tag],
-        route_class=StrictRoute,
-        responses=errors(*ALWAYS),
-        generate_unique_id_function=_operation,
-    )
+class Routes(APIRouter):
+    def __init__(self, tag: str, prefix: str = "") -> None:
+        super().__init__(
+            prefix=prefix,
+            tags=[tag],
+            route_class=StrictRoute,
+            responses=errors(*ALWAYS),
+            generate_unique_id_function=_operation,
+        )
+
+    def operation(
+        self, endpoint: str, needs: Any, summary: str, returns: Any = None, *failures: int, **more: Any
+    ) -> Callable[[Handler], Handler]:
+        """`endpoint` is such as `GET /runs`, `needs` one of READ, RUN, ADMIN, and `returns` a model, or `Response` for what is
+        not JSON. A DELETE that returns nothing answers 204. `more` is as FastAPI takes it."""
+        method, _, path = endpoint.partition(" ")
+        more["responses"] = {**more.get("responses", {}), **errors(*failures)}
+        if needs is not None:
+            more["dependencies"] = [needs]
+        if returns is None and method == "DELETE":
+            more |= {"status_code": 204, "response_class": Response}
+        elif returns is Response:
+            more["response_class"] = Response
+        elif returns is not None:
+            more["response_model"] = returns
+        return self.api_route(path, methods=[method], summary=summary, **more)
 
 
 def _operation(route: APIRoute) -> str:
@@ -85,6 +103,7 @@ def _operation(route: APIRoute) -> str:
 
 
 Responses = dict[int | str, dict[str, Any]]
+Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
 def errors(*statuses: int) -> Responses:
@@ -102,7 +121,7 @@ def answer(value: Any, status: int = 200, **headers: str) -> Response:
 
 # ---- Who may do what. Tokens are bearer secrets with a scope: `read`, `run`, which includes it, and `admin`, which includes
 # both.
-# Law: a server that others can reach knows who asks, unless somebody wrote down that it need not. One that only its own
+# Law: a server that others can reach authenticates every request, unless the operator disabled that. One that only its own
 # machine can reach is open until it has its first token. Whoever is let in without a token is not a page of another site in
 # somebody's browser: that is told by the host which the request names, and by what browsers say of the site it comes from.
 

@@ -71,7 +71,7 @@ class Tail:
         self.heads: dict[str, Header] = {}
         """The executions that are watched, as last seen."""
         self.newest: dict[str, Header] = {}
-        """The newest runs, while somebody watches them all."""
+        """The newest runs, while a client watches all runs."""
         self.most = most
         self._watchers: set[Watcher] = set()
         self._moved: set[str] = set()
@@ -285,7 +285,7 @@ class EventStream:
                     yield b": still here\n\n"
 
     async def _wait(self, watcher: Watcher) -> bool:
-        """Lines are not told of by the log, so they are looked for while somebody runs."""
+        """The log does not announce captured lines, so they are polled for while a run is active."""
         beat = self._backend.limits.heartbeat_s
         if not self._with_lines or all(one.told != "running" for one in self._followed):
             return await watcher.wait(beat)

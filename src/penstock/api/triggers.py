@@ -1,8 +1,9 @@
-"""Schedules and hooks: runs that start by the clock, and runs that start on a request from outside."""
+"""Schedules and hooks, which start runs by the clock and on a request from outside, and alerts about what went wrong."""
 
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Annotated
@@ -13,13 +14,28 @@ from starlette.responses import Response
 from penstock.api import answers, models
 from penstock.api.backend import Backend, apart, at_length, backend_of
 from penstock.api.catalog import compiled
-from penstock.api.errors import ApiError, from_refusal
-from penstock.api.routing import ADMIN, READ, RUN, admit, answer, errors, router
+from penstock.api.errors import ApiError, refusals
+from penstock.api.routing import ADMIN, READ, RUN, Routes, admit, answer
 from penstock.dialects.problems import closest
-from penstock.kernel.errors import Refused
+from penstock.kernel.errors import PenstockError, Refused
 from penstock.kernel.values import JsonMap
-from penstock.ports.control import HIDDEN, PENDING, Hook, Missed, Overlap, Schedule, Scope, Slot, SlotState
+from penstock.ports.control import (
+    HIDDEN,
+    PENDING,
+    Alert,
+    Delivery,
+    Hook,
+    Missed,
+    Overlap,
+    Schedule,
+    Scope,
+    Slot,
+    SlotState,
+)
+from penstock.ports.folders import CATALOG
+from penstock.ports.kept_state import document_key
 from penstock.ports.wire import iso
+from penstock.server.alerts import keep_alert
 from penstock.server.backfill import Backfill, Planned, Which, at_once_for, plan, queue, status_of
 from penstock.server.catalog import compiling
 from penstock.server.documents import Pinned
@@ -41,8 +57,8 @@ from penstock.server.schedules import keep_schedule, next_slot
 from penstock.server.slots import LAST_MOMENT, moment
 from penstock.server.slots import iso as slot_iso
 
-routes = router("triggers", "/api")
-hook_routes = router("triggers")
+routes = Routes("triggers", "/api")
+hook_routes = Routes("triggers")
 
 Name = Annotated[models.Slug, Path(description="up to 100 letters, digits, `.`, `_` and `-`")]
 
@@ -73,11 +89,9 @@ def _check_filed(backend: Backend, path: str, version: int | None, payload: Json
         net, _ = compiled(backend, backend.documents.filed(path, version))
     except Refused as error:
         raise ApiError(422, error.message, error.hint, code="no_such_document") from error
-    try:
+    with refusals(422):
         require_known(net, payload)
         context_group(net, context)
-    except Refused as error:
-        raise from_refusal(error, 422) from error
 
 
 # ---- schedules
@@ -88,27 +102,17 @@ def schedule_json(schedule: Schedule, now: float, known: Sequence[Slot]) -> Json
         coming = next_slot(schedule, now)
     except Refused:
         coming = None
-    return {
-        "name": schedule.name,
-        "cron": schedule.cron,
-        "zone": schedule.zone,
-        "path": schedule.path,
-        "version": schedule.version,
-        "payload": schedule.payload,
-        "context": schedule.context,
-        "missed": schedule.missed.value,
-        "overlap": schedule.overlap.value,
-        "deadline_s": schedule.deadline_s,
-        "is_on": schedule.is_on,
-        "next_at": _time(coming),
-        "fired_to": _time(schedule.fired_to or None),
-        "last_slot": _time(schedule.last_slot),
-        "last_run": schedule.last_run,
-        "last_error": schedule.last_error,
-        "running": [one.run for one in known if one.state is SlotState.STARTED],
-        "waiting": sum(one.state in PENDING for one in known),
-        "late": [slot_iso(one.at) for one in known if one.is_late],
-    }
+    return answers.ScheduleOut.of(
+        schedule,
+        missed=schedule.missed.value,
+        overlap=schedule.overlap.value,
+        next_at=_time(coming),
+        fired_to=_time(schedule.fired_to or None),
+        last_slot=_time(schedule.last_slot),
+        running=[one.run for one in known if one.state is SlotState.STARTED],
+        waiting=sum(one.state in PENDING for one in known),
+        late=[slot_iso(one.at) for one in known if one.is_late],
+    )
 
 
 def _open_slots(backend: Backend, name: str) -> list[Slot]:
@@ -119,7 +123,7 @@ def _time(at: float | None) -> str | None:
     return None if at is None else iso(at)
 
 
-@routes.get("/schedules", response_model=answers.ScheduleList, summary="List the schedules", dependencies=[READ])
+@routes.operation("GET /schedules", READ, "List the schedules", answers.ScheduleList)
 async def schedules(request: Request) -> Response:
     backend = backend_of(request)
 
@@ -133,13 +137,7 @@ async def schedules(request: Request) -> Response:
     return answer({"schedules": [schedule_json(one, backend.clock.now(), of_each[one.name]) for one in found]})
 
 
-@routes.get(
-    "/schedules/{name}",
-    response_model=answers.ScheduleOut,
-    responses=errors(404),
-    summary="A schedule",
-    dependencies=[READ],
-)
+@routes.operation("GET /schedules/{name}", READ, "A schedule", answers.ScheduleOut, 404)
 async def schedule(request: Request, name: Name) -> Response:
     backend = backend_of(request)
     found = await apart(lambda: backend.control.schedule(name))
@@ -148,13 +146,7 @@ async def schedule(request: Request, name: Name) -> Response:
     return answer(schedule_json(found, backend.clock.now(), await apart(lambda: _open_slots(backend, name))))
 
 
-@routes.put(
-    "/schedules/{name}",
-    response_model=answers.ScheduleOut,
-    responses=errors(415),
-    summary="Make or change a schedule",
-    dependencies=[ADMIN],
-)
+@routes.operation("PUT /schedules/{name}", ADMIN, "Make or change a schedule", answers.ScheduleOut, 415)
 async def put_schedule(request: Request, name: Name, asked: models.PutSchedule) -> Response:
     backend = backend_of(request)
     wanted = Schedule(
@@ -172,22 +164,13 @@ async def put_schedule(request: Request, name: Name, asked: models.PutSchedule) 
     )
     await compiling(lambda: _check_filed(backend, asked.path, asked.version, asked.payload, asked.context))
     now = backend.clock.now()
-    try:
+    with refusals(422):
         kept = await apart(lambda: keep_schedule(backend.control, wanted, now))
-    except Refused as error:
-        raise from_refusal(error, 422) from error
     backend.wake_scheduler()
     return answer(schedule_json(kept, now, await apart(lambda: _open_slots(backend, name))))
 
 
-@routes.delete(
-    "/schedules/{name}",
-    status_code=204,
-    response_class=Response,
-    responses=errors(404),
-    summary="Delete a schedule",
-    dependencies=[ADMIN],
-)
+@routes.operation("DELETE /schedules/{name}", ADMIN, "Delete a schedule", None, 404)
 async def drop_schedule(request: Request, name: Name) -> Response:
     backend = backend_of(request)
     if not await apart(lambda: backend.control.drop_schedule(name)):
@@ -200,26 +183,16 @@ async def drop_schedule(request: Request, name: Name) -> Response:
 
 
 def hook_json(hook: Hook) -> JsonMap:
-    return {
-        "name": hook.name,
-        "path": hook.path,
-        "version": hook.version,
-        "payload": hook.payload,
-        "context": hook.context,
-        "is_on": hook.is_on,
-        "is_signed": hook.secret is not None,
-    }
+    return answers.HookOut.of(hook, is_signed=hook.secret is not None)
 
 
-@routes.get("/hooks", response_model=answers.HookList, summary="List the hooks", dependencies=[READ])
+@routes.operation("GET /hooks", READ, "List the hooks", answers.HookList)
 async def hooks(request: Request) -> Response:
     backend = backend_of(request)
     return answer({"hooks": [hook_json(one) for one in await apart(backend.control.hooks)]})
 
 
-@routes.get(
-    "/hooks/{name}", response_model=answers.HookOut, responses=errors(404), summary="A hook", dependencies=[READ]
-)
+@routes.operation("GET /hooks/{name}", READ, "A hook", answers.HookOut, 404)
 async def hook(request: Request, name: Name) -> Response:
     return answer(hook_json(await apart(lambda: _hook(backend_of(request), name))))
 
@@ -232,13 +205,13 @@ def _hook(backend: Backend, name: str) -> Hook:
     return hooks[name]
 
 
-@routes.put(
-    "/hooks/{name}",
-    response_model=answers.HookOut,
-    responses=errors(415),
-    summary="Make or change a hook",
+@routes.operation(
+    "PUT /hooks/{name}",
+    ADMIN,
+    "Make or change a hook",
+    answers.HookOut,
+    415,
     description="Without `secret` the one that is there stays; `null` takes it away.",
-    dependencies=[ADMIN],
 )
 async def put_hook(request: Request, name: Name, asked: models.PutHook) -> Response:
     backend = backend_of(request)
@@ -253,20 +226,11 @@ async def put_hook(request: Request, name: Name, asked: models.PutHook) -> Respo
             backend.control, Hook(name, asked.path, asked.version, secret, asked.payload, asked.is_on, asked.context)
         )
 
-    try:
+    with refusals(422):
         return answer(hook_json(await compiling(kept)))
-    except Refused as error:
-        raise from_refusal(error, 422) from error
 
 
-@routes.delete(
-    "/hooks/{name}",
-    status_code=204,
-    response_class=Response,
-    responses=errors(404),
-    summary="Delete a hook",
-    dependencies=[ADMIN],
-)
+@routes.operation("DELETE /hooks/{name}", ADMIN, "Delete a hook", None, 404)
 async def drop_hook(request: Request, name: Name) -> Response:
     backend = backend_of(request)
     if not await apart(lambda: backend.control.drop_hook(name)):
@@ -274,12 +238,15 @@ async def drop_hook(request: Request, name: Name) -> Response:
     return Response(status_code=204)
 
 
-@hook_routes.post(
-    "/hooks/{name}",
+@hook_routes.operation(
+    "POST /hooks/{name}",
+    None,
+    "Start a run from outside",
+    answers.HookedOut,
+    404,
+    409,
+    415,
     status_code=202,
-    response_model=answers.HookedOut,
-    responses=errors(404, 409, 415),
-    summary="Start a run from outside",
     description="Signed with the hook's secret (`X-Penstock-Signature` or `X-Hub-Signature-256`); a hook without one needs a "
     "token with the scope `run`. The body and some headers are the run's `workload.event`.",
     openapi_extra={"requestBody": {"content": {"application/json": {"schema": {}}}, "required": False}},
@@ -334,8 +301,6 @@ def no_schedule(backend: Backend, name: str) -> ApiError:
 
 # ---- The slots of a schedule: what became of them, and runs for those of the past.
 
-backfill_routes = router("triggers", "/api")
-
 
 def _schedule(backend: Backend, name: str) -> Schedule:
     found = backend.control.schedule(name)
@@ -353,25 +318,16 @@ def _status(backend: Backend, slot: Slot) -> str:
 
 
 def slot_json(backend: Backend, slot: Slot) -> JsonMap:
-    return {
-        "slot": slot_iso(slot.at),
-        "state": slot.state.value,
-        "status": _status(backend, slot),
-        "run": slot.run,
-        "note": slot.note,
-        "attempt": slot.attempt,
-        "backfill": slot.backfill,
-        "is_late": slot.is_late,
-    }
+    return answers.SlotOut.of(slot, slot=slot_iso(slot.at), state=slot.state.value, status=_status(backend, slot))
 
 
-@backfill_routes.get(
-    "/schedules/{name}/slots",
-    response_model=answers.SlotList,
-    responses=errors(404),
-    summary="What became of the slots of a schedule",
+@routes.operation(
+    "GET /schedules/{name}/slots",
+    READ,
+    "What became of the slots of a schedule",
+    answers.SlotList,
+    404,
     description="The newest `limit` of the period, the oldest first. Slots that passed before the schedule was made are unknown.",
-    dependencies=[READ],
 )
 async def slots(
     request: Request,
@@ -388,19 +344,18 @@ async def slots(
         end = LAST_MOMENT if until is None else moment(until, schedule.zone, is_end=True)
         return [slot_json(backend, one) for one in backend.control.slots(name, start, end, limit)]
 
-    try:
+    with refusals(422):
         return answer({"slots": await at_length(read)})
-    except Refused as error:
-        raise from_refusal(error, 422) from error
 
 
-@backfill_routes.post(
-    "/schedules/{name}/backfill",
-    response_model=answers.BackfillOut,
-    responses=errors(404, 415),
-    summary="Run slots of the past",
+@routes.operation(
+    "POST /schedules/{name}/backfill",
+    RUN,
+    "Run slots of the past",
+    answers.BackfillOut,
+    404,
+    415,
     description="Queues them; a server runs them in order, as the schedule's rule for overlapping runs says.",
-    dependencies=[RUN],
 )
 async def backfill(request: Request, name: Name, asked: models.BackfillIn) -> Response:
     backend = backend_of(request)
@@ -423,25 +378,19 @@ async def backfill(request: Request, name: Name, asked: models.BackfillIn) -> Re
             "slots": [_planned_json(one) for one in planned],
         }
 
-    try:
+    with refusals(422):
         done = await at_length(begun)
-    except Refused as error:
-        raise from_refusal(error, 422) from error
     backend.wake_scheduler()
     return answer(done)
 
 
 def _planned_json(one: Planned) -> JsonMap:
     run = None if one.slot is None else one.slot.run
-    return {"slot": slot_iso(one.at), "status": one.status, "run": run, "is_queued": one.why is None, "why": one.why}
+    return answers.PlannedOut.of(one, slot=slot_iso(one.at), run=run, is_queued=one.why is None)
 
 
-@backfill_routes.delete(
-    "/schedules/{name}/backfill",
-    response_model=answers.StoppedOut,
-    responses=errors(404),
-    summary="Let slots of backfills wait no more",
-    dependencies=[RUN],
+@routes.operation(
+    "DELETE /schedules/{name}/backfill", RUN, "Let slots of backfills wait no more", answers.StoppedOut, 404
 )
 async def stop(request: Request, name: Name) -> Response:
     backend = backend_of(request)
@@ -460,3 +409,113 @@ async def stop(request: Request, name: Name) -> Response:
         return sum(backend.control.change_slot(one) for one in given_up)
 
     return answer({"schedule": name, "stopped": await apart(stopped)})
+
+
+# ---- Alerts: rules that tell people what went wrong, and what they have told.
+
+
+def alert_json(alert: Alert, told: list[Delivery]) -> JsonMap:
+    states = Counter(one.state for one in told)
+    return answers.AlertOut.of(
+        alert,
+        created_at=iso(alert.created_at),
+        delivered=states["delivered"],
+        pending=states["pending"],
+        failed=states["failed"],
+        last_error=next((one.error for one in told if one.error is not None), None),
+    )
+
+
+def _alert(backend: Backend, name: str) -> Alert:
+    alerts = {one.name: one for one in backend.control.alerts()}
+    if name not in alerts:
+        raise no_such("alert", name, alerts)
+    return alerts[name]
+
+
+def _require_known(backend: Backend, alert: Alert) -> None:
+    """An alert on something that does not exist would never fire, unnoticed."""
+    if alert.schedule is not None and backend.control.schedule(alert.schedule) is None:
+        missing = no_schedule(backend, alert.schedule)
+        raise ApiError(422, missing.message, missing.hint)
+    if alert.document is None or alert.document.startswith("/"):
+        return  # The file of a document that is sent with each run: only its sender has it.
+    path = document_key(alert.document).removeprefix(CATALOG).strip("/")
+    if backend.documents.kept(path) is None:
+        unknown = backend.documents.not_filed(path)
+        raise ApiError(
+            422, unknown.message, f"{unknown.hint}; a file that is run from elsewhere goes by its whole path"
+        )
+
+
+def _kept(backend: Backend, alert: Alert) -> Alert:
+    _require_known(backend, alert)
+    return keep_alert(backend.control, alert)
+
+
+@routes.operation("GET /alerts", READ, "List the alerts", answers.AlertList)
+async def alerts(request: Request) -> Response:
+    backend = backend_of(request)
+
+    def read() -> list[JsonMap]:
+        control = backend.control
+        return [alert_json(one, control.deliveries(one.name)) for one in control.alerts()]
+
+    return answer({"alerts": await apart(read)})
+
+
+@routes.operation(
+    "GET /alerts/{name}/deliveries",
+    READ,
+    "What an alert has told, and what it has still to tell",
+    answers.DeliveryList,
+    404,
+)
+async def deliveries(request: Request, name: Name, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> Response:
+    backend = backend_of(request)
+
+    def read() -> list[JsonMap]:
+        _alert(backend, name)
+        found = backend.control.deliveries(name, limit=limit)
+        return [answers.DeliveryOut.of(one, at=iso(one.at)) for one in found]
+
+    return answer({"deliveries": await apart(read)})
+
+
+@routes.operation(
+    "PUT /alerts/{name}",
+    ADMIN,
+    "Make or change an alert",
+    answers.AlertOut,
+    415,
+    description="It tells of what happens from now on. Secrets are named, and kept in the keychain of the servers.",
+)
+async def put_alert(request: Request, name: Name, asked: models.PutAlert) -> Response:
+    backend = backend_of(request)
+    said = asked.model_dump()
+    wanted = Alert(name, tuple(said.pop("on")), **said, created_at=backend.clock.now())
+    with refusals(422):
+        kept = await apart(lambda: _kept(backend, wanted))
+    return answer(alert_json(kept, await apart(lambda: backend.control.deliveries(name))))
+
+
+@routes.operation("DELETE /alerts/{name}", ADMIN, "Delete an alert", None, 404)
+async def drop_alert(request: Request, name: Name) -> Response:
+    backend = backend_of(request)
+    if not await apart(lambda: backend.control.drop_alert(name)):
+        raise await apart(lambda: no_such("alert", name, (one.name for one in backend.control.alerts())))
+    return Response(status_code=204)
+
+
+@routes.operation("POST /alerts/{name}/test", ADMIN, "Send a test of an alert, now", answers.AlertTested, 404, 409)
+async def test_alert(request: Request, name: Name) -> Response:
+    backend = backend_of(request)
+    alert = await apart(lambda: _alert(backend, name))
+    if backend.send_alert is None:
+        raise ApiError(409, "there is no server here that could send it", "ask a running server with `--server URL`")
+    event: JsonMap = {"alert": name, "on": "test", "text": f"a test of the alert `{name}`"}
+    try:
+        await backend.send_alert(alert, event, f"alert:{name}:test:{uuid.uuid4().hex}")
+    except PenstockError as error:
+        raise ApiError(409, f"the alert could not be sent: {error.message}", error.hint) from error
+    return answer({"name": name, "status": "delivered"})

@@ -185,7 +185,7 @@ def embedded(home: Path, **more: Any) -> Embedded:
 
 def in_memory(home: Path) -> Embedded:
     """For looking only: the secrets of a state folder, and no log that outlives the process."""
-    from penstock.adapters.memory.blobs import MemoryBlobs
+    from penstock.adapters.memory.blobs import MemoryBlobs  # Only runs that keep nothing need it.
     from penstock.adapters.memory.log import MemoryLog
 
     return Embedded(home, MemoryLog(), MemoryBlobs(), Registry())

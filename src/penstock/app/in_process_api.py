@@ -29,7 +29,7 @@ NAME = "this command"
 
 async def answered(places: Places, method: str, path: str, sent: Mapping[str, Any]) -> tuple[int, bytes]:
     """One request and its answer."""
-    import httpx2
+    import httpx2  # Slow to import: only a request needs it.
 
     async with _backend(places) as backend:
         app = build(backend)

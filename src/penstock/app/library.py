@@ -10,14 +10,13 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from penstock.app.state_folder import home_for
-from penstock.dialects.problems import Findings
+from penstock.dialects.problems import Findings, Problem
 from penstock.kernel.errors import Refused
 
 if TYPE_CHECKING:
     from penstock.components.registry import ComponentRegistry
     from penstock.dialects.job import CompiledJob
     from penstock.dialects.playbook import Compiled
-    from penstock.dialects.problems import Problem
     from penstock.kernel.values import JsonMap
     from penstock.keychain import KeychainProblem
     from penstock.server.documents import Documents, Pinned
@@ -36,7 +35,7 @@ class Examined(NamedTuple):
 async def _missing(
     home: Path, documents: Documents, entries: Sequence[JsonMap], document: Pinned
 ) -> list[KeychainProblem]:
-    from penstock.keychain import missing
+    from penstock.keychain import missing  # Commands for a server do not need it.
     from penstock.ports.ambient import SystemClock
 
     return await missing(entries, folder=documents.folder(document), home=home, environ=os.environ, clock=SystemClock())
@@ -94,7 +93,7 @@ class Library:
         return Lazy(lambda: self.components)
 
     def documents(self) -> Documents:
-        from penstock.server.documents import Documents
+        from penstock.server.documents import Documents  # Commands for a server do not need it.
 
         return Documents(self.tools, self.lazy_components, strict=self._strict)
 
@@ -111,6 +110,7 @@ class Library:
     ) -> Examined:
         """All that would stop a run of it on this machine with these inputs, and what is probably not meant; also in the
         documents that it calls by paths that are written out. `home` is the state folder with the stored secrets."""
+        # Commands for a server do not need it.
         from penstock.server.calls import calls_of, input_problems, missing_secrets, secret_problems
         from penstock.server.documents import pinned_to
         from penstock.server.played import workload_of
@@ -138,7 +138,7 @@ class Library:
 
     def valid_job(self, path: Path, what: str) -> CompiledJob:
         """`what` a playbook has none of, such as "lineage"."""
-        from penstock.dialects.job import CompiledJob
+        from penstock.dialects.job import CompiledJob  # Commands for a server do not need it.
 
         found = self.valid(path)
         if not isinstance(found, CompiledJob):
@@ -159,7 +159,7 @@ def sources_of(compiled: Compiled | CompiledJob) -> dict[str, str]:
 
 def _checked(compiled: Compiled | CompiledJob) -> Compiled | CompiledJob:
     if compiled.net is None:
-        from penstock.server.documents import DocumentInvalid
+        from penstock.server.documents import DocumentInvalid  # Commands for a server do not need it.
 
         raise DocumentInvalid(compiled.file, compiled.problems, compiled.text)
     return compiled

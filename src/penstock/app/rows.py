@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.components.forms import Form, framed
-from penstock.data.duckdb_engine import DuckDbEngine
+from penstock.data.duckdb_engine import DuckDbEngine, DuckDbSession
 from penstock.kernel.errors import Refused
 from penstock.ports.blobs import BlobStore, Missing, ResultRef
 from penstock.ports.log import Entry, Header
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
-
-    from penstock.data.duckdb_engine import DuckDbSession
 
 
 @dataclass(frozen=True, slots=True)

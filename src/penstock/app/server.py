@@ -14,19 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 from penstock.adapters.files.lines import FileLines
 from penstock.adapters.files.projects import UnpackedProjects
 from penstock.adapters.watched_log import WatchedLog
+from penstock.app import stores
 from penstock.app.library import lazy_components
-from penstock.app.stores import (
-    LEASE_S,
-    FleetClock,
-    Places,
-    host_name,
-    open_control,
-    open_dispatch,
-    open_lines,
-    open_log,
-    open_partitions,
-    open_results,
-)
 from penstock.kernel.net import Net
 from penstock.kernel.values import Json
 from penstock.ports.ambient import Clock, SystemClock
@@ -96,7 +85,7 @@ class Server:
     blobs: BlobStore
     dispatch: Dispatch
     partitions: Partitions
-    name: str = field(default_factory=host_name)
+    name: str = field(default_factory=stores.host_name)
     clock: Clock = field(default_factory=SystemClock)
     tools: Registry = field(default_factory=Registry)
     components: ComponentRegistry = field(default_factory=lazy_components)
@@ -130,7 +119,7 @@ class Server:
         self.hosting = Hosting(world, self.office, self.partitions, run_id, self._report, self.renew_s)
 
     async def start(self) -> None:
-        if isinstance(self.clock, FleetClock):
+        if isinstance(self.clock, stores.FleetClock):
             await self.clock.look()
             self._following = asyncio.ensure_future(self.clock.follow())
         await self.hosting.start()
@@ -177,29 +166,34 @@ class Server:
 def _documents(server: Server) -> Documents:
     if server.control is None:
         return Documents(server.tools, server.components, reads_files=False, runs=False)
-    from penstock.server.catalog import CatalogDocuments
+    from penstock.server.catalog import CatalogDocuments  # Only a server of its own needs it.
 
     projects = UnpackedProjects(server.home, server.blobs)
     return CatalogDocuments(server.tools, server.components, server.control, projects)
 
 
 def open_server(
-    places: Places, *, name: str | None = None, lease_s: float = LEASE_S, hall: MemoryDispatchStore | None = None
+    places: stores.Places,
+    *,
+    name: str | None = None,
+    lease_s: float = stores.LEASE_S,
+    dispatch_store: MemoryDispatchStore | None = None,
 ) -> Server:
-    """A server that has not started yet. `hall`: where it meets the workers of its own process, when there is no database."""
-    shown = name or host_name()
-    log = WatchedLog(open_log(places, shown, lease_s), is_shared=places.database is None)
-    dispatch = open_dispatch(places, hall)
+    """A server that has not started yet. `dispatch_store` is shared with the worker in its own process when there is no
+    database."""
+    shown = name or stores.host_name()
+    log = WatchedLog(stores.open_log(places, shown, lease_s), is_shared=places.database is None)
+    dispatch = stores.open_dispatch(places, dispatch_store)
     return Server(
         home=places.home,
         log=log,
-        blobs=open_results(places),
+        blobs=stores.open_results(places),
         dispatch=dispatch,
-        partitions=open_partitions(places, shown, lease_s),
+        partitions=stores.open_partitions(places, shown, lease_s),
         name=shown,
-        clock=FleetClock(dispatch.now),
+        clock=stores.FleetClock(dispatch.now),
         lease_s=lease_s,
         renew_s=lease_s / 3,
-        control=open_control(places),
-        line_store=open_lines(places),
+        control=stores.open_control(places),
+        line_store=stores.open_lines(places),
     )

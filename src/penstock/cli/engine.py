@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from penstock.remote.engine import RemoteEngine
     from penstock.server.views import Views
 
-    Engine: TypeAlias = Embedded | RemoteEngine
+Engine: TypeAlias = "Embedded | RemoteEngine"
 
 
 @contextmanager
 def opened(home: Path, **more: Any) -> Iterator[Embedded]:
     import asyncio  # Commands for a server do not need the engine.
 
-    from penstock.app.embedded import embedded
+    from penstock.app.embedded import embedded  # Commands for a server do not need it.
 
     engine = embedded(home, **more)
     try:
@@ -53,7 +53,7 @@ def looking(options: Namespace) -> Iterator[tuple[Engine, str]]:
         # Without the name and the password that may stand in a URL.
         yield engine, (places.database or "").rpartition("@")[2] if places is not None else str(engine.home)
     finally:
-        import asyncio
+        import asyncio  # Commands for a server do not need it.
 
         asyncio.run(engine.close())
 
@@ -96,7 +96,7 @@ def views_of(engine: Engine) -> Views:
 
     if not isinstance(engine, Embedded):
         return engine.views
-    from penstock.server.views import Views
+    from penstock.server.views import Views  # Commands for a server do not need it.
 
     return Views(engine.log, engine.blobs, engine.documents(), lambda header: status_of(header, engine), near)
 

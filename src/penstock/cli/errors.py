@@ -1,24 +1,21 @@
-"""What went wrong, in words and exit codes, and what to watch out for: whose fault it is decides the code."""
+"""Errors in words and exit codes: whose fault it is decides the code."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.output import BOLD, GREEN, RED, YELLOW, has_colour, near, painted, put_json, safe, say
-from penstock.dialects.problems import Severity
+from penstock.dialects.problems import Problem, Severity
 from penstock.kernel.errors import Bug, Damaged, PenstockError, Refused, Unavailable
 from penstock.ports.folders import CATALOG, is_address
 from penstock.ports.kept_state import document_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from penstock.dialects.problems import Problem
     from penstock.server.changes import Change
 
 

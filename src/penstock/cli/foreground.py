@@ -21,14 +21,13 @@ from penstock.cli.show.progress import Progress
 from penstock.kernel.errors import Bug, Unavailable
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
-from penstock.server.runs import RunUnderWay
+from penstock.server.runs import RunSummary, RunUnderWay
 
 if TYPE_CHECKING:
     from penstock.app.embedded import Embedded
     from penstock.cli.show.summary import Where
     from penstock.ports.log import Header
     from penstock.server.documents import Documents, Pinned
-    from penstock.server.runs import RunSummary, RunUnderWay
     from penstock.views.answers import JobStanding
 
 

@@ -23,7 +23,7 @@ def workload(payload: str | None, settings: Sequence[str]) -> dict[str, Any]:
 def _payload(text: str) -> dict[str, Any]:
     from msgspec import DecodeError  # Rarely needed, and not worth the start-up time.
 
-    from penstock.ports.json_text import json_mistake
+    from penstock.ports.json_text import json_mistake  # Only payloads need it.
     from penstock.ports.results import decode
 
     data = _read(Path(text[1:]).expanduser()) if text.startswith("@") else text.encode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""What all command lines have in common: the parser, the options that several commands take, and the wording of mistakes.
+"""What all command lines have in common: the parser, the kinds of arguments, their types, and the wording of mistakes.
 
 Nothing but the standard library is imported here, so that `--help` is there at once.
 """
@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import NoReturn
-
-RUN = "the id of a run, a unique beginning of it, its label, or `@last`"
-
+from typing import Any, NoReturn, Protocol
 
 OTHER_OPTIONS = {
     "--port": "--listen", "--host": "--listen", "--bind": "--listen", "--address": "--listen", "--db": "--database",
     "--var": "--set", "--param": "--set", "--input": "--set", "--env": "--context", "--label": "--name", "--url": "--server",
 }  # fmt: skip
 """What other programs call an option of ours."""
+
+
+Adding = argparse._ActionsContainer
 
 
 class CommandLineError(Exception):
@@ -96,77 +94,6 @@ def label(text: str) -> str:
     return text
 
 
-Add = Callable[[Parser], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    summary: str
-    module: str
-    add: Add
-    more: str = ""
-
-
-BESIDE = "`.penstock/` beside the file"
-HERE = "`.penstock/` here, else the one used last below this folder"
-
-
-def store(parser: Parser, otherwise: str = HERE) -> None:
-    parser.add_argument("--store", metavar="PATH", help=f"the state folder (default: PENSTOCK_HOME, else {otherwise})")
-
-
-def as_json(parser: Parser, what: str = "print exactly one JSON object") -> None:
-    parser.add_argument("--json", action="store_true", help=what)
-
-
-def server(parser: Parser) -> None:
-    parser.add_argument(
-        "--server",
-        metavar="URL",
-        help="ask this server instead, or the first that answers of several with commas between them (default: "
-        "PENSTOCK_SERVER; its token: PENSTOCK_TOKEN)",
-    )
-
-
-def one_run(parser: Parser) -> None:
-    parser.add_argument("run", metavar="RUN", help=RUN)
-    store(parser)
-    server(parser)
-
-
-def database(parser: Parser) -> None:
-    parser.add_argument(
-        "--database", metavar="URL", help="the PostgreSQL that servers and workers share (default: PENSTOCK_DATABASE)"
-    )
-
-
-def dispatch(parser: Parser) -> None:
-    parser.add_argument(
-        "--dispatch",
-        metavar="URL",
-        help="a NATS server, as `nats://HOST:4222` or `nats://HOST:4222/PREFIX`, over which servers and workers speak, so "
-        "that workers need no database (default: PENSTOCK_DISPATCH, else the database does it)",
-    )
-
-
-def base(parser: Parser) -> None:
-    parser.add_argument(
-        "--base",
-        metavar="DIR",
-        help="where documents of the catalog read and write by relative paths what is no file of their project "
-        "(default: PENSTOCK_BASE, else such paths are refused)",
-    )
-
-
-def results(parser: Parser) -> None:
-    parser.add_argument(
-        "--results",
-        metavar="PLACE",
-        help="where large results go: `file:FOLDER`, `postgresql://…`, `nats://…`, `s3://…` (default: PENSTOCK_RESULTS, "
-        "else the database, else the state folder)",
-    )
-
-
 def duration(text: str) -> float:
     """Seconds, from such as `90s`, `12h`, `30d`."""
     from penstock.ports.moments import seconds_in  # Rarely needed, and not worth the start-up time.
@@ -195,3 +122,73 @@ def meant(word: str, known: list[str]) -> str:
     bare = {each.lstrip("-"): each for each in known}  # The dashes alone would make all options look alike.
     close = [bare[each] for each in get_close_matches(word.lstrip("-"), bare, 1, 0.5)]
     return f"; did you mean `{close[0]}`?" if close else ""
+
+
+NUMBERS = {"N": count, "BYTES": count, "SECONDS": seconds}
+
+
+class Argument(Protocol):
+    def add_to(self, parser: Adding) -> None: ...
+
+
+class Option:
+    """One argument in the words of its usage: `--set KEY=VALUE …` takes a value and may be repeated, `--quiet -q` takes none,
+    `file FILE` is positional. A value that is called N or SECONDS is a number. `more` is as `add_argument` takes it."""
+
+    def __init__(self, usage: str, help: str | None = None, **more: Any) -> None:
+        words = usage.split()
+        self.names = [word for word in words if word.startswith("-")] or words[:1]
+        value = [word for word in words if word not in self.names]
+        self.more = {"help": help, **more}
+        if value:
+            self.more = {"metavar": value[0], "type": NUMBERS.get(value[0]), **self.more}
+        elif "choices" not in more and "action" not in more and self.names[0].startswith("-"):
+            self.more["action"] = "store_true"
+        if value[1:] == ["…"]:
+            self.more |= {"action": "append", "default": []}
+
+    def add_to(self, parser: Adding) -> None:
+        parser.add_argument(*self.names, **self.more)
+
+
+class OneOf:
+    """Options that exclude each other."""
+
+    def __init__(self, *options: Option, required: bool = False) -> None:
+        self.options = options
+        self.required = required
+
+    def add_to(self, parser: Adding) -> None:
+        group = parser.add_mutually_exclusive_group(required=self.required)
+        for option in self.options:
+            option.add_to(group)
+
+
+class Actions:
+    """The actions of a command, each with its summary and arguments, and with those that `all` of them take."""
+
+    def __init__(self, *all: Argument, **each: tuple[str, *tuple[Argument, ...]]) -> None:
+        self.all = all
+        self.each = each
+
+    def add_to(self, parser: Adding) -> None:
+        assert isinstance(parser, Parser)
+        actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
+        for name, (summary, *arguments) in self.each.items():
+            one: Parser = actions.add_parser(name, help=summary, description=sentence(summary), allow_abbrev=False)
+            for argument in (*arguments, *self.all):
+                argument.add_to(one)
+
+
+class Command:
+    """`module` of `penstock.cli.commands` has the function with the command's name; `more` stands below its help."""
+
+    def __init__(self, summary: str, module: str, *arguments: Argument, more: str = "") -> None:
+        self.summary = summary
+        self.module = module
+        self.arguments = arguments
+        self.more = more
+
+
+def sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "."

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.arguments import CommandLineError
-from penstock.dialects.problems import Position as Place
-from penstock.dialects.problems import Problem, Severity
+from penstock.dialects.problems import Position, Problem, Severity
 from penstock.ports.projects import LARGEST_FILE, MOST_FILES, File, check, is_decent
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ def unresolved(root: Path, files: Mapping[str, File] | None, compiled: Compiled 
     for name, node in compiled.net.nodes.items():
         for task in node.tasks:
             lines = compiled.places.lines.get((name, task.label), {})
-            place = compiled.places.tasks.get((name, task.label)) or Place.whole(compiled.file)
+            place = compiled.places.tasks.get((name, task.label)) or Position.whole(compiled.file)
             folder = bases[name].folder if name in bases else Path(os.path.realpath(Path(compiled.file).parent))
             for param, path in _paths(task.kind, task.params):
                 line = lines.get(param, place.line)
@@ -131,18 +130,18 @@ def _text_of(compiled: Compiled | CompiledJob, file: str) -> str:
     return texts.get(file, compiled.text)
 
 
-def _position(place: Place, line: int, path: str, text: str) -> Place:
+def _position(place: Position, line: int, path: str, text: str) -> Position:
     """Where the path is written: on that line, or soon after."""
     for number, one in list(enumerate(text.splitlines(), 1))[line - 1 : line + 20]:
         if (column := one.find(path)) >= 0:
-            return Place(place.file, number, column + 1, column + 1 + len(path))
+            return Position(place.file, number, column + 1, column + 1 + len(path))
     return place
 
 
 def _judged(
     root: Path, files: Mapping[str, File] | None, folder: Path, path: str, *, is_written: bool
 ) -> Problem | None:
-    """What is to be said of a path; None when it leads to a file of the project, which is read."""
+    """The problem with a path; None when it leads to a file of the project, which is read."""
     target = Path(os.path.normpath(folder / path.partition("{{")[0]))
     code, hint = "Y0401", "workers need `--base DIR` for it; or write an absolute path"
     if files is None:
@@ -159,7 +158,9 @@ def _judged(
             code, message = "Y0404", f"`{path}` is a file of the project, and these are only read"
             hint = "write to another path"
         elif is_written:
-            return Problem(code, Severity.NOTE, f"`{path}` is written into the base folder", Place.whole(""), hint=hint)
+            return Problem(
+                code, Severity.NOTE, f"`{path}` is written into the base folder", Position.whole(""), hint=hint
+            )
         elif is_there:
             return None
         elif "{{" not in path and target.is_file():
@@ -167,7 +168,7 @@ def _judged(
             hint = f"look into `.gitignore` and `.penstockignore`; if it is made by a run, {hint}"
         else:
             message = f"`{path}` is no file of the project"
-    return Problem(code, Severity.WARNING, message, Place.whole(""), hint=hint)
+    return Problem(code, Severity.WARNING, message, Position.whole(""), hint=hint)
 
 
 def _matches(files: Iterable[str], pattern: str) -> bool:
@@ -206,25 +207,10 @@ def _is_path(kind: str, key: str, text: str) -> bool:
 
 
 FILES = (".gitignore", ".penstockignore")
-NEVER = frozenset(
-    {
-        ".git",
-        ".hg",
-        ".svn",
-        ".penstock",
-        ".venv",
-        "venv",
-        "node_modules",
-        "__pycache__",
-        ".pytest_cache",
-        ".mypy_cache",
-        ".ruff_cache",
-        ".tox",
-        ".idea",
-        ".vscode",
-        ".DS_Store",
-    }
-)
+NEVER = frozenset({
+    ".git", ".hg", ".svn", ".penstock", ".venv", "venv", "node_modules", "__pycache__", ".pytest_cache",
+    ".mypy_cache", ".ruff_cache", ".tox", ".idea", ".vscode", ".DS_Store",
+})  # fmt: skip
 SECRETS = (
     ".env", ".env.*", "*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "id_rsa*", "id_dsa*",
     "id_ecdsa*", "id_ed25519*", ".netrc", ".pgpass", ".npmrc", ".pypirc", ".ssh", ".aws", ".gnupg", ".kube", "credentials.json",

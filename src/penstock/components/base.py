@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import msgspec
 
@@ -28,9 +28,13 @@ from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore
 from penstock.ports.components import Inferred, Mistake, Port, Ports, Role
 from penstock.ports.rows import Copy, EngineSession, Relation, Schema, SqlText
-from penstock.tools.base import Resources, Settings, Source, Threads
+from penstock.tools.base import Parametric, Resources, Settings, Source, Threads
+from penstock.tools.parameters import about
 
 P = TypeVar("P", bound=msgspec.Struct)
+Known = Mapping[str, Schema | None]
+"""The columns on each port, as far as they are known before the run."""
+Schemas = dict[str, Schema | None]
 
 
 class ComponentFailure(Exception):
@@ -105,7 +109,7 @@ class Call:
     inputs: Mapping[str, list[Relation]]
     """Every connected input port -> the rows that came, one Relation per link."""
     connected: frozenset[str]
-    """The output ports that somebody reads."""
+    """The output ports that are connected."""
     declared: Mapping[str, Schema]
     """Schemas that the document declares for output ports."""
     engine: EngineSession
@@ -146,7 +150,7 @@ class Call:
         return arrived[0]
 
     def put(self, port: str, rows: Relation) -> None:
-        """Rows for an output port. A port that nobody reads may be left out."""
+        """Rows for an output port. A port that is not connected may be left out."""
         self.outputs[port] = rows
 
     def resolve(self, path: str) -> Path:
@@ -180,11 +184,10 @@ class UserSql:
     """`value`: an expression; `condition`: one that must be boolean; `aggregate`; `query`: a SELECT over the input names."""
 
 
-class Component(Generic[P]):
+class Component(Parametric[P]):
     """Base of all. The docstring is the reference page; `Params` fields carry their descriptions in `msgspec.Meta`."""
 
     family: ClassVar[str] = "transform"
-    Params: ClassVar[type[msgspec.Struct]]
     type: ClassVar[str]
     inputs: ClassVar[tuple[Port, ...]] = ()
     outputs: ClassVar[tuple[Port, ...]] = ()
@@ -206,11 +209,11 @@ class Component(Generic[P]):
         inputs, outputs = cls.inputs, [port for port in cls.outputs if not port.reject]
         return (inputs[0].name, outputs[0].name) if inputs and outputs else None
 
-    def check(self, params: P, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: P, inputs: Known, call: PlanCall) -> list[Mistake]:
         """What is wrong with these parameters, as far as it can be said before the run."""
         return []
 
-    def schemas(self, params: P, inputs: Mapping[str, Schema | None], call: PlanCall) -> dict[str, Schema | None]:
+    def schemas(self, params: P, inputs: Known, call: PlanCall) -> Schemas:
         """What flows out of each connected port. Relational components need not say: their SELECT does."""
         return {}
 
@@ -222,7 +225,7 @@ class Relational(Component[P]):
     keeps_count: ClassVar[bool] = False
     """Every output has exactly as many rows as its first input."""
     refuses: ClassVar[bool] = False
-    """A row that it cannot take is an error unless somebody reads `reject`: it counts such rows itself (`NB_LINE_REJECTED`)."""
+    """A row that it cannot take is an error unless `reject` is connected: it counts such rows itself (`NB_LINE_REJECTED`)."""
 
     def is_fusable(self, params: P, connected: frozenset[str]) -> bool:
         """Can this use be a stage of a larger query? If not, `run` is called when it is defined, else each SELECT by itself."""
@@ -240,12 +243,19 @@ class Relational(Component[P]):
         return ()
 
 
+WRITTEN = Port("main", reject=True, description="the same rows, written")
+
+
 class Sink(Component[P]):
-    """Writes the rows of its one input into a file. The rows go on through `main` when somebody reads it."""
+    """Writes the rows of its one input into a file, and passes them on through `main` when it is connected."""
 
     family: ClassVar[str] = "write"
     inputs: ClassVar[tuple[Port, ...]] = (Port("input"),)
-    outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
+    outputs: ClassVar[tuple[Port, ...]] = (WRITTEN,)
+
+    @classmethod
+    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
+        return "input", "main"
 
     def copy(self, params: P, schema: Schema, call: PlanCall) -> Copy:
         raise NotImplementedError
@@ -263,6 +273,21 @@ class Action(Component[P]):
     def run(self, params: P, call: Call) -> Any:
         """What it returns is the component's result, kept in the log when small; None for nothing."""
         raise NotImplementedError
+
+
+class Writer(Action[P]):
+    """An action that writes the rows of its one input, and passes them on through `main`."""
+
+    family: ClassVar[str] = "write"
+    inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)
+    outputs: ClassVar[tuple[Port, ...]] = (WRITTEN,)
+
+    @classmethod
+    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
+        return "input", "main"
+
+    def schemas(self, params: P, inputs: Known, call: PlanCall) -> Schemas:
+        return {"main": inputs.get("input")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,20 +316,13 @@ class IteratorParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Base of the parameters of all iterators; the engine reads these itself."""
 
     parallel: Annotated[
-        int,
-        msgspec.Meta(
-            ge=1, description="How many iterations run at once. One at a time, each sees what earlier ones wrote."
-        ),
+        int, about("How many iterations run at once. One at a time, each sees what earlier ones wrote.", ge=1)
     ] = 1
     globals: Annotated[
         Literal["accumulate", "reset", "override"],
-        msgspec.Meta(
-            description="How the globals of the iterations come together: only those of iterations that ended OK count."
-        ),
+        about("How the globals of the iterations come together: only those of iterations that ended OK count."),
     ] = "accumulate"
-    body: Annotated[
-        str | None, msgspec.Meta(description="A joblet that is the body, as `@name`; else what the links reach.")
-    ] = None
+    body: Annotated[str | None, about("A joblet that is the body, as `@name`; else what the links reach.")] = None
 
 
 __all__ = [
@@ -325,4 +343,5 @@ __all__ = [
     "Relational",
     "Sink",
     "UserSql",
+    "Writer",
 ]

@@ -11,18 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from penstock.components.queries import (
-    case,
-    differ,
-    every_one,
-    function,
-    is_not_null,
-    is_null,
-    one_of,
-    some,
-    text,
-    tried,
-)
+from penstock.components import queries as build
 from penstock.components.types import is_moment, is_number, is_text, is_whole
 from penstock.data import select
 
@@ -79,27 +68,27 @@ class Conversion:
     def value(self, column: exp.Expr, source: str) -> exp.Expr:
         """The column, which is of type `source`, in the new type; NULL where that cannot be."""
         if is_text(self.type) and self.format is not None and is_moment(source):
-            return function("strftime", column, select.literal(self.format))
+            return build.function("strftime", column, select.literal(self.format))
         if not is_text(source) or is_text(self.type):
-            return tried(column, self.type)
-        return self._read(function("trim", column))
+            return build.tried(column, self.type)
+        return self._read(build.function("trim", column))
 
     def loses(self, column: exp.Expr, source: str) -> exp.Expr:
         """True where there is a value and the new type has no place for it."""
-        plain = function("trim", column) if is_text(source) else column
+        plain = build.function("trim", column) if is_text(source) else column
         return is_lost(plain, self.value(column, source), self.type, self._plain(plain))
 
     def _read(self, value: exp.Expr) -> exp.Expr:
         if self.format is not None and is_moment(self.type):
-            return tried(function("try_strptime", value, select.literal(self.format)), self.type)
+            return build.tried(build.function("try_strptime", value, select.literal(self.format)), self.type)
         if self.true_values or self.false_values:
-            lowered = function("lower", value)
-            yes = one_of(lowered, [each.lower() for each in self.true_values])
-            no = one_of(lowered, [each.lower() for each in self.false_values])
+            lowered = build.function("lower", value)
+            yes = build.one_of(lowered, [each.lower() for each in self.true_values])
+            no = build.one_of(lowered, [each.lower() for each in self.false_values])
             known = [(yes, exp.true())] if self.true_values else []
             known += [(no, exp.false())] if self.false_values else []
-            return case(known)
-        return tried(self._plain(value), self.type)
+            return build.case(known)
+        return build.tried(self._plain(value), self.type)
 
     def _plain(self, value: exp.Expr) -> exp.Expr:
         """A number as SQL writes it."""
@@ -110,17 +99,19 @@ class Conversion:
 
 def is_lost(value: exp.Expr, converted: exp.Expr, type: str, number: exp.Expr | None = None) -> exp.Expr:
     """Is there a value, and none, or another, after the conversion? `number` is the value as a plain number where it is text."""
-    lost = is_null(converted)
+    lost = build.is_null(converted)
     if is_whole(type):
-        rounded = differ(tried(number if number is not None else value, "DOUBLE"), tried(converted, "DOUBLE"))
-        lost = some([lost, rounded])
-    there = [is_not_null(value)]
+        rounded = build.differ(
+            build.tried(number if number is not None else value, "DOUBLE"), build.tried(converted, "DOUBLE")
+        )
+        lost = build.some([lost, rounded])
+    there = [build.is_not_null(value)]
     if not is_text(type):
-        there.append(exp.NEQ(this=text(value), expression=select.literal("")))
-    return every_one([*there, lost])
+        there.append(exp.NEQ(this=build.text(value), expression=select.literal("")))
+    return build.every_one([*there, lost])
 
 
 def not_that(column: exp.Expr, name: str, type: str) -> exp.Expr:
     """A sentence about a value that did not convert."""
-    shown = function("left", text(column), select.literal(60))
-    return function("concat", select.literal(f"`{name}`: `"), shown, select.literal(f"` is not {type}"))
+    shown = build.function("left", build.text(column), select.literal(60))
+    return build.function("concat", select.literal(f"`{name}`: `"), shown, select.literal(f"` is not {type}"))

@@ -7,14 +7,14 @@ rows are made; rows that should rather leave through a port of their own are the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+from sqlglot import exp
 
 from penstock.components.base import Call, ComponentFailure
+from penstock.components.queries import called, picked
+from penstock.data import select
 from penstock.data.types import is_open
 from penstock.ports.rows import Relation, Schema
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 
 def is_counted(declared: Mapping[str, Schema]) -> bool:
@@ -39,9 +39,6 @@ def hold(call: Call) -> None:
 
 
 def _shaped(call: Call, port: str, rows: Relation, schema: Schema) -> Relation:
-    from penstock.components.queries import called, picked
-    from penstock.data import select
-
     known = {column.name.casefold(): column.name for column in rows.schema}
     missing = [f"`{column.name}`" for column in schema if column.name.casefold() not in known]
     if missing and not is_open(rows.schema):
@@ -57,17 +54,10 @@ def _shaped(call: Call, port: str, rows: Relation, schema: Schema) -> Relation:
 
 def _column(name: str | None) -> exp.Expr:
     """The column, or its absence from rows that never came."""
-    from sqlglot import exp
-
-    from penstock.data import select
-
     return exp.null() if name is None else select.column(name)
 
 
 def _count(call: Call, port: str, rows: Relation, schema: Schema) -> None:
-    from penstock.components.queries import picked
-    from penstock.data import select
-
     checks = _checks(schema)
     if not checks:
         return
@@ -81,10 +71,7 @@ def _count(call: Call, port: str, rows: Relation, schema: Schema) -> None:
 
 def _checks(schema: Schema) -> list[tuple[str, exp.Expr]]:
     """What is wrong, and an aggregate that says how often."""
-    from sqlglot import exp
-
-    from penstock.components.quality.rules import missing_value, no_match
-    from penstock.data import select
+    from penstock.components.quality.rules import missing_value, no_match  # Few schemas say so much of their columns.
 
     rules = [missing_value(column.name, "") for column in schema if column.key or not column.nullable]
     rules += [no_match(column.name, column.pattern, "") for column in schema if column.pattern]

@@ -15,7 +15,9 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from penstock.components.base import Call, ComponentFailure, Port
-from penstock.components.runner import ERRORS, gathered
+from penstock.components.queries import everything, gathered
+from penstock.components.runner import ERRORS
+from penstock.data import select
 from penstock.data.types import UNKNOWN_COLUMNS
 from penstock.ports.rows import EngineSession, Relation, Schema
 
@@ -154,9 +156,6 @@ def framed(stream: Any, form: Form) -> Any:
 
 
 def _all() -> str:
-    from penstock.components.queries import everything
-    from penstock.data import select
-
     return select.sql(everything("input"))
 
 

@@ -13,38 +13,37 @@ from difflib import get_close_matches
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from sqlglot import exp
 
 from penstock.components.base import Call, ComponentFailure, Mistake
+from penstock.data import select
 from penstock.kernel.kept import WATERMARK, WATERMARK_KEY
 from penstock.kernel.values import Json
 from penstock.ports.rows import Relation, Schema
+from penstock.tools.parameters import about
 
 
 class Incremental(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    column: Annotated[str, Meta(description="The column that grows: a time, a date, a number, or text that sorts.")]
+    column: Annotated[str, about("The column that grows: a time, a date, a number, or text that sorts.")]
     start: Annotated[
         str | int | float | None,
-        Meta(description="Where the first run begins: only rows above it. Without it the first run reads all rows."),
+        about("Where the first run begins: only rows above it. Without it the first run reads all rows."),
     ] = None
     lookback: Annotated[
         str | int | float | None,
-        Meta(
-            description="How far below the watermark rows are read again, for those that come late: `2h` or `3d` of a time or "
+        about(
+            "How far below the watermark rows are read again, for those that come late: `2h` or `3d` of a time or "
             "date, a number of a number. The writer must then tolerate rows that come twice."
         ),
     ] = None
     key: Annotated[
-        str | None,
-        Meta(description="In the body of an iterator: whose watermark it is, such as `{{ iteration.item }}`."),
+        str | None, about("In the body of an iterator: whose watermark it is, such as `{{ iteration.item }}`.")
     ] = None
 
 
 IncrementalParam = Annotated[
     Incremental | None,
-    Meta(
-        description="Read only the rows above the watermark that the last completed run left: `{column: updated_at}`."
-    ),
+    about("Read only the rows above the watermark that the last completed run left: `{column: updated_at}`."),
 ]
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
@@ -89,10 +88,6 @@ def bound_of(asked: Incremental, call: Call) -> Json:
 
 def apply(asked: Incremental, call: Call) -> None:
     """Leave out the rows that are not above the watermark, and note the highest value. Blocks."""
-    from sqlglot import exp
-
-    from penstock.data import select
-
     key = name_of(asked, call)
     rows = call.outputs.get("main")
     if rows is None:

@@ -1,4 +1,4 @@
-"""What can be said of one use of a component before anything runs: its mistakes, the columns that leave it, where they come from.
+"""Plan-time inference of one use of a component: its mistakes, its output columns, and their lineage.
 
 Parameters may hold `UNKNOWN`. What is known is checked and the rest is left alone: no mistake is ever reported of a value that
 nobody has seen, and a schema that may depend on one is not claimed. A condition that is not known changes no columns.
@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from penstock.components import incremental
-from penstock.components.base import ColumnMistake, Component, ComponentFailure, PlanCall, Relational, Sink, UserSql
+from penstock.components.base import (
+    ColumnMistake,
+    Component,
+    ComponentFailure,
+    Known,
+    PlanCall,
+    Relational,
+    Sink,
+    UserSql,
+)
 from penstock.data import lineage, select
 from penstock.data.types import is_open
 from penstock.ports.components import NO_SCHEMAS, Inferred, Mistake, Port, Unknown
@@ -62,7 +71,6 @@ def _binder() -> Binder:
 
 
 Place = tuple[str | int, ...]
-Known = Mapping[str, Schema | None]
 
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _STAND_IN = "true"

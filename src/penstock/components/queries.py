@@ -10,31 +10,18 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlglot import exp
 
+from penstock.components.base import Call
 from penstock.data import select
-from penstock.ports.rows import Schema
+from penstock.ports.rows import Relation, Schema
 
 POSITION = "__position"
 """The place of a row in its input."""
 
-_VOLATILE = frozenset(
-    {
-        "current_localtime",
-        "current_localtimestamp",
-        "current_time",
-        "current_timestamp",
-        "gen_random_uuid",
-        "get_current_timestamp",
-        "localtime",
-        "localtimestamp",
-        "now",
-        "random",
-        "setseed",
-        "transaction_timestamp",
-        "uuid",
-        "uuidv4",
-        "uuidv7",
-    }
-)
+_VOLATILE = frozenset({
+    "current_localtime", "current_localtimestamp", "current_time", "current_timestamp", "gen_random_uuid",
+    "get_current_timestamp", "localtime", "localtimestamp", "now", "random", "setseed", "transaction_timestamp",
+    "uuid", "uuidv4", "uuidv7",
+})  # fmt: skip
 
 
 def everything(table: str) -> exp.Select:
@@ -199,3 +186,12 @@ def changed(schema: Schema, values: Mapping[str, exp.Expr]) -> list[exp.Expr]:
         for column in schema
     ]
     return [*made, *(called(value, name) for name, value in left.items())]
+
+
+def gathered(call: Call, port: str) -> Relation:
+    """The rows on a port as one relation: those of several links one after another, columns matched by name."""
+    arrived = call.inputs.get(port, [])
+    if len(arrived) == 1 or not arrived:
+        return call.input(port)
+    tables = {f"{port}_{number}": rows for number, rows in enumerate(arrived)}
+    return call.engine.select(select.sql(stacked(tables)), tables)

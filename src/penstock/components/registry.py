@@ -1,9 +1,4 @@
-"""Which components there are. Nothing is imported before it is asked for.
-
-Built-in types are tables; plug-ins in a folder beside the document come next (`plugin_folder`), then what code registers;
-installed packages offer more through the entry-point group `penstock.components` (name = type, value = the class), which is
-looked at only for a type that is none of these.
-"""
+"""Which components there are, and how they are described."""
 
 from __future__ import annotations
 
@@ -11,30 +6,129 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import msgspec
-from msgspec import inspect as types
 
-from penstock.components.base import Action, Component, ComponentFailure, Iterator, Port, Ports, Relational, Sink
-from penstock.components.builtin import OF_THE_PLANNER, TABLE
+from penstock.components.base import Action, Component, ComponentFailure, Iterator, Known, Port, Ports, Relational, Sink
 from penstock.kernel.errors import Refused
-from penstock.ports.components import NO_SCHEMAS, ComponentDescription, Inferred
-from penstock.ports.plugins import offered
+from penstock.ports.components import NO_SCHEMAS, SHARED_COMMIT, ComponentDescription, Inferred
 from penstock.ports.rows import Schema
-from penstock.tools import registry as loading
 from penstock.tools import registry as tools
 from penstock.tools.base import Tool, ToolFailure
-from penstock.tools.parameters import convert, similar
-from penstock.tools.registry import MOST_SCOPED, PluginFolder, collected, plugin_folders
+from penstock.tools.parameters import convert
+from penstock.tools.plugins import PluginFolder, PluginRegistry, check_params
+from penstock.tools.plugins import built_in as load
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+TABLE: dict[str, str] = {
+    # Input and output.
+    "read_csv": "io.csv:ReadCsv",
+    "write_csv": "io.csv:WriteCsv",
+    "read_positional": "io.positional:ReadPositional",
+    "write_positional": "io.positional:WritePositional",
+    "read_json": "io.json:ReadJson",
+    "write_json": "io.json:WriteJson",
+    "read_parquet": "io.parquet:ReadParquet",
+    "write_parquet": "io.parquet:WriteParquet",
+    "read_arrow": "io.arrow:ReadArrow",
+    "write_arrow": "io.arrow:WriteArrow",
+    "read_excel": "io.excel:ReadExcel",
+    "write_excel": "io.excel:WriteExcel",
+    "read_xml": "io.xml:ReadXml",
+    "write_xml": "io.xml:WriteXml",
+    "read_sql": "io.sql.read_sql:ReadSql",
+    "write_sql": "io.sql.write_sql:WriteSql",
+    "run_sql": "io.sql.run_sql:RunSql",
+    "http_rows": "io.http_rows:HttpRows",
+    "fixed_rows": "io.fixed_rows:FixedRows",
+    "generate_rows": "io.generate_rows:GenerateRows",
+    "read_file": "io.file:ReadFile",
+    "write_file": "io.file:WriteFile",
+    "log_rows": "io.log_rows:LogRows",
+    # Transforms.
+    "aggregate": "transform.aggregate:Aggregate",
+    "denormalise": "transform.aggregate:Denormalise",
+    "derive": "transform.derive:Derive",
+    "fill_down": "transform.window:FillDown",
+    "filter": "transform.filter:Filter",
+    "join": "transform.join:Join",
+    "lookup": "transform.lookup:Lookup",
+    "map": "transform.map:Map",
+    "normalise": "transform.normalise:Normalise",
+    "pivot": "transform.pivot:Pivot",
+    "replicate": "transform.union:Replicate",
+    "sample": "transform.filter:Sample",
+    "select": "transform.derive:Select",
+    "sequence": "transform.window:Sequence",
+    "sort": "transform.sort:Sort",
+    "sql": "transform.sql:Sql",
+    "top": "transform.filter:Top",
+    "union": "transform.union:Union",
+    "unique": "transform.filter:Unique",
+    "unpivot": "transform.normalise:Unpivot",
+    "window": "transform.window:Window",
+    # Code, quality and the values in columns.
+    "python": "code.python:Python",
+    "assert_rows": "quality.assert_rows:AssertRows",
+    "check_schema": "quality.check_schema:CheckSchema",
+    "convert_types": "quality.convert_types:ConvertTypes",
+    "data_profile": "quality.data_profile:DataProfile",
+    "replace": "shape.replace:Replace",
+    "extract_regex": "shape.extract:ExtractRegex",
+    "extract_json": "shape.extract:ExtractJson",
+    "extract_delimited": "shape.extract:ExtractDelimited",
+    "extract_positional": "shape.extract:ExtractPositional",
+    "fuzzy_match": "shape.fuzzy_match:FuzzyMatch",
+    "scd": "shape.scd:Scd",
+    "split": "shape.split:Split",
+    "merge_changes": "shape.merge_changes:MergeChanges",
+    "mask": "shape.mask:Mask",
+    "format_columns": "shape.format_columns:FormatColumns",
+    # Orchestration and files.
+    "run_job": "flow.run_job:RunJob",
+    "playbook": "flow.run_job:Playbook",
+    "iterate_rows": "flow.iterate:IterateRows",
+    "iterate_groups": "flow.iterate:IterateGroups",
+    "iterate_list": "flow.iterate:IterateList",
+    "iterate_range": "flow.iterate:IterateRange",
+    "iterate_while": "flow.iterate:IterateWhile",
+    "iterate_files": "flow.iterate:IterateFiles",
+    "iterate_query": "flow.iterate:IterateQuery",
+    "pre_job": "flow.markers:PreJob",
+    "post_job": "flow.markers:PostJob",
+    "noop": "flow.markers:Noop",
+    "set_global": "flow.context_load:SetGlobal",
+    "context_load": "flow.context_load:ContextLoad",
+    "die": "flow.die:Die",
+    "warn": "flow.die:Warn",
+    "log_catcher": "flow.measures:LogCatcher",
+    "flow_meter": "flow.measures:FlowMeter",
+    "stats": "flow.measures:Stats",
+    "sleep": "flow.wait:Sleep",
+    "wait_for_file": "flow.wait:WaitForFile",
+    "wait_for_rows": "flow.wait:WaitForRows",
+    "shell": "flow.shell:Shell",
+    "mail": "flow.mail:Mail",
+    "http_call": "flow.http_call:HttpCall",
+    "file_copy": "files.changes:FileCopy",
+    "file_move": "files.changes:FileMove",
+    "file_delete": "files.changes:FileDelete",
+    "file_touch": "files.changes:FileTouch",
+    "file_exists": "files.inspection:FileExists",
+    "file_properties": "files.inspection:FileProperties",
+    "file_list": "files.inspection:FileList",
+    "file_compare": "files.inspection:FileCompare",
+    "file_checksum": "files.inspection:FileChecksum",
+    "file_archive": "files.archive:FileArchive",
+    "file_unarchive": "files.archive:FileUnarchive",
+    "file_transfer": "files.transfer:FileTransfer",
+}
+"""Type -> `module:Class`, the module in this package."""
 
-GROUP = "penstock.components"
-ComponentClass: TypeAlias = "type[Component[Any]]"
+OF_THE_PLANNER = {SHARED_COMMIT: "io.sql.transaction:SharedCommit"}
+"""Types that documents do not name: the planner inserts them."""
 
-_registered: dict[str, type[Component[Any]]] = {}
+
 C = TypeVar("C", bound=type[Component[Any]])
 
 
@@ -43,55 +137,34 @@ def built_in() -> dict[str, str]:
     return TABLE
 
 
-def register(component_class: C) -> C:
-    """Make a component known to this process, for code and notebooks. The same type again replaces the earlier one."""
-    _checked(component_class, f"`{getattr(component_class, '__name__', component_class)}`")
-    if component_class.type in built_in():
-        raise Refused(f"the type `{component_class.type}` is built in", "give the component a type of its own")
-    if not collected("component", component_class.type, component_class):
-        _registered[component_class.type] = component_class
-    return component_class
+class ComponentRegistry(PluginRegistry[Component[Any]]):
+    """The components of one process. Answers `penstock.ports.components.ComponentCatalog`."""
 
-
-class ComponentRegistry:
-    """The components of one process, each made once. Answers `penstock.ports.components.ComponentCatalog`."""
+    what = "component"
+    word = "type"
+    group = "penstock.components"
+    built_in = TABLE
+    package = "penstock.components"
+    registered: ClassVar[dict[str, type[Component[Any]]]] = {}
 
     def __init__(self, plugins: tuple[PluginFolder, ...] = (), *, with_lineage: bool = True) -> None:
-        """`with_lineage: False` for who only wants to run a job: following columns is the dear part of a check. `plugins`:
-        folders with components for some documents only; see `at`."""
-        self.plugins = plugins
+        """`with_lineage: False` for who only wants to run a job: following columns is the dear part of a check."""
+        super().__init__(plugins)
         self._with_lineage = with_lineage
-        self._made: dict[str, Component[Any]] = {}
-        self._scoped: dict[tuple[int, ...], ComponentRegistry] = {}
 
-    def at(self, folder: Path) -> ComponentRegistry:
-        """The components that documents in that folder have: all of these, and those of its plug-ins."""
-        plugins = plugin_folders(folder)
-        if not plugins:
-            return self
-        key = tuple(map(id, plugins))
-        if key not in self._scoped:
-            if len(self._scoped) >= MOST_SCOPED:
-                self._scoped.clear()
-            self._scoped[key] = ComponentRegistry(plugins, with_lineage=self._with_lineage)
-        return self._scoped[key]
+    def with_plugins(self, plugins: tuple[PluginFolder, ...]) -> Self:
+        return self.__class__(plugins, with_lineage=self._with_lineage)
 
-    def get(self, type: str) -> Component[Any]:
-        """Raises Refused when there is no such type, or its plug-in is broken."""
-        made = self._made.get(type)
-        if made is None or (type in _registered and not self._is_own(type) and made.__class__ is not _registered[type]):
-            component_class = self._find(type)
-            if component_class is None:
-                hint = "`penstock components` lists the types"
-                raise Refused(f"there is no component of type `{type}`{similar(type, self.types())}", hint)
-            made = self._made[type] = component_class()
-        return made
+    def hint(self) -> str:
+        return "`penstock components` lists the types"
 
     def types(self) -> list[str]:
-        """Built-in ones first, then the others by name."""
-        known = built_in()
-        own = {name for folder in self.plugins for name in folder.names("component")}
-        return [*known, *sorted({*_registered, *own, *self._offers()} - {*known})]
+        return self.names()
+
+    def find(self, name: str) -> type[Component[Any]] | None:
+        if name in OF_THE_PLANNER:
+            return cast("type[Component[Any]]", load("component", name, f"{self.package}.{OF_THE_PLANNER[name]}"))
+        return super().find(name)
 
     def convert(self, type: str, values: Mapping[str, Any]) -> msgspec.Struct:
         """Rendered values as the component's parameters. Raises ComponentFailure of kind `parameters` that lists all mistakes."""
@@ -103,12 +176,12 @@ class ComponentRegistry:
             raise found from None
 
     def describe(self, type: str) -> ComponentDescription | None:
-        component_class = self._find(type)
+        component_class = self.find(type)
         return None if component_class is None else describe(component_class)
 
     def page(self, type: str) -> ComponentDescription | None:
         """The description with the example, for readers: the example is in a file that running a job need not read."""
-        component_class = self._find(type)
+        component_class = self.find(type)
         if component_class is None:
             return None
         return replace(describe(component_class), example=example_of(component_class))
@@ -120,33 +193,33 @@ class ComponentRegistry:
         self,
         type: str,
         params: Mapping[str, Any],
-        inputs: Mapping[str, Schema | None],
+        inputs: Known,
         outputs: tuple[str, ...],
         folder: Path,
         declared: Mapping[str, Schema] = NO_SCHEMAS,
     ) -> Inferred:
-        from penstock.components.inference import infer
+        from penstock.components.inference import infer  # Only checks of jobs need it, and it loads sqlglot.
 
         return infer(self.get(type), params, inputs, outputs, folder, declared, with_lineage=self._with_lineage)
 
-    def _find(self, type: str) -> type[Component[Any]] | None:
-        if (target := TABLE.get(type) or OF_THE_PLANNER.get(type)) is not None:
-            return cast("ComponentClass", loading.built_in("component", type, f"penstock.components.{target}"))
-        for folder in self.plugins:
-            if (found := folder.find("component", type, _checked)) is not None:
-                return cast("ComponentClass", found)
-        if type in _registered:
-            return _registered[type]
-        offer = self._offers().get(type)
-        return (
-            None if offer is None else cast("ComponentClass", loading.plugged_in(offer, "component", "type", _checked))
-        )
+    @classmethod
+    def check(cls, found: Any, whose: str) -> None:
+        if not (isinstance(found, type) and issubclass(found, Component)):
+            hint = "a component is a subclass of `Relational`, `Sink`, `Iterator` or `Action`, or a function under `@component`"
+            raise Refused(f"{whose} is not a component", hint)
+        if not isinstance(getattr(found, "type", None), str) or not found.type:
+            raise Refused(f"{whose} has no `type`")
+        if not issubclass(found, (Relational, Sink, Iterator, Action)):
+            raise Refused(f"{whose} does nothing", "derive it from `Relational`, `Sink`, `Iterator` or `Action`")
+        if not all(isinstance(port, Port) for port in (*found.inputs, *found.outputs)):
+            raise Refused(f"the ports of {whose} must be `Port`s", 'for example `inputs = (Port("input"),)`')
+        check_params(getattr(found, "Params", None), whose)
 
-    def _is_own(self, type: str) -> bool:
-        return any(type in folder.names("component") for folder in self.plugins)
 
-    def _offers(self) -> Mapping[str, EntryPoint]:
-        return offered(GROUP)
+def register(component_class: C) -> C:
+    """Make a component known to this process, for code and notebooks. The same type again replaces the earlier one."""
+    ComponentRegistry.register(component_class)
+    return component_class
 
 
 def describe(component_class: type[Component[Any]]) -> ComponentDescription:
@@ -177,23 +250,3 @@ def example_of(component_class: type[Component[Any]]) -> str:
     from importlib.resources import files  # Only pages need it: it takes some milliseconds to import.
 
     return files("penstock.components").joinpath("examples", f"{component_class.type}.yaml").read_text("utf-8")
-
-
-def _checked(component_class: Any, whose: str) -> None:
-    """A class that would fail later, in the middle of a run, is refused here."""
-    if not (isinstance(component_class, type) and issubclass(component_class, Component)):
-        hint = "a component is a subclass of `Relational`, `Sink`, `Iterator` or `Action`, or a function under `@component`"
-        raise Refused(f"{whose} is not a component", hint)
-    if not isinstance(getattr(component_class, "type", None), str) or not component_class.type:
-        raise Refused(f"{whose} has no `type`")
-    if not issubclass(component_class, (Relational, Sink, Iterator, Action)):
-        raise Refused(f"{whose} does nothing", "derive it from `Relational`, `Sink`, `Iterator` or `Action`")
-    if not all(isinstance(port, Port) for port in (*component_class.inputs, *component_class.outputs)):
-        raise Refused(f"the ports of {whose} must be `Port`s", 'for example `inputs = (Port("input"),)`')
-    params = getattr(component_class, "Params", None)
-    if not (isinstance(params, type) and issubclass(params, msgspec.Struct)):
-        raise Refused(f"{whose} has no `Params`", "`Params` is a subclass of `msgspec.Struct`")
-    try:
-        types.type_info(params)
-    except (TypeError, NameError) as error:
-        raise Refused(f"the `Params` of {whose} cannot be used: {error}") from error

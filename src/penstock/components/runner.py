@@ -16,8 +16,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from penstock.components import declared_columns, unknown_columns
+from penstock.components import declared_columns, incremental, inference, unknown_columns
 from penstock.components.base import Action, Call, Component, ComponentFailure, Iterator, PlanCall, Relational, Sink
+from penstock.components.queries import everything, gathered
+from penstock.data import select
+from penstock.data.sql_rules import SqlMistake
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.rows import Column, EngineSession, Relation, RowsFailed, Schema, Stage
@@ -75,8 +78,6 @@ def _place(component: Component[Any], params: Any, call: Call | None) -> JsonMap
 
 def _of_sql(error: Exception) -> ComponentFailure | None:
     """An author's SQL that came out of a template cannot be read before the run."""
-    from penstock.data.sql_rules import SqlMistake
-
     if not isinstance(error, SqlMistake):
         return None
     message = f"{error.message}; {error.hint}" if error.hint else error.message
@@ -120,7 +121,7 @@ def _named(frame: traceback.FrameSummary) -> str:
 
 
 def _own_frames(frames: Sequence[traceback.FrameSummary], component: Component[Any]) -> list[traceback.FrameSummary]:
-    """The frames in the code of whoever wrote the component: not in a library that it calls, and not in ours."""
+    """The stack frames in the component author's own code: not in a library that it calls, and not in ours."""
     own = _file_of(component)
     if own is None or own.startswith(_PENSTOCK):
         return []
@@ -246,8 +247,6 @@ async def _run(component: Component[Any], params: Any, call: Call) -> Any:
     if call.declared:
         await call.threads.run(declared_columns.hold, call)
     if (asked := getattr(params, "incremental", None)) is not None:
-        from penstock.components import incremental
-
         await call.threads.run(incremental.apply, asked, call)
     return result
 
@@ -300,8 +299,6 @@ def stage(
 
 def outputs_of(made: Stage, schemas: Mapping[str, Schema]) -> dict[str, Schema]:
     """The columns of each output of a stage, without running it: the next stage is built on them. Raises ComponentFailure."""
-    from penstock.components import inference
-
     try:
         return {port: inference.schema(query, schemas) for port, query in made.selects.items()}
     except RowsFailed as problem:
@@ -347,9 +344,6 @@ def _select(component: Relational[Any], params: Any, call: Call) -> bool:
 
 
 def _write(component: Sink[Any], params: Any, call: Call) -> None:
-    from penstock.components.queries import everything
-    from penstock.data import select
-
     plan = PlanCall(call.folder, call.connected, call.declared)
     (port,) = call.inputs
     rows = gathered(call, port)
@@ -358,18 +352,6 @@ def _write(component: Sink[Any], params: Any, call: Call) -> None:
     component.finish(params, plan, written)
     if "main" in call.connected:
         call.put("main", rows)
-
-
-def gathered(call: Call, port: str) -> Relation:
-    """The rows on a port as one relation: those of several links one after another, columns matched by name."""
-    arrived = call.inputs.get(port, [])
-    if len(arrived) == 1 or not arrived:
-        return call.input(port)
-    from penstock.components.queries import stacked
-    from penstock.data import select
-
-    tables = {f"{port}_{number}": rows for number, rows in enumerate(arrived)}
-    return call.engine.select(select.sql(stacked(tables)), tables)
 
 
 def _fill(component: Component[Any], missing: list[str], call: Call) -> None:

@@ -1,4 +1,4 @@
-"""What can be said of a type by its name, and names of types that are none."""
+"""Families of types by name, and names of types that do not exist."""
 
 from __future__ import annotations
 

@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from sqlglot import exp
+
+from penstock.components import queries as build
 from penstock.components.base import Call
+from penstock.data import select
 from penstock.data.types import MissingColumn, is_open
 from penstock.ports.rows import Relation
 
@@ -48,11 +52,6 @@ def _missing(error: BaseException | None) -> MissingColumn | None:
 
 def with_columns(rows: Relation, names: Iterable[str], call: Call) -> Relation:
     """The rows, with columns of these names where they lack them."""
-    from sqlglot import exp
-
-    from penstock.components import queries as build
-    from penstock.data import select
-
     lacking = [name for name in dict.fromkeys(names) if _lacks(rows, name)]
     query = build.picked([exp.Star(), *(build.called(exp.null(), name) for name in lacking)], "input")
     return call.engine.select(select.sql(query), {"input": rows})

@@ -42,7 +42,7 @@ class Limits:
     in_flight_rows: int | None = None
     in_flight_bytes: int | None = None
     is_offline: bool = False
-    """DuckDB opens sockets of its own, which nobody can judge: so it opens none."""
+    """DuckDB opens sockets of its own, whose addresses cannot be checked: so it may open none."""
 
 
 @contextmanager

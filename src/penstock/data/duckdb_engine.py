@@ -14,10 +14,11 @@ from typing import Any, TypeVar
 
 import duckdb
 
+from penstock.data.atomic_file import AtomicFile
 from penstock.data.duckdb_database import Database, Limits, close_cursor, failing_plainly, interrupt, settle
 from penstock.data.failures import bound, columns_of, placed_in, rows_failed, type_trouble_at
-from penstock.data.fusion.run import run_fused
-from penstock.data.hashing import (
+from penstock.data.fusion import run_fused
+from penstock.data.output_hash import (
     CONTENT_UP_TO,
     content_hash,
     content_query,
@@ -25,7 +26,6 @@ from penstock.data.hashing import (
     plan_hash,
     plan_key,
 )
-from penstock.data.landing import Landing
 from penstock.data.python_rows import Conversion, MappingWriter, TableWriter, batches
 from penstock.data.queues import Feed
 from penstock.data.statements import columns, copy_statement, export_statement, over, quoted, stored, view_statement
@@ -159,7 +159,7 @@ class DuckDbSession:
 
     def copy(self, query: SqlText, inputs: Mapping[str, Relation], copy: Copy) -> int:
         asked = self._over(query, inputs)
-        landing = Landing(copy.path)
+        landing = AtomicFile(copy.path)
 
         def run(is_frugal: bool) -> int:
             statement = copy_statement(asked, copy, str(landing.written), frugal=is_frugal)
@@ -273,7 +273,7 @@ class DuckDbSession:
         key: str | None = None,
         declared: Schema | None = None,
     ) -> Relation:
-        """What is to be said of a table. `key` is of its plan; without one only its contents can be hashed."""
+        """The description of a table. `key` is the key of its plan; without one only its contents can be hashed."""
         schema = self._database.schema(cursor, name)
         if declared is not None and [column.name for column in declared] == [column.name for column in schema]:
             schema = tuple(
@@ -334,7 +334,7 @@ class _ArrowStream:
 
 
 class ArrowRows:
-    """The rows of a query as a stream of Arrow, run when somebody asks for it."""
+    """The rows of a query as an Arrow stream; the query runs when it is consumed."""
 
     def __init__(self, found: duckdb.DuckDBPyRelation) -> None:
         self._found = found
@@ -369,16 +369,9 @@ def _cast_to(schema: Schema) -> str:
 
 
 _WIDTHS = {
-    "BOOLEAN": 1,
-    "TINYINT": 1,
-    "SMALLINT": 2,
-    "INTEGER": 4,
-    "FLOAT": 4,
-    "DATE": 4,
-    "HUGEINT": 16,
-    "UUID": 16,
+    "BOOLEAN": 1, "TINYINT": 1, "SMALLINT": 2, "INTEGER": 4, "FLOAT": 4, "DATE": 4, "HUGEINT": 16, "UUID": 16,
     "INTERVAL": 16,
-}
+}  # fmt: skip
 
 
 def _width(schema: Schema) -> int:
@@ -408,7 +401,7 @@ class DuckDbEngine:
         self._database.drop(relation.name)
 
     def export(self, relation: Relation, path: Path) -> None:
-        landing = Landing(path)
+        landing = AtomicFile(path)
         try:
             self._write(relation, landing.written)
             landing.land()

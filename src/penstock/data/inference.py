@@ -52,19 +52,10 @@ class Kind:
 
 
 _TYPES = {
-    "null": "VARCHAR",
-    "bool": "BOOLEAN",
-    "float": "DOUBLE",
-    "text": "VARCHAR",
-    "bytes": "BLOB",
-    "date": "DATE",
-    "time": "TIME",
-    "timestamp": "TIMESTAMP",
-    "timestamptz": "TIMESTAMPTZ",
-    "interval": "INTERVAL",
-    "uuid": "UUID",
+    "null": "VARCHAR", "bool": "BOOLEAN", "float": "DOUBLE", "text": "VARCHAR", "bytes": "BLOB", "date": "DATE",
+    "time": "TIME", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMPTZ", "interval": "INTERVAL", "uuid": "UUID",
     "json": "JSON",
-}
+}  # fmt: skip
 NULL, TEXT, FLOAT, JSON = Kind("null"), Kind("text"), Kind("float"), Kind("json")
 _SCALARS = {
     type(None): NULL,

@@ -1,4 +1,4 @@
-"""Which columns a column is made of.
+"""Column lineage: which columns a column is made of.
 
 The query is qualified first: stars are spelled out and every name says whose it is. Then each output column is followed through
 CTEs, subqueries and unions down to the inputs. Only what a value is made of counts, not what decided that its row is there.

@@ -35,7 +35,7 @@ class PlainDuckDB(DuckDB):
         }
 
         def _warn_unsupported(self) -> None:
-            """A statement that is only kept as text is refused later, where there is somebody to tell."""
+            """A statement that sqlglot keeps only as text is refused later, where the mistake can be reported."""
 
     class Generator(DuckDBGenerator):
         MULTI_ARG_DISTINCT = True

@@ -17,28 +17,11 @@ from penstock.data.types import MissingColumn
 
 MADE_UP_ROWS = frozenset({"generate_series", "range", "unnest", "repeat", "json_each", "json_tree"})
 _PLAIN_NAME = re.compile(r"\w+\Z")
-_REACHING = frozenset(
-    {
-        "add_parquet_key",
-        "current_query",
-        "current_setting",
-        "currval",
-        "duckdb_secrets",
-        "getenv",
-        "getvariable",
-        "json_deserialize_sql",
-        "json_execute_serialized_sql",
-        "json_serialize_plan",
-        "load_aws_credentials",
-        "nextval",
-        "parse_duckdb_log_message",
-        "query",
-        "query_table",
-        "setval",
-        "which_secret",
-        "write_log",
-    }
-)
+_REACHING = frozenset({
+    "add_parquet_key", "current_query", "current_setting", "currval", "duckdb_secrets", "getenv", "getvariable",
+    "json_deserialize_sql", "json_execute_serialized_sql", "json_serialize_plan", "load_aws_credentials", "nextval",
+    "parse_duckdb_log_message", "query", "query_table", "setval", "which_secret", "write_log",
+})  # fmt: skip
 _NOT_FOR_AUTHORS = (
     exp.DDL,
     exp.DML,

@@ -246,7 +246,7 @@ class Stuck:
 
 
 def is_open(schema: Schema) -> bool:
-    """May there be columns that nobody has seen?"""
+    """May there be columns that are not known yet?"""
     return any(column.name == OPEN for column in schema)
 
 

@@ -184,18 +184,9 @@ class _Cutter:
 _MOST_DIGITS: Final = 300
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 _ESCAPES = {
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-    "b": "\b",
-    "f": "\f",
-    "v": "\v",
-    "0": "\0",
-    "\\": "\\",
-    "'": "'",
-    '"': '"',
+    "n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\\": "\\", "'": "'", '"': '"',
     "\n": "",
-}
+}  # fmt: skip
 
 
 def read_integer(text: str, token: Token) -> int:

@@ -90,7 +90,7 @@ def _not_a_character() -> Misuse:
 
 
 def _compiled(source: str, captures: bool) -> Any:
-    import re2
+    import re2  # Only patterns need it.
 
     if len(source) > _LONGEST_PATTERN:
         raise Misuse(f"a pattern may have at most {_LONGEST_PATTERN} characters")

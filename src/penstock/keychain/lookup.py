@@ -20,18 +20,8 @@ from penstock.keychain.surroundings import NOT_FOR_ENTRIES, Surroundings
 _MAX_FILE_BYTES = 1024 * 1024
 # Names of fields that are no secret, wherever a mapping comes from. All others are taken for secrets.
 _WHERE_AND_WHO = (
-    "host",
-    "hostname",
-    "port",
-    "user",
-    "username",
-    "database",
-    "dbname",
-    "db",
-    "schema",
-    "sslmode",
-    "scheme",
-)
+    "host", "hostname", "port", "user", "username", "database", "dbname", "db", "schema", "sslmode", "scheme",
+)  # fmt: skip
 _OPEN_FIELDS = frozenset(
     {*_WHERE_AND_WHO, "region", "endpoint", "token_type", "expires_at", "scope", "header", "query"}
 )

@@ -187,7 +187,7 @@ async def _once(
 ) -> Answer | str:
     import httpx2  # Slow to import: only a request needs it.
 
-    from penstock.tools.base import ToolFailure
+    from penstock.tools.base import ToolFailure  # Only a request needs it.
     from penstock.tools.http.exchange import open_client
 
     client, close = open_client(True, allowed)

@@ -1,4 +1,4 @@
-"""Asking a server. What it refuses is refused here in the same words, and what cannot be reached is tried again for a while.
+"""The client of a server. What the server refuses is refused here in the same words, and what cannot be reached is retried.
 
 Several servers of one fleet are as good as one: whichever answers is asked, and the next one when it does not.
 
@@ -122,7 +122,7 @@ class Client:
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._token}"} if self._token else {}
 
-    # ---- whether anybody is heard
+    # ---- whether a server answers
 
     def lost(self, error: PenstockError) -> bool:
         """Nobody answers: whether to go on trying."""
@@ -209,7 +209,7 @@ class Client:
             raise _Again(self._unreachable(error)) from error
         except httpx2.TransportError as error:
             self._was_there = True  # It may have taken what it was asked.
-            failed = Unavailable(f"the server at `{self.url}` did not answer: {_said(error)}", START)
+            failed = Unavailable(f"the server at `{self.url}` did not answer: {_message(error)}", START)
             raise (_Again(failed) if is_safe else failed) from error
         if response.is_success:
             return bytes(response.content)
@@ -230,7 +230,9 @@ class Client:
                     raise error_of(response.status_code, decoded(response.read()), self.url)
                 yield response.iter_bytes()
             except httpx2.TransportError as error:
-                raise Unavailable(f"the connection to `{self.url}` broke off: {_said(error)}", "try again") from error
+                raise Unavailable(
+                    f"the connection to `{self.url}` broke off: {_message(error)}", "try again"
+                ) from error
 
     def _begun(self, stack: ExitStack, path: str, params: Mapping[str, Any]) -> httpx2.Response:
         """The beginning of an answer, of the first server that gives one."""
@@ -274,7 +276,7 @@ class Client:
         return httpx2.Client(base_url=self.url, timeout=timeout, verify=tls_for(self.url))
 
     def _unreachable(self, error: Exception) -> Unavailable:
-        return Unavailable(f"no server answers at `{self.url}`: {_said(error)}", START)
+        return Unavailable(f"no server answers at `{self.url}`: {_message(error)}", START)
 
 
 def tls_for(url: str) -> ssl.SSLContext:
@@ -332,7 +334,7 @@ def _given(params: Mapping[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return (str(error) or type(error).__name__).lower()
 
 
@@ -358,7 +360,7 @@ class Sent:
             self.body: dict[str, Any] = {"path": given}
             return
         self.compiled = library.compiled(path, looks=False)
-        if not self.compiled.text:  # It cannot be read, or there is nothing in it: nobody else can do better.
+        if not self.compiled.text:  # It cannot be read, or there is nothing in it: the server cannot do better.
             from penstock.server.documents import DocumentInvalid  # Loads the compilers.
 
             raise DocumentInvalid(self.compiled.file, self.compiled.problems, "")

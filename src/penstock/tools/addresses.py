@@ -139,6 +139,6 @@ def _network(word: str) -> _Network | None:
 
 
 OPEN = Addresses(is_open=True)
-"""Embedded runs: whoever runs a document on their own machine may reach what they can reach without it."""
+"""Embedded runs: a document on the user's own machine may reach whatever the user can reach."""
 PUBLIC_ONLY = Addresses()
 LOOPBACK = Addresses(networks=GROUPS["loopback"])

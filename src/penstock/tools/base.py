@@ -19,7 +19,7 @@ import stat
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import IO, Any, ClassVar, Generic, Protocol, TypeVar, cast, get_args
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -139,11 +139,23 @@ class Call:
 P = TypeVar("P", bound=msgspec.Struct)
 
 
-class Tool(Generic[P]):
+class Parametric(Generic[P]):
+    """Has typed parameters: those of the model it is derived with, such as `Tool[MailParams]`, or else `Params`."""
+
+    Params: ClassVar[type[msgspec.Struct]]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "Params" not in cls.__dict__:
+            for model in (one for base in cls.__dict__.get("__orig_bases__", ()) for one in get_args(base)[:1]):
+                if isinstance(model, type) and issubclass(model, msgspec.Struct):
+                    cls.Params = model
+
+
+class Tool(Parametric[P]):
     """Base of all tools. The docstring is its reference page; `Params` fields carry their descriptions in `msgspec.Meta`."""
 
     kind: ClassVar[str]
-    Params: ClassVar[type[msgspec.Struct]]
     inline: ClassVar[bool] = False
     """True only for tools that neither block nor await: they run without touching the event loop."""
     pure: ClassVar[bool] = False
@@ -152,7 +164,7 @@ class Tool(Generic[P]):
     makes_files: ClassVar[bool] = True
     """Could a call make a file that a later task reads? Says when a file that is missing may still come."""
     example: ClassVar[str] = ""
-    """A task in YAML that the docs page shows and the tests run or validate."""
+    """A task in YAML for the tool's page. Those of built-in kinds are in `examples/`."""
     defaults: ClassVar[JsonMap] = {}
     """Kind defaults of `spec`: the outermost layer of the overlay."""
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar
 
 import msgspec
-from msgspec import Meta
 
 from penstock.tools.base import Call, Tool
+from penstock.tools.parameters import about
 
 
 class PlaybookParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="A file relative to the calling one, or a name in the catalog.")]
-    args: Annotated[dict[str, Any] | None, Meta(description="Laid over the other playbook's `workload`.")] = None
+    path: Annotated[str, about("A file relative to the calling one, or a name in the catalog.")]
+    args: Annotated[dict[str, Any] | None, about("Laid over the other playbook's `workload`.")] = None
     return_step: Annotated[
-        str | None, Meta(description="The step whose result is the task's; otherwise that of the last step to finish.")
+        str | None, about("The step whose result is the task's; otherwise that of the last step to finish.")
     ] = None
 
 
@@ -22,14 +22,6 @@ class PlaybookTool(Tool[PlaybookParams]):
     """Run another playbook in a scope of its own and take its result. It fails when the other one does."""
 
     kind: ClassVar[str] = "playbook"
-    Params: ClassVar[type[msgspec.Struct]] = PlaybookParams
-    example: ClassVar[str] = """\
-- name: load
-  kind: playbook
-  path: load_one.yaml
-  args: { table: orders }
-  return_step: summary
-"""
 
     async def run(self, params: PlaybookParams, call: Call) -> object:
         return await call.play(params.path, params.args or {}, params.return_step)
@@ -39,16 +31,14 @@ class PlaybookTool(Tool[PlaybookParams]):
 
 
 class JobParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="A file relative to the calling one, or a name in the catalog.")]
-    args: Annotated[dict[str, Any] | None, Meta(description="Laid over the job's `context`.")] = None
+    path: Annotated[str, about("A file relative to the calling one, or a name in the catalog.")]
+    args: Annotated[dict[str, Any] | None, about("Laid over the job's `context`.")] = None
     context_group: Annotated[
-        str | None, Meta(description="A group of the job's `context`, as `--context` names it; `args` go over it.")
+        str | None, about("A group of the job's `context`, as `--context` names it; `args` go over it.")
     ] = None
     outputs: Annotated[
         list[str] | None,
-        Meta(
-            description="`component.port`, or a component for its `main`: rows to give back. No link needs to read them."
-        ),
+        about("`component.port`, or a component for its `main`: rows to give back. No link needs to read them."),
     ] = None
 
 
@@ -60,14 +50,6 @@ class JobTool(Tool[JobParams]):
     """
 
     kind: ClassVar[str] = "job"
-    Params: ClassVar[type[msgspec.Struct]] = JobParams
-    example: ClassVar[str] = """\
-- name: load
-  kind: job
-  path: load_orders.yaml
-  args: { day: "{{ workload.day }}" }
-  outputs: [totals.main]
-"""
 
     async def run(self, params: JobParams, call: Call) -> object:
         outputs = tuple(params.outputs or ())

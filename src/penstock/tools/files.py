@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import UNSET, Meta
+from msgspec import UNSET
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef, is_ref
@@ -27,6 +27,7 @@ from penstock.ports.json_text import json_mistake
 from penstock.ports.meanings import READS_FILE, only_when
 from penstock.tools import file_changes
 from penstock.tools.base import Call, Tool, ToolFailure, local_path, os_failure, require_regular
+from penstock.tools.parameters import about
 
 # ---- Between the bytes of a file and the values of a playbook: text, JSON, JSON lines, CSV.
 # Law: what is written in a format and read in it again is the same value; CSV alone keeps no types, all its values are text.
@@ -189,47 +190,39 @@ DEFAULT_MAX_BYTES = 100 * 1024 * 1024
 
 
 class FilesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    action: Annotated[Action, Meta(description="What to do.")]
+    action: Annotated[Action, about("What to do.")]
     path: Annotated[
         str,
-        Meta(
-            description="The file or folder, relative to the document's folder; a `file://` URL is read too.",
-            extra_json_schema=only_when(READS_FILE, action=["read", "copy", "move", "checksum", "stat"]),
+        about(
+            "The file or folder, relative to the document's folder; a `file://` URL is read too.",
+            schema=only_when(READS_FILE, action=["read", "copy", "move", "checksum", "stat"]),
         ),
     ]
     to: Annotated[
-        str | None,
-        Meta(description="Where `copy` and `move` lead. A folder that exists, or a name ending in `/`: into it."),
+        str | None, about("Where `copy` and `move` lead. A folder that exists, or a name ending in `/`: into it.")
     ] = None
     content: Annotated[
-        Any, Meta(description="What `write` and `append` put there: text, any JSON value, or a reference to a result.")
+        Any, about("What `write` and `append` put there: text, any JSON value, or a reference to a result.")
     ] = UNSET
     format: Annotated[
         Format | None,
-        Meta(
-            description="How the file is read or written. If left out, by its name: `.json`, `.jsonl`, `.csv`, otherwise text. "
+        about(
+            "How the file is read or written. If left out, by its name: `.json`, `.jsonl`, `.csv`, otherwise text. "
             "`bytes` reads into the result store and writes base64 text."
         ),
     ] = None
-    encoding: Annotated[str, Meta(description="The encoding of text.")] = "utf-8"
-    delimiter: Annotated[str, Meta(description="The delimiter between the values of a CSV row.")] = ","
-    pattern: Annotated[str, Meta(description="Which names `list` gives: `*.csv`, `2024-*/*.json` …")] = "*"
-    recursive: Annotated[
-        bool, Meta(description="`list`: also in folders below. `delete`: a folder with all that is in it.")
-    ] = False
-    overwrite: Annotated[bool, Meta(description="If false, `write`, `copy` and `move` fail when the file exists.")] = (
-        True
+    encoding: Annotated[str, about("The encoding of text.")] = "utf-8"
+    delimiter: Annotated[str, about("The delimiter between the values of a CSV row.")] = ","
+    pattern: Annotated[str, about("Which names `list` gives: `*.csv`, `2024-*/*.json` …")] = "*"
+    recursive: Annotated[bool, about("`list`: also in folders below. `delete`: a folder with all that is in it.")] = (
+        False
     )
+    overwrite: Annotated[bool, about("If false, `write`, `copy` and `move` fail when the file exists.")] = True
     missing_ok: Annotated[
-        bool,
-        Meta(
-            description="A file that is not there is no failure: `read` gives null, `list` nothing, `delete` is done."
-        ),
+        bool, about("A file that is not there is no failure: `read` gives null, `list` nothing, `delete` is done.")
     ] = False
-    algorithm: Annotated[str, Meta(description="For `checksum`: `sha256`, `sha1`, `md5`, `blake2b` …")] = "sha256"
-    max_bytes: Annotated[int, Meta(gt=0, description="The largest file that `read` takes (100 MiB).")] = (
-        DEFAULT_MAX_BYTES
-    )
+    algorithm: Annotated[str, about("For `checksum`: `sha256`, `sha1`, `md5`, `blake2b` …")] = "sha256"
+    max_bytes: Annotated[int, about("The largest file that `read` takes (100 MiB).", gt=0)] = DEFAULT_MAX_BYTES
 
 
 class FilesTool(Tool[FilesParams]):
@@ -253,15 +246,7 @@ class FilesTool(Tool[FilesParams]):
     """
 
     kind: ClassVar[str] = "files"
-    Params = FilesParams
     needs_secrets: ClassVar[bool] = False
-    example: ClassVar[str] = """\
-- name: save
-  kind: files
-  action: write
-  path: "out/orders.json"
-  content: "{{ fetch.data }}"
-"""
 
     async def run(self, params: FilesParams, call: Call) -> JsonMap:
         result: JsonMap = await call.threads.run(perform, params, call)
@@ -482,15 +467,6 @@ def _stat(params: FilesParams, path: Path, call: Call) -> JsonMap:
 
 
 _ACTIONS: dict[Action, Callable[[FilesParams, Path, Call], JsonMap]] = {
-    "read": _read,
-    "write": _write,
-    "append": _append,
-    "list": _list,
-    "copy": _copy,
-    "move": _move,
-    "delete": _delete,
-    "mkdir": _mkdir,
-    "exists": _exists,
-    "checksum": _checksum,
-    "stat": _stat,
-}
+    "read": _read, "write": _write, "append": _append, "list": _list, "copy": _copy, "move": _move,
+    "delete": _delete, "mkdir": _mkdir, "exists": _exists, "checksum": _checksum, "stat": _stat,
+}  # fmt: skip

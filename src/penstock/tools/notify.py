@@ -13,6 +13,7 @@ from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE, WEB
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
 from penstock.tools.http.tool import HttpParams, HttpTool, Identity, Scalar, TimeLimits, within
 from penstock.tools.network import Resolver, addresses_of, require_allowed, resolve_host
+from penstock.tools.parameters import about
 
 if TYPE_CHECKING:
     from penstock.tools.http.exchange import Exchange
@@ -26,47 +27,40 @@ _WEBHOOK_ONLY = ("url", "json", "headers")
 
 
 class NotifyParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    via: Annotated[Literal["smtp", "webhook"], Meta(description="How to tell: by mail, or by a POST to a URL.")]
+    via: Annotated[Literal["smtp", "webhook"], about("How to tell: by mail, or by a POST to a URL.")]
     text: Annotated[
-        str | None,
-        Meta(description="The words. A webhook without `json` gets `{text: …}`, which Slack and others take."),
+        str | None, about("The words. A webhook without `json` gets `{text: …}`, which Slack and others take.")
     ] = None
     auth: Annotated[
         str | dict[str, Any] | None,
-        Meta(
-            description="A keychain entry: user name and password of the mail server, or as in `http` for a webhook.",
-            extra_json_schema=KEYCHAIN_ENTRY,
+        about(
+            "A keychain entry: user name and password of the mail server, or as in `http` for a webhook.",
+            schema=KEYCHAIN_ENTRY,
         ),
     ] = None
     verify: Annotated[
-        bool | str, Meta(description="Check the server's certificate; a path names the file of certificates to trust.")
+        bool | str, about("Check the server's certificate; a path names the file of certificates to trust.")
     ] = True
-    url: Annotated[str | None, Meta(description="Webhook: where to.", extra_json_schema=WEB)] = None
-    json: Annotated[Any, Meta(description="Webhook: the body, in place of `{text: …}`.")] = UNSET
-    headers: Annotated[dict[str, Scalar], Meta(description="Webhook: more headers.")] = {}
-    host: Annotated[str | None, Meta(description="Mail: the server.")] = None
-    port: Annotated[
-        Port | None,
-        Meta(description="Mail: its port; 587 for `starttls`, 465 for `tls`, 25 for `none`."),
-    ] = None
-    security: Annotated[
-        Literal["none", "starttls", "tls"], Meta(description="Mail: how the connection is made safe.")
-    ] = "starttls"
-    from_: Annotated[
-        str | None, Meta(description="Mail: the sender, `ann@example.com` or `Ann <ann@example.com>`.")
-    ] = msgspec.field(name="from", default=None)
-    to: Annotated[str | list[str], Meta(description="Mail: who gets it, as a list or with commas.")] = []
-    cc: Annotated[str | list[str], Meta(description="Mail: who gets a copy.")] = []
-    bcc: Annotated[str | list[str], Meta(description="Mail: who gets a copy that the others do not see.")] = []
-    subject: Annotated[str, Meta(description="Mail: the subject.")] = ""
-    html: Annotated[str | None, Meta(description="Mail: the words as HTML, beside or in place of `text`.")] = None
+    url: Annotated[str | None, about("Webhook: where to.", schema=WEB)] = None
+    json: Annotated[Any, about("Webhook: the body, in place of `{text: …}`.")] = UNSET
+    headers: Annotated[dict[str, Scalar], about("Webhook: more headers.")] = {}
+    host: Annotated[str | None, about("Mail: the server.")] = None
+    port: Annotated[Port | None, about("Mail: its port; 587 for `starttls`, 465 for `tls`, 25 for `none`.")] = None
+    security: Annotated[Literal["none", "starttls", "tls"], about("Mail: how the connection is made safe.")] = (
+        "starttls"
+    )
+    from_: Annotated[str | None, about("Mail: the sender, `ann@example.com` or `Ann <ann@example.com>`.")] = (
+        msgspec.field(name="from", default=None)
+    )
+    to: Annotated[str | list[str], about("Mail: who gets it, as a list or with commas.")] = []
+    cc: Annotated[str | list[str], about("Mail: who gets a copy.")] = []
+    bcc: Annotated[str | list[str], about("Mail: who gets a copy that the others do not see.")] = []
+    subject: Annotated[str, about("Mail: the subject.")] = ""
+    html: Annotated[str | None, about("Mail: the words as HTML, beside or in place of `text`.")] = None
     attachments: Annotated[
-        list[str],
-        Meta(description="Mail: paths of files to send along, up to 50 MiB in all.", extra_json_schema=READS_FILE),
+        list[str], about("Mail: paths of files to send along, up to 50 MiB in all.", schema=READS_FILE)
     ] = []
-    timeout: Annotated[
-        Seconds | None, Meta(description="Mail: how long the server may stay silent, in seconds (60).")
-    ] = None
+    timeout: Annotated[Seconds | None, about("Mail: how long the server may stay silent, in seconds (60).")] = None
 
 
 class NotifyTool(Tool[NotifyParams]):
@@ -85,19 +79,7 @@ class NotifyTool(Tool[NotifyParams]):
 
     kind: ClassVar[str] = "notify"
     makes_files: ClassVar[bool] = False
-    Params = NotifyParams
     defaults: ClassVar[JsonMap] = {"timeout": {"connect": 10, "read": 60, "write": 60}}
-    example: ClassVar[str] = """\
-- name: tell
-  kind: notify
-  via: smtp
-  host: mail.example.com
-  auth: mail_account
-  from: "Reports <reports@example.com>"
-  to: [ann@example.com, bob@example.com]
-  subject: "Orders are in"
-  text: "{{ ctx.count }} orders were loaded."
-"""
 
     def __init__(self, resolve: Resolver = resolve_host) -> None:
         self._resolve = resolve

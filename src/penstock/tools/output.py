@@ -16,7 +16,7 @@ TRUNCATED = "… output truncated"
 
 
 class Lines:
-    """Hands complete lines to `say`; after `limit` bytes says so once and drops the rest."""
+    """Passes complete lines to `say`; after `limit` bytes it reports that once and drops the rest."""
 
     def __init__(self, say: Callable[[str], None], limit: int) -> None:
         self._say = say
@@ -48,7 +48,7 @@ class Lines:
             self._end_line("")
 
     def stop(self) -> None:
-        """Drop all that comes from now on: nobody waits for it any more."""
+        """Drop all further output: it has no reader any more."""
         self._stopped = True
 
     def _end_line(self, text: str) -> None:
@@ -217,3 +217,48 @@ def _remove() -> None:
             if not _open and isinstance(stream, _StandIn):
                 _removed.append(stream)
                 setattr(sys, name, stream._real)
+
+
+# ---- An author's code in a thread of this process, and the way to stop it from another thread.
+
+
+class Stopped(BaseException):
+    """Raised in code whose time is over. Not an Exception, so that `except Exception` lets it through."""
+
+
+class StoppableCode:
+    """Law: `Stopped` is raised in the author's code only, between `enter(thread)` and `enter(None)`, and never while the thread
+    is in the engine's `say`: the lock sees to that."""
+
+    def __init__(self, say: Callable[[str], None], max_output_bytes: int) -> None:
+        self._engine_say = say
+        self._lines = Lines(self._say, max_output_bytes)
+        self._lock = threading.Lock()
+        self._thread: int | None = None
+        self._is_stopped = False
+
+    def enter(self, thread: int | None) -> None:
+        with self._lock:
+            self._thread = thread
+        if thread is not None and self._is_stopped:
+            raise Stopped  # Its time was over before it began.
+
+    def _say(self, line: str) -> None:
+        with self._lock:
+            self._engine_say(line)
+
+    def drop_output(self) -> None:
+        self._is_stopped = True
+        self._lines.stop()
+
+    def raise_stopped(self) -> None:
+        """In the code, at its next instruction if it has one."""
+        import ctypes  # Only code that does not end by itself needs it.
+
+        if self._lock.acquire(timeout=0.05):
+            try:
+                if self._thread is not None:
+                    thread, error = ctypes.c_ulong(self._thread), ctypes.py_object(Stopped)
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, error)
+            finally:
+                self._lock.release()

@@ -19,6 +19,13 @@ from penstock.tools.base import ToolFailure
 
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 
+
+def about(text: str, *, schema: dict[str, Any] | None = None, **limits: Any) -> msgspec.Meta:
+    """What a parameter means, for its page and for editors; `limits` and what else its JSON Schema says are as msgspec takes
+    them."""
+    return msgspec.Meta(description=text, extra_json_schema=schema, **limits)
+
+
 _WORDS = {
     "int": "a whole number",
     "float": "a number",

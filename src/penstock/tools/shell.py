@@ -7,12 +7,11 @@ import os
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 
 from penstock.ports.json_text import json_mistake
 from penstock.tools.base import Call, Tool, ToolFailure
 from penstock.tools.output import Kept, Lines
-from penstock.tools.parameters import Positive
+from penstock.tools.parameters import Positive, about
 from penstock.tools.process import Child, shorter, signal_name, start
 
 TERM_SECONDS = 2.0
@@ -22,26 +21,20 @@ MAX_DETAIL = 4_000
 class ShellParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     command: Annotated[
         str | list[str],
-        Meta(description="A list is one program with its arguments, run as it is; text is a script for the shell."),
+        about("A list is one program with its arguments, run as it is; text is a script for the shell."),
     ]
-    shell: Annotated[
-        Literal["sh", "bash"], Meta(description="What runs a script: `/bin/sh`, or `bash` from the path.")
-    ] = "sh"
-    env: Annotated[dict[str, str], Meta(description="Variables added to those of the engine's own process.")] = {}
+    shell: Annotated[Literal["sh", "bash"], about("What runs a script: `/bin/sh`, or `bash` from the path.")] = "sh"
+    env: Annotated[dict[str, str], about("Variables added to those of the engine's own process.")] = {}
     cwd: Annotated[
-        str | None, Meta(description="Working folder, relative to the document's folder, which is also the default.")
+        str | None, about("Working folder, relative to the document's folder, which is also the default.")
     ] = None
-    stdin: Annotated[str | None, Meta(description="Text for the command's input; without it the input is empty.")] = (
-        None
-    )
-    timeout: Annotated[
-        Positive | None, Meta(description="Seconds the command may take; `spec.timeout` holds as well.")
-    ] = None
-    ok_codes: Annotated[list[int], Meta(description="Exit codes that count as success; `[0]` by default.")] = (
-        msgspec.field(default_factory=lambda: [0])
+    stdin: Annotated[str | None, about("Text for the command's input; without it the input is empty.")] = None
+    timeout: Annotated[Positive | None, about("Seconds the command may take; `spec.timeout` holds as well.")] = None
+    ok_codes: Annotated[list[int], about("Exit codes that count as success; `[0]` by default.")] = msgspec.field(
+        default_factory=lambda: [0]
     )
     output: Annotated[
-        Literal["text", "json", "lines"], Meta(description="What `data` of the result is made of from the output.")
+        Literal["text", "json", "lines"], about("What `data` of the result is made of from the output.")
     ] = "text"
 
 
@@ -62,12 +55,6 @@ class ShellTool(Tool[ShellParams]):
     """
 
     kind: ClassVar[str] = "shell"
-    Params: ClassVar[type[msgspec.Struct]] = ShellParams
-    example: ClassVar[str] = """\
-- name: count
-  kind: shell
-  command: printf 'a\\nb\\n' | wc -l
-"""
 
     async def run(self, params: ShellParams, call: Call) -> object:
         run = _Run(params, call)

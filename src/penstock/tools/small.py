@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 
 from penstock.tools.base import Call, Tool
+from penstock.tools.parameters import about
 
 
 class NoopParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    value: Annotated[Any, Meta(description="Becomes the result.")] = None
+    value: Annotated[Any, about("Becomes the result.")] = None
 
 
 class NoopTool(Tool[NoopParams]):
@@ -19,21 +19,16 @@ class NoopTool(Tool[NoopParams]):
 
     kind: ClassVar[str] = "noop"
     makes_files: ClassVar[bool] = False
-    Params: ClassVar[type[msgspec.Struct]] = NoopParams
     inline: ClassVar[bool] = True
     pure: ClassVar[bool] = True
     needs_secrets: ClassVar[bool] = False
-    example: ClassVar[str] = """\
-- name: nothing
-  kind: noop
-"""
 
     def run_inline(self, params: NoopParams, call: Call) -> object:
         return params.value
 
 
 class SleepParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    seconds: Annotated[float, Meta(ge=0, description="How long to wait; fractions are allowed.")]
+    seconds: Annotated[float, about("How long to wait; fractions are allowed.", ge=0)]
 
 
 class SleepTool(Tool[SleepParams]):
@@ -41,13 +36,7 @@ class SleepTool(Tool[SleepParams]):
 
     kind: ClassVar[str] = "sleep"
     makes_files: ClassVar[bool] = False
-    Params: ClassVar[type[msgspec.Struct]] = SleepParams
     needs_secrets: ClassVar[bool] = False
-    example: ClassVar[str] = """\
-- name: breathe
-  kind: sleep
-  seconds: 0.01
-"""
 
     async def run(self, params: SleepParams, call: Call) -> object:
         await call.clock.sleep(params.seconds)
@@ -55,11 +44,9 @@ class SleepTool(Tool[SleepParams]):
 
 
 class LogParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    message: Annotated[Any, Meta(description="Text; anything else is shown as JSON.")]
-    level: Annotated[
-        Literal["debug", "info", "warning", "error"], Meta(description="Shown in front, except `info`.")
-    ] = "info"
-    data: Annotated[Any, Meta(description="Shown after the message as JSON.")] = None
+    message: Annotated[Any, about("Text; anything else is shown as JSON.")]
+    level: Annotated[Literal["debug", "info", "warning", "error"], about("Shown in front, except `info`.")] = "info"
+    data: Annotated[Any, about("Shown after the message as JSON.")] = None
 
 
 class LogTool(Tool[LogParams]):
@@ -67,14 +54,7 @@ class LogTool(Tool[LogParams]):
 
     kind: ClassVar[str] = "log"
     makes_files: ClassVar[bool] = False
-    Params: ClassVar[type[msgspec.Struct]] = LogParams
     inline: ClassVar[bool] = True
-    example: ClassVar[str] = """\
-- name: tell
-  kind: log
-  message: all rows are in
-  data: { rows: 3 }
-"""
 
     def run_inline(self, params: LogParams, call: Call) -> object:
         text = params.message if isinstance(params.message, str) else _json(params.message)

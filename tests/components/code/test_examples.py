@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.components.builtin import TABLE
+from penstock.components.registry import TABLE
 from tests.components.harness import REGISTRY, run_example
 
 TYPES = [type for type, target in TABLE.items() if target.startswith(("code.", "quality.", "shape."))]

@@ -6,8 +6,7 @@ import pytest
 import yaml
 
 from penstock.components.base import IteratorParams
-from penstock.components.builtin import TABLE
-from penstock.components.registry import example_of
+from penstock.components.registry import TABLE, example_of
 from penstock.dialects.job.compile import compile_text
 from tests.components.harness import REGISTRY
 

@@ -9,8 +9,7 @@ import pytest
 
 from penstock.components import runner
 from penstock.components.base import PlanCall
-from penstock.components.builtin import TABLE
-from penstock.components.registry import example_of
+from penstock.components.registry import TABLE, example_of
 from penstock.data.duckdb_engine import DuckDbEngine
 from penstock.ports.rows import Relation, Schema, Stage
 from tests.components.harness import REGISTRY, run, run_example

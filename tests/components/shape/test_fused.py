@@ -12,7 +12,7 @@ import yaml
 
 from penstock.components import runner
 from penstock.components.base import PlanCall, Relational
-from penstock.components.builtin import TABLE
+from penstock.components.registry import TABLE
 from penstock.data.duckdb_engine import DuckDbEngine
 from penstock.ports.rows import EngineSession, Relation, Stage
 from tests.components.harness import REGISTRY, run

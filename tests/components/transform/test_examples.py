@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.components.builtin import TABLE
-from penstock.components.registry import example_of
+from penstock.components.registry import TABLE, example_of
 from tests.components.harness import REGISTRY, document_of, infer, run_example
 
 TYPES = sorted(type_ for type_, target in TABLE.items() if target.startswith("transform."))

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from penstock.dialects.job.graph import as_json, dot, mermaid, svg
+from penstock.dialects.job.graph import as_json, picture
 from penstock.dialects.job.plan import plan, plan_text
 from penstock.dialects.job.schema import json_schema
 from penstock.dialects.job.words import SCOPES
@@ -135,7 +135,7 @@ def test_a_document_with_errors_has_no_plan():
 
 def test_mermaid_has_every_component_and_link_and_no_sign_that_would_be_syntax():
     net = example().net
-    text = mermaid(net)
+    text = picture(net).mermaid()
     assert text.startswith("flowchart TD\n")
     assert text.count("subgraph") == text.count("  end\n") == 8
     assert text.count("==>") == 4
@@ -146,24 +146,24 @@ def test_mermaid_has_every_component_and_link_and_no_sign_that_would_be_syntax()
 
 
 def test_rows_that_leave_a_joblet_are_drawn_from_the_component_inside():
-    text = dot(example().net)
+    text = picture(example().net).dot()
     assert '"normalise.__more" -> "load" [label="clean", penwidth=2];' in text
     assert '"normalise.__more" -> "normalise"' not in text
 
 
 def test_dot_quotes_what_it_is_given_and_has_a_box_for_every_sub_job():
-    text = dot(example().net)
+    text = picture(example().net).dot()
     assert text.startswith('digraph "addresses" {')
     assert text.count("subgraph cluster_") == 8
     assert text.count("{") - text.count("{{") * 2 == text.count("}") - text.count("}}") * 2
 
 
 def test_a_job_with_one_sub_job_has_no_box():
-    assert "subgraph" not in mermaid(net_of(job("a (ok) b")))
+    assert "subgraph" not in picture(net_of(job("a (ok) b"))).mermaid()
 
 
 def test_svg_is_well_formed_and_shows_components_badges_and_conditions():
-    root = ElementTree.fromstring(svg(example().net))
+    root = ElementTree.fromstring(picture(example().net).svg())
     texts = ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
     for expected in (
         "extract",
@@ -189,8 +189,8 @@ def test_the_graph_as_json_has_components_and_links():
 def test_a_large_job_is_still_drawn():
     lines = [f"c{n} (ok) c{n + 1}" for n in range(400)]
     net = net_of(job(*lines))
-    assert svg(net).endswith("</svg>\n")
-    assert mermaid(net).count("-->") == 400
+    assert picture(net).svg().endswith("</svg>\n")
+    assert picture(net).mermaid().count("-->") == 400
 
 
 # ---- schema

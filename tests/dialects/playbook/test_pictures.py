@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from penstock.dialects.drawing.layout import Box, laid_out
-from penstock.dialects.playbook.graph import dot, mermaid, svg
+from penstock.dialects.playbook.graph import picture
 from penstock.dialects.playbook.plan import plan
 from penstock.dialects.playbook.schema import json_schema
 from penstock.dialects.playbook.words import SCOPES
@@ -78,7 +78,7 @@ def test_the_source_map_knows_the_line_on_which_a_parameters_text_begins():
 
 
 def test_mermaid_has_every_step_and_arc_and_no_sign_that_would_be_syntax():
-    text = mermaid(net_of(steps(FLOW)))
+    text = picture(net_of(steps(FLOW))).mermaid()
     assert text.startswith("flowchart TD\n")
     assert "<b>both</b><br/>#91;join each + side#93;" in text
     assert text.count("-->") + text.count("-.->") == 1 + 7
@@ -88,7 +88,7 @@ def test_mermaid_has_every_step_and_arc_and_no_sign_that_would_be_syntax():
 
 
 def test_dot_quotes_what_it_is_given():
-    text = dot(net_of(steps(FLOW)))
+    text = picture(net_of(steps(FLOW))).dot()
     assert text.startswith('digraph "test" {')
     assert '"start" -> "tidy" [label="step.failed", style=dashed];' in text
     assert text.count("{") == text.count("}") == 1
@@ -96,7 +96,7 @@ def test_dot_quotes_what_it_is_given():
 
 
 def test_svg_is_well_formed_and_shows_steps_badges_and_guards():
-    root = ElementTree.fromstring(svg(net_of(steps(FLOW))))
+    root = ElementTree.fromstring(picture(net_of(steps(FLOW))).svg())
     texts = ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
     for expected in (
         "start",
@@ -133,7 +133,7 @@ def test_a_large_graph_is_still_drawn():
         f"- step: s{n}\n  next: {{ spec: {{ mode: inclusive }}, arcs: [{{ step: s{n + 1} }}, {{ step: s{count} }}] }}\n"
         for n in range(count)
     )
-    assert svg(net_of(steps(text + f"- step: s{count}\n"))).endswith("</svg>\n")
+    assert picture(net_of(steps(text + f"- step: s{count}\n"))).svg().endswith("</svg>\n")
 
 
 # ---- schema
@@ -209,6 +209,6 @@ def test_definitions_inside_a_tools_schema_are_lifted_into_the_whole():
 
 def test_an_arc_after_a_failure_has_a_colour_of_its_own():
     """Of two rules for one line the later one wins, so that of failures stands behind that of arcs."""
-    text = svg(net_of(steps(FLOW)))
+    text = picture(net_of(steps(FLOW))).svg()
     assert 'class="arc fail"' in text
     assert text.index(".arc{") < text.index(".fail{")

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.dialects.playbook.graph import dot, mermaid, svg
+from penstock.dialects.playbook.graph import picture
 from penstock.dialects.playbook.plan import plan
 from penstock.dialects.playbook.refused import yaml_text
 from penstock.dialects.problems import Severity
@@ -76,9 +76,9 @@ def test_a_damaged_document_gives_a_net_or_problems(document):
         assert any(problem.severity is Severity.ERROR for problem in result.problems)
     else:
         assert plan(result.net)["digest"] == compiled(text).net.digest
-        assert svg(result.net)
-        assert mermaid(result.net)
-        assert dot(result.net)
+        assert picture(result.net).svg()
+        assert picture(result.net).mermaid()
+        assert picture(result.net).dot()
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)

@@ -29,7 +29,7 @@ from penstock.ports.blobs import Missing, ResultRef, checksum_of, key_of, own_ke
 from penstock.ports.state_folder import PRIVATE_FOLDER, opener
 
 # ---- A folder of files named after the SHA-256 of what is in them: `ab/cdef…`, written under another name first.
-# Law: a file under its final name is whole. Whoever makes a file young again and whoever removes it because it is old hold
+# Law: a file under its final name is whole. Code that refreshes the age of a file and code that removes an old one hold
 # the folder's lock for that moment, so the one who comes second sees what the first has done.
 
 READ_BYTES = 1024 * 1024

@@ -75,7 +75,7 @@ class MemoryBlobs:
         """Nothing is ever half done here."""
 
     def close(self) -> None:
-        """What was stored stays for as long as somebody holds the store."""
+        """What was stored stays for as long as the store is referenced."""
 
     def _find(self, ref: ResultRef) -> bytes:
         data = self._blobs.get(own_key(ref, STORE))

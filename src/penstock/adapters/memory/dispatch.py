@@ -13,17 +13,7 @@ from itertools import count
 from typing import TypeVar
 from uuid import UUID, uuid4
 
-from penstock.adapters.dispatch import (
-    ALIVE_S,
-    ENDS,
-    KEPT_S,
-    PRESSED_AFTER_S,
-    check_card,
-    check_id,
-    check_kind,
-    check_offers,
-    next_token,
-)
+from penstock.adapters import dispatch
 from penstock.kernel.errors import Refused
 from penstock.ports.ambient import Clock, SystemClock
 from penstock.ports.dispatch import Held, LeaseSeen, Note, NoteKind, Offer, Pulse, Told, WorkerCard, WorkerSeen
@@ -110,17 +100,17 @@ def is_stale(lease: Lease, now: float) -> bool:
 
 
 # ---- The store that servers and workers of one process share.
-# Law: every method here is one step that nobody sees half of; there is one clock, the store's.
+# Law: every method here is atomic, and there is one clock, the store's.
 
 
 @dataclass(slots=True)
 class MemoryDispatchStore:
     clock: Clock = field(default_factory=SystemClock)
-    alive_s: float = ALIVE_S
+    alive_s: float = dispatch.ALIVE_S
     leases: dict[str, Lease] = field(default_factory=dict)
     notes: dict[int, Note] = field(default_factory=dict)
     ends: dict[int, tuple[str, int]] = field(default_factory=dict)
-    """Note -> (key, attempt): once it is heard, nothing is kept of the lease."""
+    """Note -> (key, attempt): once it is acknowledged, the lease is forgotten."""
     told: dict[int, tuple[str, Lease, Told]] = field(default_factory=dict)
     workers: dict[str, Worker] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
@@ -200,7 +190,7 @@ class MemoryDispatchStore:
         for lease in stale:
             self._note(lease, NoteKind.STALE)
             lease.come_back()
-        gone = [name for name, worker in self.workers.items() if now - worker.seen > KEPT_S]
+        gone = [name for name, worker in self.workers.items() if now - worker.seen > dispatch.KEPT_S]
         for name in gone:
             del self.workers[name]
         self._clear_told()
@@ -322,8 +312,8 @@ class MemoryDispatchStore:
             return False
         lease.mark = token
         number = 0
-        # An end is heard of even by a holder who has nothing to add to it.
-        for body in bodies or ((b"",) if kind in ENDS else ()):
+        # The holder learns of the end even if it has nothing left to report.
+        for body in bodies or ((b"",) if kind in dispatch.ENDS else ()):
             number = self._note(lease, kind, body)
         if kind is NoteKind.DONE:
             lease.standing, lease.holder = Standing.DONE, None
@@ -350,7 +340,7 @@ class MemoryDispatchStore:
         most = max((held[one.offer.execution_id] for one in self._ranges_of(worker)), default=0)
         now = self.clock.now()
         return any(
-            now - lease.since >= PRESSED_AFTER_S
+            now - lease.since >= dispatch.PRESSED_AFTER_S
             and suits(lease, known.card)
             and is_free(lease, named)
             # A range for a range is worth while only if it leaves the two more even than they were.
@@ -465,7 +455,7 @@ class _Client:
 
 class MemoryDispatch(_Client):
     async def offer(self, offers: Sequence[Offer]) -> None:
-        self._opened.offer(check_offers(offers))
+        self._opened.offer(dispatch.check_offers(offers))
 
     async def withdraw(self, keys: Collection[str]) -> frozenset[str]:
         return self._opened.withdraw(keys)
@@ -507,14 +497,14 @@ class MemoryDispatch(_Client):
 
 class MemoryIntake(_Client):
     async def enlist(self, card: WorkerCard) -> None:
-        check_card(card)
+        dispatch.check_card(card)
         self._opened.enlist(card)
 
     async def take(self, worker: str, room: int, ranges: int, wait_s: float) -> list[Held]:
-        check_id("a worker's `id`", worker)
+        dispatch.check_id("a worker's `id`", worker)
         if room <= 0:
             return []
-        return await self._first(lambda: self._opened.take(worker, room, ranges, next_token()), wait_s)
+        return await self._first(lambda: self._opened.take(worker, room, ranges, dispatch.next_token()), wait_s)
 
     async def claim(self, worker: str, room: int, ranges: int, token: UUID, *, is_repeated: bool) -> list[Held]:
         taken = self._opened.taken(worker, token) if is_repeated else []
@@ -527,8 +517,8 @@ class MemoryIntake(_Client):
         return self._opened.beat(worker, pulses, draining=draining)
 
     async def say(self, worker: str, key: str, attempt: int, kind: NoteKind, bodies: Sequence[bytes]) -> bool:
-        check_kind(kind)
-        return self._opened.say(worker, key, attempt, kind, bodies, next_token())
+        dispatch.check_kind(kind)
+        return self._opened.say(worker, key, attempt, kind, bodies, dispatch.next_token())
 
     async def say_as(
         self,
@@ -541,7 +531,7 @@ class MemoryIntake(_Client):
         *,
         is_repeated: bool,
     ) -> bool:
-        check_kind(kind)
+        dispatch.check_kind(kind)
         # An end that was kept by an earlier try, and has been heard meanwhile, has left nothing here.
         is_over = is_repeated and kind is NoteKind.DONE and key not in self._opened.leases
         return is_over or self._opened.say(worker, key, attempt, kind, bodies, token)

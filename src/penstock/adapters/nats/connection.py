@@ -148,7 +148,7 @@ class Link:
 
     async def _connect(self) -> tuple[Client, asyncio.Future[None], asyncio.Future[None]]:
         """The connection, when it is lost, and when the client has ended. It is not left to the client to connect again: what it
-        had not sent would go out late, and nobody would know."""
+        had not sent would go out late, unnoticed."""
         said: list[Exception] = []
         loop = asyncio.get_running_loop()
         gone: asyncio.Future[None] = loop.create_future()
@@ -194,7 +194,7 @@ class Link:
                 return
             if gone.done():
                 raise errors.ConnectionClosedError
-            # It is given up only with the connection: an answer that nobody waits for any more breaks the client.
+            # It is given up only with the connection: an answer that arrives after its request was given up breaks the client.
             self._trial = asyncio.ensure_future(client.rtt(NEVER))
             await asyncio.wait({self._trial, *ends}, timeout=ANSWER_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             if self._trial.done():

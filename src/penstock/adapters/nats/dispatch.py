@@ -35,37 +35,9 @@ from nats.errors import ConnectionClosedError
 from nats.js.errors import NotFoundError
 
 from penstock.adapters.dispatch import RelayedDispatch, RelayedIntake
+from penstock.adapters.nats import wire
 from penstock.adapters.nats.connection import NATS_ERRORS, Link, end, send
 from penstock.adapters.nats.queue import REQUEST_SECONDS, QueueTerms, WorkQueue
-from penstock.adapters.nats.wire import (
-    KINDS,
-    PREFIX,
-    VERSION,
-    Answer,
-    AskingPressure,
-    AskingTime,
-    Beating,
-    Claiming,
-    Enlisting,
-    GivingUp,
-    Granted,
-    Letter,
-    Listening,
-    Names,
-    Parts,
-    Problem,
-    Request,
-    Retiring,
-    Saying,
-    SayingAll,
-    Ticket,
-    Unreadable,
-    consumer,
-    frames,
-    packed,
-    plain,
-    read_letter,
-)
 from penstock.kernel.errors import PenstockError, Refused
 from penstock.ports.dispatch import Dispatch, LeaseSeen, Note, Offer, WorkerSeen
 
@@ -82,17 +54,17 @@ MOST_BYTES = 512_000_000
 PARTS_SECONDS = 30.0
 CLOSING_SECONDS, CLOSING_PAUSE = 5.0, 0.02
 
-Handler = Callable[[Request, bool], Awaitable[Any]]
+Handler = Callable[[wire.Request, bool], Awaitable[Any]]
 
 
 @dataclass(slots=True)
 class Gathering:
     until: float
-    parts: Parts = field(default_factory=Parts)
+    parts: wire.Parts = field(default_factory=wire.Parts)
 
 
 class RelayServer:
-    def __init__(self, names: Names, name: str, carry_out: Handler) -> None:
+    def __init__(self, names: wire.Names, name: str, carry_out: Handler) -> None:
         """`carry_out(request, is_repeated)` gives the value of the answer."""
         self._names = names
         self._address = names.server(name)
@@ -118,7 +90,9 @@ class RelayServer:
             with suppress(*NATS_ERRORS):
                 await message.respond(hello)
 
-        (hello,) = frames(packed(Answer(self._address, None, Raw(packed(None)))), client.max_payload)
+        (hello,) = wire.frames(
+            wire.packed(wire.Answer(self._address, None, Raw(wire.packed(None)))), client.max_payload
+        )
         self._client = client
         self._subscriptions = [
             await client.subscribe(self._names.rpc, queue=QUEUE, cb=asked),
@@ -152,7 +126,7 @@ class RelayServer:
             return
         try:
             whole = self._whole(reply, message.data)
-        except Unreadable:
+        except wire.Unreadable:
             self.unreadable += 1
             return
         if whole is not None:
@@ -175,33 +149,33 @@ class RelayServer:
         return None
 
     async def _answer(self, reply: str, data: bytes, link: Link) -> None:
-        answer = packed(await self._answer_to(data))
+        answer = wire.packed(await self._answer_to(data))
         client = link.current
         if client is None:
             return
         with suppress(*NATS_ERRORS):
-            for frame in frames(answer, client.max_payload):
+            for frame in wire.frames(answer, client.max_payload):
                 await client.publish(reply, frame)
         self.answered += 1
 
-    async def _answer_to(self, data: bytes) -> Answer:
+    async def _answer_to(self, data: bytes) -> wire.Answer:
         try:
             letter = _letter(data)
             self.repeated += letter.is_repeated
             value = await self._carry_out(letter.request, letter.is_repeated)
         except PenstockError as error:
-            problem = Problem(isinstance(error, Refused), error.message, error.hint)
-            return Answer(self._address, problem, Raw(packed(None)))
-        return Answer(self._address, None, Raw(packed(value)))
+            problem = wire.Problem(isinstance(error, Refused), error.message, error.hint)
+            return wire.Answer(self._address, problem, Raw(wire.packed(None)))
+        return wire.Answer(self._address, None, Raw(wire.packed(value)))
 
 
-def _letter(data: bytes) -> Letter:
+def _letter(data: bytes) -> wire.Letter:
     try:
-        letter = read_letter(data)
-    except Unreadable as error:
+        letter = wire.read_letter(data)
+    except wire.Unreadable as error:
         raise _strange(str(error)) from error
-    if letter.version != VERSION:
-        raise _strange(f"it speaks version {letter.version}, and this server version {VERSION}")
+    if letter.version != wire.VERSION:
+        raise _strange(f"it speaks version {letter.version}, and this server version {wire.VERSION}")
     return letter
 
 
@@ -295,14 +269,14 @@ class Watch:
     async def _level(self, client: Client, pool: str, waiting: int, tickets: dict[str, int]) -> None:
         """No more tickets than offers; and if offers wait, one to come for each worker that waits for one."""
         names, js = self._queue.names, client.jetstream(timeout=REQUEST_SECONDS)
-        for kind in KINDS:
+        for kind in wire.KINDS:
             found = tickets.get(names.work(pool, kind), 0)
             if found > waiting:
                 await js.purge_stream(names.work_stream, subject=names.work(pool, kind), keep=waiting)
                 self.taken_out += found - waiting
         lack = 0
         if waiting:
-            seen = [await self._look_at(client, pool, kind) for kind in KINDS]
+            seen = [await self._look_at(client, pool, kind) for kind in wire.KINDS]
             lack = min(waiting, max(one.idle for one in seen)) - sum(one.pending for one in seen)
         if lack > 0 and pool in self._short:
             await self._put_again(pool, min(lack, MOST_AGAIN))
@@ -313,16 +287,18 @@ class Watch:
 
     async def _put_again(self, pool: str, count: int) -> None:
         leases = await self._dispatch.leases(limit=4 * MOST_AGAIN)
-        named = [Ticket(one.key, one.execution_id, pool) for one in leases if one.worker is None and one.pool == pool]
-        named = named[:count] + [Ticket("", "", pool)] * (count - len(named))
+        named = [
+            wire.Ticket(one.key, one.execution_id, pool) for one in leases if one.worker is None and one.pool == pool
+        ]
+        named = named[:count] + [wire.Ticket("", "", pool)] * (count - len(named))
         # Several servers find the same at about the same time.
         moment = int(await self._dispatch.now() / max(self._level_s, 0.001))
-        self._queue.put(named, f"again.{plain(pool)}.{moment}")
+        self._queue.put(named, f"again.{wire.plain(pool)}.{moment}")
         self.put_again += count
 
     async def _look_at(self, client: Client, pool: str, kind: str) -> Seen:
         js = client.jetstream(timeout=REQUEST_SECONDS)
-        name = consumer(pool, kind)
+        name = wire.consumer(pool, kind)
         try:
             info = await js.consumer_info(self._queue.names.work_stream, name)
         except NotFoundError:
@@ -363,14 +339,14 @@ class NatsDispatch:
         dispatch: RelayedDispatch,
         intake: RelayedIntake,
         url: str,
-        prefix: str = PREFIX,
+        prefix: str = wire.PREFIX,
         *,
         terms: QueueTerms | None = None,
         level_s: float = LEVEL_SECONDS,
         warn: Callable[[str], None] = _log.warning,
     ) -> None:
         """`dispatch` and `intake` are ends of the same store, and are closed with this one."""
-        names = Names(prefix)
+        names = wire.Names(prefix)
         self._dispatch = dispatch
         self._relay = Relay(intake, dispatch)
         self._link = Link(url, "the servers of the fleet", self._greet, self._up)
@@ -434,7 +410,7 @@ class NatsDispatch:
     async def offer(self, offers: Sequence[Offer]) -> None:
         self.start()
         await self._dispatch.offer(offers)
-        self._queue.put(Ticket(one.key, one.execution_id, one.pool, one.needs, one.is_range) for one in offers)
+        self._queue.put(wire.Ticket(one.key, one.execution_id, one.pool, one.needs, one.is_range) for one in offers)
 
     async def tell(self, key: str, body: bytes) -> bool:
         self.start()
@@ -494,34 +470,34 @@ class Relay:
         self._dispatch = dispatch
         self.granted = 0
 
-    async def carry_out(self, request: Request, is_repeated: bool) -> Any:
+    async def carry_out(self, request: wire.Request, is_repeated: bool) -> Any:
         intake = self.intake
         match request:
-            case Enlisting(card):
+            case wire.Enlisting(card):
                 await intake.enlist(card)
                 await self.queue.want(card.pool)
                 return None
-            case Claiming():
+            case wire.Claiming():
                 return await self._claim(request, is_repeated)
-            case GivingUp(worker, pool, token, keys):
+            case wire.GivingUp(worker, pool, token, keys):
                 await intake.give_up(worker, token, keys)
-                self.queue.put(Ticket(key, "", pool) for key in keys)
+                self.queue.put(wire.Ticket(key, "", pool) for key in keys)
                 return None
-            case Beating(worker, pulses, is_draining):
+            case wire.Beating(worker, pulses, is_draining):
                 return await intake.beat(worker, pulses, draining=is_draining)
-            case SayingAll(said):
+            case wire.SayingAll(said):
                 return await asyncio.gather(*(self._say(one, is_repeated or one.is_repeated) for one in said))
-            case Listening(worker, seen):
+            case wire.Listening(worker, seen):
                 return await intake.told(worker, 0.0, seen)
-            case AskingPressure(worker):
+            case wire.AskingPressure(worker):
                 return await intake.is_pressed(worker)
-            case Retiring(worker):
+            case wire.Retiring(worker):
                 await intake.retire(worker)
                 return None
-            case AskingTime():
+            case wire.AskingTime():
                 return await intake.now()
 
-    async def _claim(self, asked: Claiming, is_repeated: bool) -> Granted:
+    async def _claim(self, asked: wire.Claiming, is_repeated: bool) -> wire.Granted:
         leases = await self.intake.claim(asked.worker, asked.room, asked.ranges, asked.token, is_repeated=is_repeated)
         self.granted += len(leases)
         if asked.is_deaf and asked.pool:
@@ -530,13 +506,13 @@ class Relay:
         if len(leases) < asked.tickets:
             # Asked after the claim: a ticket that was in the worker's hand before it stands for something counted here.
             has_more = (await self._dispatch.waiting()).get(asked.pool, 0) > 0
-        return Granted(leases, has_more)
+        return wire.Granted(leases, has_more)
 
-    async def _say(self, said: Saying, is_repeated: bool) -> bool | Problem:
+    async def _say(self, said: wire.Saying, is_repeated: bool) -> bool | wire.Problem:
         """One lease's words do not suffer from another's."""
         try:
             return await self.intake.say_as(
                 said.worker, said.key, said.attempt, said.kind, said.bodies, said.token, is_repeated=is_repeated
             )
         except PenstockError as error:
-            return Problem(isinstance(error, Refused), error.message, error.hint)
+            return wire.Problem(isinstance(error, Refused), error.message, error.hint)

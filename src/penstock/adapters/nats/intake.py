@@ -24,36 +24,10 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from penstock.adapters.dispatch import check_card, check_id, check_kind, next_token
+from penstock.adapters.nats import wire
 from penstock.adapters.nats.connection import NATS_ERRORS, Link, check_cancelled, end, send
 from penstock.adapters.nats.queue import TicketConsumer
-from penstock.adapters.nats.wire import (
-    KINDS,
-    PREFIX,
-    STEP,
-    VERSION,
-    Answer,
-    AskingPressure,
-    AskingTime,
-    Beating,
-    Claiming,
-    Enlisting,
-    GivingUp,
-    Granted,
-    Letter,
-    Listening,
-    Names,
-    Parts,
-    Problem,
-    Request,
-    Retiring,
-    Saying,
-    SayingAll,
-    Ticket,
-    Unreadable,
-    frames,
-    packed,
-    read_answer,
-)
+from penstock.adapters.nats.wire import VERSION
 from penstock.kernel.errors import PenstockError, Refused, Unavailable
 from penstock.ports.dispatch import Held, NoteKind, Pulse, Told, WorkerCard
 
@@ -94,11 +68,11 @@ class Call:
     late: Callable[[bytes | None, bytes], None] | None = None
     first: bytes | None = None
     """The answer that counts."""
-    parts: Parts = field(default_factory=Parts)
+    parts: wire.Parts = field(default_factory=wire.Parts)
 
 
 class Calls:
-    def __init__(self, names: Names, patience_s: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, names: wire.Names, patience_s: float = PATIENCE_SECONDS) -> None:
         self._names = names
         self._patience_s = patience_s
         self._inbox = f"_INBOX.{uuid4().hex}"
@@ -125,7 +99,7 @@ class Calls:
             greetings.put_nowait(b"")
 
     async def ask(
-        self, link: Link, request: Request, kind: type[T], late: Callable[[T | None, T], None] | None = None
+        self, link: Link, request: wire.Request, kind: type[T], late: Callable[[T | None, T], None] | None = None
     ) -> T:
         """What a server answers. `late(first, other)` is given what others answer after that; there is no `first` when the
         patience was at an end before."""
@@ -148,7 +122,7 @@ class Calls:
                 if len(self._ended) > LATE_CALLS:
                     self._ended.popitem(last=False)
 
-    async def _patiently(self, link: Link, request: Request, call: Call, kind: type[T]) -> T:
+    async def _patiently(self, link: Link, request: wire.Request, call: Call, kind: type[T]) -> T:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._patience_s
         pause, wait_s, is_repeated = FIRST_PAUSE, FIRST_TRY, False
@@ -156,14 +130,14 @@ class Calls:
             client = await link.client(deadline)
             try:
                 left = deadline - loop.time()
-                data = await self._once(client, Letter(VERSION, is_repeated, request), call, min(wait_s, left))
-                answer = read_answer(data)
-            except (Nobody, Cut, Unreadable, *NATS_ERRORS) as error:
+                data = await self._once(client, wire.Letter(VERSION, is_repeated, request), call, min(wait_s, left))
+                answer = wire.read_answer(data)
+            except (Nobody, Cut, wire.Unreadable, *NATS_ERRORS) as error:
                 self._is_wary = isinstance(error, TimeoutError)
                 if self._is_wary:
                     self._avoid()
                 self._server = None
-                # What nobody listened to was carried out by nobody.
+                # A request without a subscriber was not carried out.
                 is_repeated = is_repeated or not isinstance(error, Nobody)
                 if loop.time() + pause > deadline:
                     raise _unanswered(link, error) from error
@@ -176,9 +150,9 @@ class Calls:
                 self._keep_to(answer.server)
                 return _opened(answer, kind)
 
-    async def _once(self, client: Client, letter: Letter, call: Call, wait_s: float) -> bytes:
+    async def _once(self, client: Client, letter: wire.Letter, call: Call, wait_s: float) -> bytes:
         self._begin(call)
-        messages = list(frames(packed(letter), client.max_payload))
+        messages = list(wire.frames(wire.packed(letter), client.max_payload))
         if self._address() == self._names.rpc and (len(messages) > 1 or self._is_wary):
             await self._meet(client, wait_s)
         address, reply = self._address(), f"{self._inbox}.{call.number}"
@@ -233,7 +207,7 @@ class Calls:
             return
         call = self._calls.get(number)
         if not message.data:
-            # NATS itself answers so when nobody listens to a subject.
+            # NATS itself answers so when a subject has no subscriber.
             if call is not None:
                 self.is_alone = True
                 _fail(call.answer, Nobody())
@@ -251,15 +225,15 @@ class Calls:
                 call.answer.set_result(whole)
             elif known.late is not None:
                 known.late(known.first, whole)
-        except (Unreadable, Refused, Unavailable):
-            return  # The next try, or nobody, is told what is wrong.
+        except (wire.Unreadable, Refused, Unavailable):
+            return  # The next attempt, if there is one, reports what is wrong.
 
 
 def _greeter(greeting: bytes) -> str:
-    whole = Parts().add(greeting) if greeting else None
+    whole = wire.Parts().add(greeting) if greeting else None
     if whole is None:
         raise Nobody
-    return read_answer(whole).server
+    return wire.read_answer(whole).server
 
 
 def _fail(answer: asyncio.Future[bytes], error: Exception) -> None:
@@ -268,10 +242,10 @@ def _fail(answer: asyncio.Future[bytes], error: Exception) -> None:
 
 
 def _read(data: bytes, kind: type[T]) -> T:
-    return _opened(read_answer(data), kind)
+    return _opened(wire.read_answer(data), kind)
 
 
-def _opened(answer: Answer, kind: type[T]) -> T:
+def _opened(answer: wire.Answer, kind: type[T]) -> T:
     problem = answer.problem
     if problem is not None:
         raise (Refused if problem.is_refused else Unavailable)(problem.message, problem.hint)
@@ -302,12 +276,12 @@ def _unanswered(link: Link, error: Exception) -> Unavailable:
 MOST_CALLS = 256
 MOST_BYTES = 8_000_000
 
-Send = Callable[[SayingAll], Awaitable[list[bool | Problem]]]
+Send = Callable[[wire.SayingAll], Awaitable[list[bool | wire.Problem]]]
 
 
 @dataclass(slots=True)
 class QueuedReport:
-    saying: Saying
+    saying: wire.Saying
     answer: asyncio.Future[bool]
 
     @property
@@ -321,7 +295,7 @@ class ReportQueue:
         self._queue: deque[QueuedReport] = deque()
         self._sending: asyncio.Task[None] | None = None
 
-    async def say(self, saying: Saying) -> bool:
+    async def say(self, saying: wire.Saying) -> bool:
         said = QueuedReport(saying, asyncio.get_running_loop().create_future())
         self._queue.append(said)
         if not self.tasks:
@@ -345,7 +319,7 @@ class ReportQueue:
             if not batch:
                 continue
             try:
-                answers = await self._send_all(SayingAll([said.saying for said in batch]))
+                answers = await self._send_all(wire.SayingAll([said.saying for said in batch]))
             except PenstockError as error:
                 for said in batch:
                     _answer(said, error)
@@ -371,10 +345,10 @@ class ReportQueue:
         return batch
 
 
-def _answer(said: QueuedReport, answer: bool | Problem | PenstockError) -> None:
+def _answer(said: QueuedReport, answer: bool | wire.Problem | PenstockError) -> None:
     if said.answer.done():
         return
-    if isinstance(answer, Problem):
+    if isinstance(answer, wire.Problem):
         answer = (Refused if answer.is_refused else Unavailable)(answer.message, answer.hint)
     if isinstance(answer, PenstockError):
         said.answer.set_exception(answer)
@@ -406,12 +380,12 @@ class Bid:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        return KINDS if self.ranges > 0 else (STEP,)
+        return wire.KINDS if self.ranges > 0 else (wire.STEP,)
 
 
 class NatsIntake:
-    def __init__(self, url: str, prefix: str = PREFIX, *, patience_s: float = PATIENCE_SECONDS) -> None:
-        self._names = Names(prefix)
+    def __init__(self, url: str, prefix: str = wire.PREFIX, *, patience_s: float = PATIENCE_SECONDS) -> None:
+        self._names = wire.Names(prefix)
         self._calls = Calls(self._names, patience_s)
         self._link = Link(url, "a worker of the fleet", self._greet, lost=self._lost)
         self._consumer = TicketConsumer(self._names, self._link)
@@ -419,7 +393,7 @@ class NatsIntake:
         self._cards: dict[str, WorkerCard] = {}
         self._events: dict[str, asyncio.Event] = {}
         """Worker -> there may be something to be told."""
-        self._doubtful: dict[tuple[str, str, int], Saying] = {}
+        self._doubtful: dict[tuple[str, str, int], wire.Saying] = {}
         """What holders said when there was no answer."""
         self._closing = asyncio.Event()
         self._asides: set[asyncio.Future[Any]] = set()
@@ -428,21 +402,21 @@ class NatsIntake:
 
     async def enlist(self, card: WorkerCard) -> None:
         check_card(card)
-        await self._ask(Enlisting(card), type(None))
+        await self._ask(wire.Enlisting(card), type(None))
         self._cards[card.id] = card
 
     async def retire(self, worker: str) -> None:
-        await self._ask(Retiring(worker), type(None))
+        await self._ask(wire.Retiring(worker), type(None))
         self._cards.pop(worker, None)
 
     async def beat(self, worker: str, pulses: Mapping[str, Pulse], *, draining: bool = False) -> frozenset[str]:
-        return await self._ask(Beating(worker, dict(pulses), draining), frozenset[str])
+        return await self._ask(wire.Beating(worker, dict(pulses), draining), frozenset[str])
 
     async def is_pressed(self, worker: str) -> bool:
-        return await self._ask(AskingPressure(worker), bool)
+        return await self._ask(wire.AskingPressure(worker), bool)
 
     async def now(self) -> float:
-        return await self._ask(AskingTime(), float)
+        return await self._ask(wire.AskingTime(), float)
 
     # ---- taking
 
@@ -492,25 +466,25 @@ class NatsIntake:
                 return []
         return []
 
-    async def _sorted(self, bid: Bid, pulled: list[tuple[Msg, Ticket]]) -> list[Msg]:
+    async def _sorted(self, bid: Bid, pulled: list[tuple[Msg, wire.Ticket]]) -> list[Msg]:
         """Tickets for what this worker can do; the others are for others."""
         card = self._cards.get(bid.worker)
         can = card.can if card is not None else frozenset[str]()
         await self._consumer.put_off(message for message, ticket in pulled if not ticket.needs <= can)
         return [message for message, ticket in pulled if ticket.needs <= can]
 
-    async def _claim(self, bid: Bid, tickets: list[Msg]) -> Granted:
+    async def _claim(self, bid: Bid, tickets: list[Msg]) -> wire.Granted:
         """Ask for work, and answer for the tickets in hand."""
         token = next_token()
-        asked = Claiming(bid.worker, bid.pool, bid.room, bid.ranges, token, len(tickets), self._consumer.is_deaf)
+        asked = wire.Claiming(bid.worker, bid.pool, bid.room, bid.ranges, token, len(tickets), self._consumer.is_deaf)
 
-        def late(first: Granted | None, other: Granted) -> None:
+        def late(first: wire.Granted | None, other: wire.Granted) -> None:
             """Two servers have carried out what was asked once."""
             known = set() if first is None else {(held.key, held.attempt) for held in first.leases}
             extra = [held for held in other.leases if (held.key, held.attempt) not in known]
             self._aside(self._give_up(bid, token, extra))
 
-        claiming = self._aside(self._ask(asked, Granted, late))
+        claiming = self._aside(self._ask(asked, wire.Granted, late))
         try:
             granted = await self._while_kept(claiming, tickets)
         except asyncio.CancelledError:
@@ -518,13 +492,13 @@ class NatsIntake:
             raise
         except Refused:
             if self._closing.is_set():
-                return Granted([], False)
+                return wire.Granted([], False)
             raise
-        # Of a call that failed the tickets are left as they are: somebody else gets them, who perhaps reaches a server.
+        # Of a call that failed the tickets are left as they are: another worker gets them, which may reach a server.
         await self._answer_for(tickets, granted, bid)
         return granted
 
-    async def _while_kept(self, claiming: asyncio.Future[Granted], tickets: list[Msg]) -> Granted:
+    async def _while_kept(self, claiming: asyncio.Future[wire.Granted], tickets: list[Msg]) -> wire.Granted:
         while True:
             done, _ = await asyncio.wait({claiming}, timeout=KEEP_SECONDS if tickets else None)
             if done:
@@ -532,7 +506,7 @@ class NatsIntake:
             if not self._calls.is_alone:
                 await self._consumer.keep(tickets)
 
-    async def _answer_for(self, tickets: list[Msg], granted: Granted, bid: Bid) -> None:
+    async def _answer_for(self, tickets: list[Msg], granted: wire.Granted, bid: Bid) -> None:
         """As many tickets are done with as there are leases; or all, when nothing is left that they could stand for."""
         count = len(granted.leases)
         if count >= bid.room:
@@ -544,13 +518,15 @@ class NatsIntake:
         else:
             await self._consumer.done(tickets)
 
-    async def _hand_back(self, bid: Bid, token: UUID, claiming: asyncio.Future[Granted], tickets: list[Msg]) -> None:
+    async def _hand_back(
+        self, bid: Bid, token: UUID, claiming: asyncio.Future[wire.Granted], tickets: list[Msg]
+    ) -> None:
         await self._consumer.hand_on(tickets)
         await self._give_up(bid, token, (await claiming).leases)
 
     async def _give_up(self, bid: Bid, token: UUID, leases: Sequence[Held]) -> None:
         if leases:
-            await self._ask(GivingUp(bid.worker, bid.pool, token, [held.key for held in leases]), type(None))
+            await self._ask(wire.GivingUp(bid.worker, bid.pool, token, [held.key for held in leases]), type(None))
 
     # ---- speaking and being spoken to
 
@@ -558,7 +534,7 @@ class NatsIntake:
         check_kind(kind)
         self._link.check_open()
         lease = (worker, key, attempt)
-        saying = Saying(worker, key, attempt, kind, list(bodies), next_token())
+        saying = wire.Saying(worker, key, attempt, kind, list(bodies), next_token())
         last = self._doubtful.pop(lease, None)
         if last is not None and (last.kind, last.bodies) == (saying.kind, saying.bodies):
             # Nobody knows whether it was kept; so this is the same call, and not the same words a second time.
@@ -571,8 +547,8 @@ class NatsIntake:
                 del self._doubtful[next(iter(self._doubtful))]
             raise
 
-    async def _send_said(self, said: SayingAll) -> list[bool | Problem]:
-        return await self._ask(said, list[bool | Problem])
+    async def _send_said(self, said: wire.SayingAll) -> list[bool | wire.Problem]:
+        return await self._ask(said, list[bool | wire.Problem])
 
     async def told(self, worker: str, wait_s: float, seen: Collection[int] = ()) -> list[Told]:
         self._link.check_open()
@@ -582,7 +558,7 @@ class NatsIntake:
         while True:
             check_cancelled()
             event.clear()
-            found = await self._ask(Listening(worker, list(seen)), list[Told])
+            found = await self._ask(wire.Listening(worker, list(seen)), list[Told])
             left = deadline - loop.time()
             if found or left <= 0 or self._closing.is_set():
                 return found
@@ -632,7 +608,7 @@ class NatsIntake:
         self._calls.lost()
         self._consumer.lost()
 
-    async def _ask(self, request: Request, kind: type[T], late: Callable[[T | None, T], None] | None = None) -> T:
+    async def _ask(self, request: wire.Request, kind: type[T], late: Callable[[T | None, T], None] | None = None) -> T:
         return await self._calls.ask(self._link, request, kind, late)
 
     async def _pause(self, seconds: float) -> None:
@@ -650,7 +626,7 @@ class NatsIntake:
             await end({task, closing})
 
     def _aside(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Something that is carried to its end even if nobody waits for it any more."""
+        """Runs to its end even if its caller has stopped waiting."""
         task = asyncio.ensure_future(work)
         self._asides.add(task)
         task.add_done_callback(self._let_go)

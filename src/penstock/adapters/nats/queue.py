@@ -44,7 +44,7 @@ MOST_UNACKED = 50_000
 
 # So often it is seen to consumers that workers miss.
 MISSED_SECONDS = 0.5
-# And so often it is told of dead letters.
+# How often the server reports dead letters to it.
 WARN_SECONDS = 60.0
 
 STREAM_IN_USE = 10058
@@ -280,7 +280,7 @@ ANSWER_SECONDS = 1.0
 # A ticket that this worker cannot use is delivered again after so long: at first, and at most.
 FIRST_DELAY, LONGEST_DELAY = 0.01, 30.0
 OFTEN_TRIED = 10
-# 503: nobody listens. 409: the consumer was deleted, or more wait than may.
+# 503: no subscriber. 409: the consumer was deleted, or more wait than may.
 DEAF = ("503", "409")
 
 Turn = tuple[Msg, Ticket]

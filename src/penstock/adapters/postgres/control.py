@@ -11,21 +11,7 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from penstock.adapters.control import (
-    ControlStore,
-    Seal,
-    Values,
-    check_name,
-    filed_of,
-    filed_values,
-    has_content,
-    hash_of,
-    is_same,
-    is_used_anew,
-    new_token_id,
-    new_token_secret,
-    token_of,
-)
+from penstock.adapters import control
 from penstock.adapters.postgres.database import LOG, Connection, Tables, open_database, words_of
 from penstock.adapters.postgres.rows import given_values, stored_values
 from penstock.adapters.sql_files import queries
@@ -46,11 +32,11 @@ SQL = queries(TABLES.store)
 PATIENCE_SECONDS = 10.0
 
 
-class PostgresControl(ControlStore):
+class PostgresControl(control.ControlStore):
     def __init__(
         self, url: str, *, patience_s: float = PATIENCE_SECONDS, environ: Mapping[str, str] | None = None
     ) -> None:
-        self._seal = Seal(environ)
+        self._seal = control.Seal(environ)
         self._database = open_database(url, patience_s, (LOG, TABLES))
 
     def close(self) -> None:
@@ -59,35 +45,35 @@ class PostgresControl(ControlStore):
     # ---- catalog
 
     def file(self, path: str, text: str, kind: str, digest: str, sources: Mapping[str, str], by: str = "") -> Filed:
-        values = stored_values(filed_values(path, text, kind, digest, sources, by))
+        values = stored_values(control.filed_values(path, text, kind, digest, sources, by))
 
         def job(connection: Connection) -> Filed:
             connection.execute(SQL["lock_path"], values)
             there = _first(connection, "newest_document", values)
-            if there is not None and has_content(filed_of(there), kind, text, sources):
-                return filed_of(there)
+            if there is not None and control.has_content(control.filed_of(there), kind, text, sources):
+                return control.filed_of(there)
             new = _first(connection, "file", values)
             assert new is not None
-            return filed_of(new)
+            return control.filed_of(new)
 
         return self._asked(lambda: self._database.transact(job))
 
     # ---- tokens
 
     def add_token(self, name: str, scope: Scope, expires_at: float | None = None) -> tuple[Token, str]:
-        check_name("name", name)
-        secret = new_token_secret()
-        values = {"id": new_token_id(), "hash": hash_of(secret), "name": name, "scope": scope.value}
+        control.check_name("name", name)
+        secret = control.new_token_secret()
+        values = {"id": control.new_token_id(), "hash": control.hash_of(secret), "name": name, "scope": scope.value}
         (row,) = self._rows("add_token", {**values, "expires_at": expires_at})
-        return token_of(row), secret
+        return control.token_of(row), secret
 
     def token(self, secret: str) -> Token | None:
-        shown = hash_of(secret)
+        shown = control.hash_of(secret)
         for there, now, *row in self._rows("token", {"hash": shown}):
-            token = token_of(row)
-            if not is_same(there, shown):
+            token = control.token_of(row)
+            if not control.is_same(there, shown):
                 continue
-            if is_used_anew(token.last_used_at, now):
+            if control.is_used_anew(token.last_used_at, now):
                 self._changes("use_token", {"id": token.id, "now": now})
                 token = replace(token, last_used_at=now)
             return token
@@ -95,7 +81,7 @@ class PostgresControl(ControlStore):
 
     # ---- the database
 
-    def _rows(self, statement: str, values: Values) -> list[list[Any]]:
+    def _rows(self, statement: str, values: control.Values) -> list[list[Any]]:
         def job(connection: Connection) -> list[list[Any]]:
             return [given_values(row) for row in connection.execute(SQL[statement], stored_values(values))]
 
@@ -104,7 +90,7 @@ class PostgresControl(ControlStore):
         except UnicodeEncodeError:
             return []  # What cannot be kept is not there.
 
-    def _changes(self, statement: str, values: Values) -> bool:
+    def _changes(self, statement: str, values: control.Values) -> bool:
         """Whether there was something to change."""
 
         def job(connection: Connection) -> bool:
@@ -123,6 +109,6 @@ class PostgresControl(ControlStore):
             raise Refused(f"{self._database.place} cannot keep this: {words_of(error)}", "correct it") from error
 
 
-def _first(connection: Connection, statement: str, values: Values) -> Sequence[Any] | None:
+def _first(connection: Connection, statement: str, values: control.Values) -> Sequence[Any] | None:
     row = connection.execute(SQL[statement], values).fetchone()
     return None if row is None else given_values(row)

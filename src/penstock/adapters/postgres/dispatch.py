@@ -22,23 +22,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
 from penstock.adapters.dispatch import ALIVE_S, KEPT_S, check_offers
-from penstock.adapters.postgres.database import (
-    FIRST_PAUSE,
-    LONGEST_PAUSE,
-    PATIENCE_SECONDS,
-    SHARED,
-    Retry,
-    Session,
-    Steps,
-    Tables,
-    check_server,
-    conninfo_of,
-    is_unfit,
-    limited,
-    place_of,
-    unavailable,
-    words_of,
-)
+from penstock.adapters.postgres import database
 from penstock.adapters.postgres.rows import given, kept
 from penstock.adapters.sql_files import queries
 from penstock.kernel.errors import PenstockError, Refused, Unavailable
@@ -47,7 +31,7 @@ from penstock.ports.log import partition_of
 from penstock.ports.undoing import unless_done_async
 
 # ---- The connection to PostgreSQL: it makes one call at a time, and makes it again when the connection broke.
-# Law: a call that has been sent is carried to its end even if nobody waits for its answer any more: no statement is cut off.
+# Law: a call that has been sent is carried to its end even if its caller has stopped waiting: no statement is cut off.
 # What fails for a reason that may pass is tried again until the patience is at an end; so a call may be made more than once, and
 # has to recognise its own work. No two tries are under way at a time: the server is told to end the connection that was given up.
 
@@ -56,7 +40,7 @@ Call = Callable[["Connection"], Awaitable[T]]
 
 CLOSING_SECONDS = 5.0
 
-TABLES = Tables(
+TABLES = database.Tables(
     "postgres/dispatch",
     lock="penstock dispatch",
     tables=("dispatch_version",),
@@ -64,7 +48,7 @@ TABLES = Tables(
     newer="the dispatch tables in {place} are of a newer Penstock",
 )
 SQL = queries(TABLES.store)
-SESSION = Session(statement_s=15.0, lock_s=5.0, idle_s=15.0, is_short_lived=True)
+SESSION = database.Session(statement_s=15.0, lock_s=5.0, idle_s=15.0, is_short_lived=True)
 
 
 class Connection(psycopg.AsyncConnection[TupleRow]):
@@ -82,13 +66,13 @@ class Connection(psycopg.AsyncConnection[TupleRow]):
         task = asyncio.current_task()
         before = task.cancelling() if task is not None else 0
         try:
-            return await super().wait(limited(gen, self.limit_s), *args, **more)
+            return await super().wait(database.limited(gen, self.limit_s), *args, **more)
         except psycopg.Error as error:
             if task is not None and task.cancelling() > before:
                 raise asyncio.CancelledError from error
             raise
 
-    async def perform(self, steps: Steps[T]) -> T:
+    async def perform(self, steps: database.Steps[T]) -> T:
         row = None
         try:
             while True:
@@ -103,15 +87,15 @@ async def connect(url: str) -> Connection:
     """A connection on which every statement is a transaction of its own, under a name of its own. Raises psycopg's errors."""
     said = conninfo_to_dict(url)
     name = f"{said.get('application_name', 'penstock dispatch')} {uuid4().hex[:16]}"
-    conninfo = make_conninfo(conninfo_of(url, SESSION.silence_s), application_name=name)
+    conninfo = make_conninfo(database.conninfo_of(url, SESSION.silence_s), application_name=name)
     connection = await Connection.connect(conninfo, autocommit=True, prepare_threshold=1)
     connection.name = name
     return connection
 
 
 class DispatchConnection:
-    def __init__(self, url: str, patience_s: float = PATIENCE_SECONDS) -> None:
-        self.place = place_of(url)
+    def __init__(self, url: str, patience_s: float = database.PATIENCE_SECONDS) -> None:
+        self.place = database.place_of(url)
         self._url = url
         self._patience_s = patience_s
         self._connection: Connection | None = None
@@ -127,9 +111,9 @@ class DispatchConnection:
         connection = await connect(self._url)
         self._has_answered = True
         async with unless_done_async(connection.close):
-            cursor = await connection.execute(SHARED["prepare_session"], SESSION.values())
+            cursor = await connection.execute(database.SHARED["prepare_session"], SESSION.values())
             *_, version, encoding, schema = await cursor.fetchone() or ()
-            check_server(self.place, version, encoding, schema)
+            database.check_server(self.place, version, encoding, schema)
             if not self._is_brought_up:
                 await connection.perform(TABLES.bring_up(self.place))
                 self._is_brought_up = True
@@ -172,16 +156,16 @@ class DispatchConnection:
         await self._hang_up()
 
     async def _patiently(self, call: Call[T]) -> T:
-        retry = Retry(self.place, self._patience_s)
+        retry = database.Retry(self.place, self._patience_s)
         while True:
             try:
                 async with self._mutex:
                     return await self._once(call)
             except psycopg.Error as error:
-                if is_unfit(error):
-                    raise Refused(f"{self.place} cannot keep this: {words_of(error)}") from error
+                if database.is_unfit(error):
+                    raise Refused(f"{self.place} cannot keep this: {database.words_of(error)}") from error
                 if self._is_closed:
-                    raise unavailable(error, self.place) from error
+                    raise database.unavailable(error, self.place) from error
                 pause = retry.pause(error, has_answered=self._has_answered)
             await asyncio.sleep(pause)
 
@@ -201,7 +185,7 @@ class DispatchConnection:
         connection = await self.connect()
         async with unless_done_async(connection.close):
             if self._given_up:
-                await connection.execute(SHARED["end_backends"], {"names": self._given_up})
+                await connection.execute(database.SHARED["end_backends"], {"names": self._given_up})
                 self._given_up = []
         return connection
 
@@ -301,12 +285,12 @@ class NotifyListener:
         self._wake_all()
 
     async def _listen(self) -> None:
-        pause = FIRST_PAUSE
+        pause = database.FIRST_PAUSE
         while True:
             try:
                 connection = await self._connection.connect()
                 try:
-                    pause = FIRST_PAUSE
+                    pause = database.FIRST_PAUSE
                     await self._follow(connection)
                 finally:
                     await connection.close()
@@ -318,7 +302,7 @@ class NotifyListener:
                 for channel in self._channels.values():
                     channel.is_listening.clear()
             await asyncio.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
+            pause = min(pause * 2, database.LONGEST_PAUSE)
 
     async def _follow(self, connection: Connection) -> None:
         """Until the connection ends; keep-alives tell if it does."""
@@ -369,7 +353,7 @@ TIDY_SECONDS = 30.0
 
 
 class PostgresDispatch:
-    def __init__(self, url: str, *, patience_s: float = PATIENCE_SECONDS, alive_s: float = ALIVE_S) -> None:
+    def __init__(self, url: str, *, patience_s: float = database.PATIENCE_SECONDS, alive_s: float = ALIVE_S) -> None:
         self._connection = DispatchConnection(url, patience_s)
         self._listener = NotifyListener(self._connection)
         self._alive_s = alive_s

@@ -73,7 +73,7 @@ class ReportQueue:
         self._connection.check_open()
         for body in bodies:
             check_size(f"what the holder of `{key}` says", body)
-        # An end is heard of even by a holder who has nothing to add to it.
+        # The holder learns of the end even if it has nothing left to report.
         bodies = bodies or ([b""] if kind in ENDS else [])
         answer = asyncio.get_running_loop().create_future()
         said = QueuedReport(
@@ -100,7 +100,7 @@ class ReportQueue:
                         said.answer.set_exception(error)
                 continue
             except asyncio.CancelledError:
-                # The connection was closed over it: whether it was kept, nobody knows.
+                # The connection broke during the commit: whether it was stored is unknown.
                 for said in (*batch, *self._queue):
                     said.answer.cancel()
                 raise
@@ -204,7 +204,7 @@ class Found(NamedTuple):
     granted: list[Held]
     is_limited: bool = False
     candidates: int = 0
-    """How many could have been granted if nobody else had been about to take them."""
+    """How many could have been granted without concurrent takers."""
     after: str = ""
     """The execution where a look at some of them ended; empty: all were looked at."""
 

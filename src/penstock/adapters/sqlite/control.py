@@ -13,21 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from penstock.adapters.control import (
-    ControlStore,
-    Seal,
-    Values,
-    check_name,
-    filed_of,
-    filed_values,
-    has_content,
-    hash_of,
-    is_same,
-    is_used_anew,
-    new_token_id,
-    new_token_secret,
-    token_of,
-)
+from penstock.adapters import control
 from penstock.adapters.files.folders import make_home
 from penstock.adapters.sql_files import queries
 from penstock.adapters.sqlite.database import Database
@@ -70,7 +56,7 @@ class ControlDatabase(Database):
         connection.execute("PRAGMA secure_delete = ON")
 
 
-class SqliteControl(ControlStore):
+class SqliteControl(control.ControlStore):
     def __init__(
         self,
         home: Path,
@@ -79,7 +65,7 @@ class SqliteControl(ControlStore):
         environ: Mapping[str, str] | None = None,
         patience_s: float = BUSY_SECONDS,
     ) -> None:
-        self._seal = Seal(environ)
+        self._seal = control.Seal(environ)
         self._now = now
         self._database = ControlDatabase(home / FILE, patience_s)
         self._is_closed = False
@@ -92,11 +78,11 @@ class SqliteControl(ControlStore):
 
     def file(self, path: str, text: str, kind: str, digest: str, sources: Mapping[str, str], by: str = "") -> Filed:
         self._check_open()
-        values = filed_values(path, text, kind, digest, sources, by)
+        values = control.filed_values(path, text, kind, digest, sources, by)
         with self._database.changing() as connection:
             row = connection.execute(SQL["newest_document"], values).fetchone()
-            if row is not None and has_content(filed_of(row), kind, text, sources):
-                return filed_of(row)
+            if row is not None and control.has_content(control.filed_of(row), kind, text, sources):
+                return control.filed_of(row)
             (version,) = connection.execute(SQL["next_version"], values).fetchone()
             now = self._now()
             connection.execute(SQL["file"], {**values, "version": version, "now": now})
@@ -105,20 +91,20 @@ class SqliteControl(ControlStore):
     # ---- tokens
 
     def add_token(self, name: str, scope: Scope, expires_at: float | None = None) -> tuple[Token, str]:
-        check_name("name", name)
-        secret = new_token_secret()
-        token = Token(new_token_id(), name, scope, self._now(), expires_at)
-        values = {"id": token.id, "hash": hash_of(secret), "name": name, "scope": scope.value}
+        control.check_name("name", name)
+        secret = control.new_token_secret()
+        token = Token(control.new_token_id(), name, scope, self._now(), expires_at)
+        values = {"id": token.id, "hash": control.hash_of(secret), "name": name, "scope": scope.value}
         self._changes("add_token", {**values, "now": token.created_at, "expires_at": expires_at})
         return token, secret
 
     def token(self, secret: str) -> Token | None:
-        shown, now = hash_of(secret), self._now()
+        shown, now = control.hash_of(secret), self._now()
         for kept, *row in self._rows("token", {"hash": shown, "now": now}):
-            token = token_of(row)
-            if not is_same(kept, shown):
+            token = control.token_of(row)
+            if not control.is_same(kept, shown):
                 continue
-            if is_used_anew(token.last_used_at, now):
+            if control.is_used_anew(token.last_used_at, now):
                 self._changes("use_token", {"id": token.id, "now": now})
                 token = replace(token, last_used_at=now)
             return token
@@ -126,7 +112,7 @@ class SqliteControl(ControlStore):
 
     # ---- the file
 
-    def _rows(self, statement: str, values: Values) -> list[Any]:
+    def _rows(self, statement: str, values: control.Values) -> list[Any]:
         self._check_open()
         try:
             with self._database.reading() as connection:
@@ -134,7 +120,7 @@ class SqliteControl(ControlStore):
         except (UnicodeEncodeError, OverflowError):
             return []  # What cannot be kept is not there.
 
-    def _changes(self, statement: str, values: Values) -> bool:
+    def _changes(self, statement: str, values: control.Values) -> bool:
         """Whether there was something to change."""
         self._check_open()
         try:

@@ -14,11 +14,13 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from penstock.adapters.files.folders import make_folder, make_home, unavailable_file
 from penstock.adapters.log_queue import kept_of, kept_values, unknown
@@ -37,7 +39,7 @@ from penstock.ports.undoing import unless_done
 # The lock is on a file of its own and says nothing about the data; the epoch in the log is what fences out a late writer.
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,119}")
-# How long a claim goes on while somebody merely looks whether there is an owner.
+# How long a claim retries while another process only tests whether there is an owner.
 GLANCE_SECONDS = 1.0
 
 
@@ -61,7 +63,7 @@ class OwnerLocks:
         self._held: dict[str, int] = {}
 
     def take(self, execution_id: str, owner: str) -> None:
-        """Hold the lock until `give_back` or the death of this process. Refused when somebody else does."""
+        """Hold the lock until `give_back` or the death of this process. Raises Refused when another process holds it."""
         if execution_id in self._held:
             raise self._refusal(execution_id)
         path = self._path(execution_id)
@@ -263,9 +265,8 @@ class SqliteLog:
         return self._pages(execution_id, place.key << PLACE_BITS, max(after, 0), place.last_seq)
 
     def header(self, execution_id: str) -> Header | None:
-        with self._database.reading() as connection:
-            row = connection.execute(SQL["header"], (execution_id,)).fetchone()
-        return Header(*row) if row else None
+        rows = self._rows(SQL["header"], (execution_id,))
+        return Header(*rows[0]) if rows else None
 
     def headers(
         self,
@@ -277,35 +278,27 @@ class SqliteLog:
         since: float | None = None,
     ) -> list[Header]:
         values = {"limit": limit, "after": after, "status": status, "name": name, "since": since}
-        with self._database.reading() as connection:
-            rows = connection.execute(filtered(SQL, "headers", values), values).fetchall()
-        return [Header(*row) for row in rows]
+        return [Header(*row) for row in self._rows(filtered(SQL, "headers", values), values)]
 
     def named(self, name: str, limit: int = 10) -> list[Header]:
-        with self._database.reading() as connection:
-            rows = connection.execute(SQL["named"], {"name": name, "limit": limit}).fetchall()
-        return [Header(*row) for row in rows]
+        return [Header(*row) for row in self._rows(SQL["named"], {"name": name, "limit": limit})]
 
     def submitted(self, key: str) -> str | None:
-        with self._database.reading() as connection:
-            row = connection.execute(SQL["submitted"], (key,)).fetchone()
-        return str(row[0]) if row else None
+        rows = self._rows(SQL["submitted"], (key,))
+        return str(rows[0][0]) if rows else None
 
     def unfinished(self, partitions: Collection[int] | None = None) -> list[str]:
-        with self._database.reading() as connection:
-            names = [name for (name,) in connection.execute(SQL["unfinished"])]
+        names = [name for (name,) in self._rows(SQL["unfinished"])]
         return [name for name in names if partitions is None or partition_of(name) in partitions]
 
     def document(self, execution_id: str) -> bytes:
-        with self._database.reading() as connection:
-            row = connection.execute(SQL["document"], (execution_id,)).fetchone()
-        if row is None:
+        rows = self._rows(SQL["document"], (execution_id,))
+        if not rows:
             raise unknown(execution_id)
-        return bytes(row[0])
+        return bytes(rows[0][0])
 
     def kept(self, document: str | None = None) -> list[Kept]:
-        with self._database.reading() as connection:
-            return [kept_of(row) for row in connection.execute(SQL["kept"], {"document": document})]
+        return [kept_of(row) for row in self._rows(SQL["kept"], {"document": document})]
 
     def keep(self, kept: Kept) -> None:
         self._writer.transact_now(lambda connection: connection.execute(SQL["keep"], kept_values(kept)))
@@ -331,12 +324,9 @@ class SqliteLog:
             raise unknown(execution_id)
 
     def asked(self, execution_id: str | None = None) -> list[Request]:
-        with self._database.reading() as connection:
-            if execution_id is None:
-                rows = connection.execute(SQL["asked_of_all"]).fetchall()
-            else:
-                rows = connection.execute(SQL["asked"], (execution_id,)).fetchall()
-        return [Request(*row) for row in rows]
+        if execution_id is None:
+            return [Request(*row) for row in self._rows(SQL["asked_of_all"])]
+        return [Request(*row) for row in self._rows(SQL["asked"], (execution_id,))]
 
     def answered(self, number: int) -> None:
         self._writer.transact_now(lambda connection: connection.execute(SQL["answered"], (number,)))
@@ -359,10 +349,13 @@ class SqliteLog:
             self._locks.give_all_back()
             self._database.close()
 
+    def _rows(self, query: str, values: Sequence[object] | Mapping[str, object] = ()) -> list[Any]:
+        with self._database.reading() as connection:
+            return connection.execute(query, values).fetchall()
+
     def _pages(self, execution_id: str, base: int, after: int, last: int) -> Iterator[Entry]:
         while after < last:
-            with self._database.reading() as connection:
-                rows = connection.execute(SQL["read_page"], (base, after, last, PAGE_ENTRIES)).fetchall()
+            rows = self._rows(SQL["read_page"], (base, after, last, PAGE_ENTRIES))
             if not rows or rows[-1][0] != after + len(rows):
                 raise Unavailable(
                     f"`{execution_id}` has no entry {after + 1}, or one soon after it, though it has {last}",
@@ -377,10 +370,8 @@ class SqliteLog:
         self._sweep()
 
     def _prune(self, before: float, limit: int) -> list[str]:
-        with self._database.reading() as connection:
-            rows = connection.execute(SQL["ended_before"], (before, limit)).fetchall()
         pruned: list[str] = []
-        for (execution_id,) in rows:
+        for (execution_id,) in self._rows(SQL["ended_before"], (before, limit)):
             # Refused: it has ended, and its owner has not let go of it yet, or has begun to resume it.
             with suppress(Refused):
                 if self._mark(execution_id, before):
@@ -390,7 +381,7 @@ class SqliteLog:
         return pruned
 
     def _mark(self, execution_id: str, before: float | None = None) -> bool:
-        """From here on nobody sees the execution. False when there is none, or none that ended `before`."""
+        """Hides the execution from all readers. False when there is none, or none that ended `before`."""
 
         def mark(connection: sqlite3.Connection) -> bool:
             # Asked again now that nobody else can own it: it may have been resumed in the meantime.
@@ -408,9 +399,7 @@ class SqliteLog:
             self._locks.give_back(execution_id)
 
     def _sweep(self) -> None:
-        with self._database.reading() as connection:
-            rows = connection.execute(SQL["forgotten"]).fetchall()
-        for key, last in rows:
+        for key, last in self._rows(SQL["forgotten"]):
             for start in range(0, last, FORGET_ENTRIES):
                 limits = (key, start, start + FORGET_ENTRIES)
                 self._writer.transact_now(partial(_run, SQL["delete_entries"], limits))
@@ -424,16 +413,6 @@ def _run(sql: str, values: tuple[int, ...], connection: sqlite3.Connection) -> N
     connection.execute(sql, values)
 
 
-def _header_values(header: Header) -> tuple[object, ...]:
-    return (
-        header.execution_id,
-        header.kind,
-        header.name,
-        header.path,
-        header.digest,
-        header.status,
-        header.started_at,
-        header.ended_at,
-        header.label,
-        header.trace_id,
-    )
+_header_values = attrgetter(
+    *["execution_id", "kind", "name", "path", "digest", "status", "started_at", "ended_at", "label", "trace_id"]
+)

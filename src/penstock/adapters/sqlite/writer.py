@@ -97,7 +97,7 @@ def write_batch(connection: sqlite3.Connection, batch: Sequence[Append], broken:
 
 
 def _change(connection: sqlite3.Connection, change: Change, run: str, at: float) -> None:
-    """What a document keeps; nobody else writes within this transaction."""
+    """What a document keeps; no other writer is active within this transaction."""
     values = {"document": change.document, "kind": change.kind, "key": change.key}
     row = connection.execute(SQL["kept_one"], values).fetchone()
     found = settled(None if row is None else kept_of(row), change, run, at)
@@ -168,7 +168,7 @@ INLINE_ENTRIES = 64
 # not: now and then a commit also copies the write-ahead log into the database.
 SLOW_SECONDS = 0.005
 DETOUR_COMMITS = 64
-# After so many turns of the loop in which nobody else appended, only every so manieth wait takes one.
+# After so many turns of the loop without another append, only every n-th wait takes one.
 ALONE_TURNS = 8
 
 

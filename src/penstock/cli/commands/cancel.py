@@ -10,7 +10,7 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from penstock.app.stores import open_dispatch
+from penstock.app.stores import Places, open_dispatch
 from penstock.cli.engine import stored
 from penstock.cli.output import answer, say
 from penstock.cli.places import database_of, server_of
@@ -21,7 +21,6 @@ from penstock.server.take_overs import remove_notes
 
 if TYPE_CHECKING:
     from penstock.app.embedded import Embedded
-    from penstock.app.stores import Places
 
 POLL_S = 0.05
 WORD_EVERY_S = 5.0

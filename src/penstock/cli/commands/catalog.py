@@ -68,7 +68,7 @@ def _put_document(client: Client, options: Namespace) -> int:
     except Refused as error:
         raise as_seen_here(error, sent) from error
     problems = list(unresolved(folder, None, sent.compiled))
-    return _told_of(kept, problems, sources_of(sent.compiled), options, "")
+    return _report(kept, problems, sources_of(sent.compiled), options, "")
 
 
 def _from(folder: Path, file: str) -> str:
@@ -112,7 +112,7 @@ def _put_project(client: Client, options: Namespace, folder: Path, name: str) ->
         rest = f" and {len(documents) - MOST_NAMED} more" if len(documents) > MOST_NAMED else ""
         more = f": {len(gathered.files):,} files, with {shown}{rest}"
     unfound = [one for one in problems if one.code.startswith("Y04")]
-    return _told_of(kept, list(dict.fromkeys(unfound)), sources, options, more)
+    return _report(kept, list(dict.fromkeys(unfound)), sources, options, more)
 
 
 def _newest(client: Client, name: str) -> int | None:
@@ -120,7 +120,7 @@ def _newest(client: Client, name: str) -> int | None:
     return next((int(one["version"]) for one in found if one["path"] == name), None)
 
 
-def _told_of(kept: Any, problems: list[Problem], sources: dict[str, str], options: Namespace, more: str) -> int:
+def _report(kept: Any, problems: list[Problem], sources: dict[str, str], options: Namespace, more: str) -> int:
     if options.json:
         put_json({**kept, "problems": as_json(problems)} if problems else kept)
         return 0
@@ -131,14 +131,14 @@ def _told_of(kept: Any, problems: list[Problem], sources: dict[str, str], option
 
 
 def _list(client: Client, options: Namespace) -> int:
-    return _told(client.get("/api/documents", prefix=options.prefix), options, "the catalog is empty")
+    return _listing(client.get("/api/documents", prefix=options.prefix), options, "the catalog is empty")
 
 
 def _versions(client: Client, options: Namespace) -> int:
-    return _told(client.get(at("versions", *options.path.split("/"))), options, "")
+    return _listing(client.get(at("versions", *options.path.split("/"))), options, "")
 
 
-def _told(found: Any, options: Namespace, otherwise: str) -> int:
+def _listing(found: Any, options: Namespace, otherwise: str) -> int:
     return listed(options, found, TITLES, [_row(one) for one in found["documents"]], otherwise)
 
 

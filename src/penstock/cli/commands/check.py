@@ -7,21 +7,16 @@ import sys
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.app.library import Examined, Library
 from penstock.app.state_folder import home_for
 from penstock.cli import inputs
 from penstock.cli.output import has_colour, put_json, say
 from penstock.cli.places import server_of
-from penstock.dialects.problems import Severity
+from penstock.dialects.problems import Problem, Severity
 from penstock.dialects.report import as_json, render, summary
 from penstock.remote.client import Client, problems_of
-
-if TYPE_CHECKING:
-    from penstock.app.library import Examined
-    from penstock.dialects.problems import Problem
-
 
 ERRORS = frozenset({"error"})
 WITHOUT_NOTES = ERRORS | {"warning"}
@@ -36,7 +31,7 @@ class _Asked:
         self._asked = {"strict": options.strict, "payload": given, "context": options.context}
 
     def examined(self, path: Path) -> Examined:
-        from penstock.remote.client import Sent, seen_here
+        from penstock.remote.client import Sent, seen_here  # Only checks at a server need it.
 
         sent = Sent(Library(), str(path))
         found = self._client.ask("POST", "/api/validate", body={"document": sent.body, **self._asked}, is_safe=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
+import sqlite3
 import sys
 import time
 from argparse import Namespace
@@ -11,9 +13,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.app.embedded import embedded
+from penstock.app.maintenance import Scan
 from penstock.app.state_folder import home_here
+from penstock.app.stores import Places, open_log, open_results
 from penstock.cli.output import GREEN, RED, YELLOW, painted, put, put_json, safe
+from penstock.components.registry import ComponentRegistry
 from penstock.kernel.errors import PenstockError
+from penstock.keychain import LocalStore
+from penstock.tools.plugins import plugin_folders
+from penstock.tools.registry import Registry
 
 LEAST_BYTES = 200 * 1024 * 1024
 SLOW_FSYNC_S = 0.05
@@ -72,8 +81,6 @@ def _python(home: Path) -> Iterator[Finding]:
 
 
 def _sqlite(home: Path) -> Iterator[Finding]:
-    import sqlite3  # Rarely needed, and not worth the start-up time.
-
     is_enough = sqlite3.sqlite_version_info >= (3, 35)
     yield Finding(
         "sqlite", "ok" if is_enough else "error", sqlite3.sqlite_version, "" if is_enough else "3.35 or newer is needed"
@@ -129,10 +136,6 @@ def _database(home: Path) -> Iterator[Finding]:
     if not path.exists():
         yield Finding("database", "ok", "none yet")
         return
-    import asyncio  # Commands for a server do not need the engine.
-
-    from penstock.app.embedded import embedded
-
     try:
         engine = embedded(home)
         try:
@@ -146,11 +149,6 @@ def _database(home: Path) -> Iterator[Finding]:
 
 def _log(home: Path, database: str | None) -> Iterator[Finding]:
     """Everything that was kept, against the checksums it was kept with."""
-    import asyncio  # Only fleets need it.
-
-    from penstock.app.maintenance import Scan
-    from penstock.app.stores import Places, open_log, open_results
-
     places = Places.from_options(home, database)
     if places.database is None and not (places.home / "penstock.db").exists():
         yield Finding("log", "ok", "none yet")
@@ -174,8 +172,6 @@ def _log(home: Path, database: str | None) -> Iterator[Finding]:
 
 
 def _tools(home: Path) -> Iterator[Finding]:
-    from penstock.tools.registry import Registry  # Rarely needed, and not worth the start-up time.
-
     registry = Registry().at(Path.cwd())
     kinds = registry.kinds()
     broken = list(_broken(kinds, registry.get, "tools"))
@@ -183,8 +179,6 @@ def _tools(home: Path) -> Iterator[Finding]:
 
 
 def _components(home: Path) -> Iterator[Finding]:
-    from penstock.components.registry import ComponentRegistry  # Only jobs need components and DuckDB.
-
     registry = ComponentRegistry().at(Path.cwd())
     types = registry.types()
     broken = list(_broken(types, registry.get, "components"))
@@ -201,8 +195,6 @@ def _broken(names: list[str], get: Callable[[str], object], what: str) -> Iterat
 
 def _plugins(home: Path) -> Iterator[Finding]:
     """The files of `plugins` here that cannot even be read; what they define is looked at with the tools and components."""
-    from penstock.tools.registry import plugin_folders  # Rarely needed, and not worth the start-up time.
-
     for found in plugin_folders(Path.cwd()):
         for one in found.broken:
             yield Finding("plug-ins", "error", f"{one.file}:{one.line}: {one.reason}", "correct the file")
@@ -222,8 +214,6 @@ def _engine(home: Path) -> Iterator[Finding]:
 
 
 def _keychain(home: Path) -> Iterator[Finding]:
-    from penstock.keychain import LocalStore  # Rarely needed, and not worth the start-up time.
-
     store = LocalStore(home)
     if not store.exists():
         yield Finding("keychain", "ok", "no local secrets")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import DecodeError
 
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.engine import looking_at, views_of
+from penstock.cli.engine import Engine, looking_at, views_of
 from penstock.cli.output import one_line, put, safe, say
 from penstock.cli.show.local_feed import is_over, printed_lines
 from penstock.expr.rules import did_you_mean
@@ -23,7 +23,6 @@ from penstock.views.names import counted_ports, is_of_component, node_of
 from penstock.views.wording import elements, error_line, seconds, shown
 
 if TYPE_CHECKING:
-    from penstock.cli.engine import Engine
     from penstock.kernel.net import Net
     from penstock.ports.log import Entry
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.app.state_folder import home_here
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.layout import table
 from penstock.cli.output import answer, put, put_json, say
 from penstock.keychain import LocalStore
-
-if TYPE_CHECKING:
-    from penstock.keychain import LocalStore
 
 
 def keychain(options: Namespace) -> int:
@@ -56,7 +53,7 @@ def _asked(name: str) -> str:
 
 
 def _mapping(text: str) -> dict[str, Any]:
-    from penstock.dialects.source.loader import load_text
+    from penstock.dialects.source.loader import load_text  # Only mappings need it.
     from penstock.dialects.source.node import to_json
 
     loaded = load_text(text, "value")

@@ -11,17 +11,9 @@ from penstock.cli.arguments import KINDS, CommandLineError
 from penstock.cli.output import say
 
 PROJECT = (
-    "README.md",
-    "daily.yaml",
-    "jobs/load_orders.yaml",
-    "jobs/joblets/clean.yaml",
-    "data/orders.csv",
-    "config/dev.json",
-    "config/prod.json",
-    "tests/test_orders.py",
-    ".gitignore",
-    ".penstockignore",
-)
+    "README.md", "daily.yaml", "jobs/load_orders.yaml", "jobs/joblets/clean.yaml", "data/orders.csv",
+    "config/dev.json", "config/prod.json", "tests/test_orders.py", ".gitignore", ".penstockignore",
+)  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 

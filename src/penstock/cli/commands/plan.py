@@ -98,7 +98,7 @@ def _drawn(file: Path, kind: str) -> str:
     assert compiled.net is not None
     graph = import_module(f"penstock.dialects.{compiled.net.kind}.graph")
     if kind != "json":
-        return str(getattr(graph, kind)(compiled.net))
+        return str(getattr(graph.picture(compiled.net), kind)())
     if compiled.net.kind != "job":
         raise CommandLineError("only the graph of a job is given as JSON", "`penstock plan --json` has a playbook's")
     return encode(graph.as_json(compiled.net)).decode()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from inspect import cleandoc
 from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -21,13 +21,14 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.components import ComponentDescription, Port
 from penstock.ports.plugins import ParamInfo, ToolDescription
 from penstock.ports.results import encode
-from penstock.tools.registry import Registry
+from penstock.tools.plugins import shipped_example
+from penstock.tools.registry import Registry, example_of
 
 if TYPE_CHECKING:
     from penstock.components.registry import ComponentRegistry
-    from penstock.tools.registry import Registry
 
 
+D = TypeVar("D")
 FAMILIES = {
     "read": "read rows",
     "write": "write rows",
@@ -65,18 +66,24 @@ def components(options: Namespace) -> int:
 
 
 def _all_components(registry: ComponentRegistry, *, as_json: bool) -> int:
-    found: list[tuple[str, ComponentDescription | None, str]] = []
-    for name in registry.types():
-        try:
-            found.append((name, registry.describe(name), ""))
-        except Refused as error:  # A broken plug-in hides neither itself nor the others.
-            found.append((name, None, error.message))
+    found = _all(registry.types(), registry.describe)
     if as_json:
         every = [_component_json(one) if one is not None else {"type": name, "error": why} for name, one, why in found]
         put_json({"components": every})
     else:
         put(_list(found))
     return 0
+
+
+def _all(names: list[str], describe: Callable[[str], D | None]) -> list[tuple[str, D | None, str]]:
+    """(name, description, ""), or (name, None, why): a broken plug-in hides neither itself nor the others."""
+    found: list[tuple[str, D | None, str]] = []
+    for name in names:
+        try:
+            found.append((name, describe(name), ""))
+        except Refused as error:
+            found.append((name, None, error.message))
+    return found
 
 
 def _list(found: list[tuple[str, ComponentDescription | None, str]]) -> str:
@@ -150,20 +157,6 @@ WORKBOOK = ToolDescription(
         "args": ParamInfo("args", types=("object",), description="Laid over the `args` that the workbook gives it."),
     },
 )
-WORKBOOK_EXAMPLE = """\
-workbook:
-  - name: greet
-    kind: python
-    args: { greeting: hello }
-    code: result = f"{greeting}, {who}"
-workflow:
-  - step: start
-    tool:
-      - name: first
-        kind: workbook
-        task: greet
-        args: { who: world }
-"""
 
 
 def tools(options: Namespace) -> int:
@@ -171,13 +164,13 @@ def tools(options: Namespace) -> int:
     if options.kind is None:
         return _all_tools(registry, as_json=options.json)
     if options.kind == WORKBOOK.kind:
-        return _one_tool(WORKBOOK, WORKBOOK.summary, WORKBOOK_EXAMPLE, as_json=options.json)
+        return _one_tool(WORKBOOK, WORKBOOK.summary, shipped_example(WORKBOOK.kind), as_json=options.json)
     described = registry.describe(options.kind)
     if described is None:
         registry.get(options.kind)  # Raises with what was probably meant.
         raise CommandLineError(f"there is no tool of kind `{options.kind}`")
     tool = registry.get(options.kind)
-    return _one_tool(described, type(tool).__doc__ or "", tool.example, as_json=options.json)
+    return _one_tool(described, type(tool).__doc__ or "", example_of(type(tool)), as_json=options.json)
 
 
 def _one_tool(described: ToolDescription, text: str, example: str, *, as_json: bool) -> int:
@@ -189,13 +182,7 @@ def _one_tool(described: ToolDescription, text: str, example: str, *, as_json: b
 
 
 def _all_tools(registry: Registry, *, as_json: bool) -> int:
-    found: list[tuple[str, ToolDescription | None, str]] = []
-    for kind in registry.kinds():
-        try:
-            found.append((kind, registry.describe(kind), ""))
-        except Refused as error:  # A broken plug-in hides neither itself nor the others.
-            found.append((kind, None, error.message))
-    found.append((WORKBOOK.kind, WORKBOOK, ""))
+    found = [*_all(registry.kinds(), registry.describe), (WORKBOOK.kind, WORKBOOK, "")]
     if as_json:
         put_json(
             {

@@ -27,7 +27,7 @@ def preview(options: Namespace) -> int:
     try:
         found = asyncio.run(_previewed(options))
     except PreviewFailed as error:
-        return _told(error, as_json=options.json)
+        return _report(error, as_json=options.json)
     if options.json:
         put_json(_as_json(found))
     else:
@@ -68,7 +68,7 @@ def _as_json(found: Preview) -> dict[str, Any]:
     }
 
 
-def _told(error: PreviewFailed, *, as_json: bool) -> int:
+def _report(error: PreviewFailed, *, as_json: bool) -> int:
     file, line, column = error.place or (None, None, None)
     if as_json:
         told = {"kind": error.kind, "message": error.message, "component": error.component or None}

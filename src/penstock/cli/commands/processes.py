@@ -27,7 +27,7 @@ from penstock.cli.places import addresses_of, hosts_of, places_of, pool_of, slot
 from penstock.tools.addresses import VARIABLE
 
 if TYPE_CHECKING:
-    from penstock.app.worker import Station
+    from penstock.app.worker import OpenWorker
 
 
 FIRST_REST_S = 0.5
@@ -82,7 +82,7 @@ class Supervisor:
                 return
             if time.monotonic() - started > GOOD_S:
                 child.rest_s = FIRST_REST_S
-            self._tell(child, f"died ({_said(code)}); again in {child.rest_s:g} s")
+            self._tell(child, f"died ({_ending(code)}); again in {child.rest_s:g} s")
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(child.rest_s):
                     await self._stopping.wait()
@@ -130,7 +130,7 @@ class Supervisor:
         say(f"{child.name:<{self._width}} | {safe(text)}")
 
 
-def _said(code: int) -> str:
+def _ending(code: int) -> str:
     return f"exit {code}" if code >= 0 else signal.Signals(-code).name
 
 
@@ -190,14 +190,14 @@ def worker(options: Namespace) -> int:
 class _Crew:
     def __init__(self, options: Namespace) -> None:
         self._options = options
-        self._station: Station | None = None
+        self._worker: OpenWorker | None = None
         self._draining: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         from penstock.app.worker import open_worker  # Each process loads only what it runs.
 
         options = self._options
-        station = open_worker(
+        worker = open_worker(
             places_of(options),
             name=options.name,
             pool=pool_of(options),
@@ -206,17 +206,17 @@ class _Crew:
             beat_s=options.lease / 3,
             addresses=addresses_of(options),
         )
-        self._station = station
-        card = station.worker.card
+        self._worker = worker
+        card = worker.worker.card
         say(f"worker {card.id} in pool `{card.pool}`, {card.slots} at a time")
-        await station.run()
+        await worker.run()
         if self._draining is not None:
             await self._draining
         say(f"worker {card.id} has stopped")
 
     def stop(self) -> None:
-        if self._station is not None:
-            self._draining = asyncio.ensure_future(self._station.worker.drain(self._options.grace))
+        if self._worker is not None:
+            self._draining = asyncio.ensure_future(self._worker.worker.drain(self._options.grace))
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)

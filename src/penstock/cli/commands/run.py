@@ -23,7 +23,6 @@ from penstock.server.inputs import require_known
 from penstock.server.played import context_group, ports_to_keep
 
 if TYPE_CHECKING:
-    from penstock.server.documents import Documents, Pinned
     from penstock.server.runs import RunSummary
 
 ENDED_WELL = ("completed", "cancelled")
@@ -119,9 +118,9 @@ def resume(options: Namespace) -> int:
     engine = embedded(home)
     state_folder.remember(home)
     header = find_run(engine.log, options.run)
-    run = engine.run(header.execution_id)
+    documents = engine.documents()
+    run = engine.run(header.execution_id, documents)
     document = Pinned.from_bytes(engine.log.document(header.execution_id))
-    documents = run.world.documents
     net, _ = documents.compile(document)
     found = changes(document, text_on_disk)
     goes_on = options.failed or header.status not in ENDED_WELL

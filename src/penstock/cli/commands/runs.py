@@ -6,7 +6,7 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from penstock.cli.engine import looking, status_of
+from penstock.cli.engine import Engine, looking, status_of
 from penstock.cli.layout import table
 from penstock.cli.output import put, put_json, say
 from penstock.cli.show.summary import with_failed
@@ -14,7 +14,6 @@ from penstock.server.views import listed, with_failures
 from penstock.views.wording import seconds
 
 if TYPE_CHECKING:
-    from penstock.cli.engine import Engine
     from penstock.ports.log import Header, Status
 
 MOST_RUNNING = 100_000

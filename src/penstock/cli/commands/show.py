@@ -7,7 +7,7 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.engine import looking_at, views_of
+from penstock.cli.engine import Engine, looking_at, views_of
 from penstock.cli.output import BOLD, GREEN, RED, YELLOW, one_line, painted, put, put_json, safe
 from penstock.cli.show.local_feed import warning_lines, warnings_of
 from penstock.cli.show.summary import bounded, show_job
@@ -16,7 +16,6 @@ from penstock.views.names import counted_ports
 from penstock.views.wording import counted, elements, error_line, seconds
 
 if TYPE_CHECKING:
-    from penstock.cli.engine import Engine
     from penstock.ports.log import Header
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.app.library import Library, sources_of
 from penstock.cli import inputs
@@ -22,15 +22,11 @@ from penstock.remote.engine import RemoteEngine
 from penstock.server.changes import Change, changes, text_on_disk
 from penstock.server.documents import DocumentInvalid, Pinned
 
-if TYPE_CHECKING:
-    from penstock.remote.client import Sent
-
-
 POLL_S = 0.1
 
 
 def run(options: Namespace, url: str) -> int:
-    from penstock.remote.client import Sent
+    from penstock.remote.client import Sent  # Only runs at a server need it.
 
     client = _patient(url, options)
     payload = inputs.workload(options.payload, options.set)

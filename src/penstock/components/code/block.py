@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from penstock.components.base import Call, ComponentFailure
 from penstock.tools.base import Source
-from penstock.tools.output import Lines
+from penstock.tools.output import StoppableCode, captured
 from penstock.tools.parameters import similar
 from penstock.tools.python.code import Code, NotFriendly, _compiled, _describe, _Stop, to_json_friendly
 
@@ -75,19 +75,12 @@ class _FixedList(_Refuses, list[Any]):
         return list, (list(self),)
 
 
-class Stopped(BaseException):
-    """Raised in code whose time is over. Not an Exception, so that `except Exception` lets it through."""
-
-
-class CodeThread:
+class CodeThread(StoppableCode):
     """One run of code in a thread, what it prints, and the way to stop it from another."""
 
     def __init__(self, call: Call) -> None:
+        super().__init__(call.say, call.settings.max_output_bytes)
         self._call = call
-        self._lines = Lines(self._say, call.settings.max_output_bytes)
-        self._lock = threading.Lock()
-        self._thread: int | None = None
-        self._stopped = False
 
     async def run(self, work: Callable[[], Any], timeout: float | None) -> Any:
         """What `work` returns. When the time is over, or the run is cancelled, nothing of it goes on."""
@@ -105,70 +98,44 @@ class CodeThread:
     @contextmanager
     def in_code(self) -> Iterator[None]:
         """Here, and only here, the thread may be stopped at any instruction."""
-        self._arm(threading.get_ident())
+        self.enter(threading.get_ident())
         try:
             yield
         finally:
-            self._arm(None)
+            self.enter(None)
 
     @contextmanager
     def out_of_code(self) -> Iterator[None]:
         """Back in the engine for a moment, called by the code."""
-        self._arm(None)
+        self.enter(None)
         try:
             yield
         finally:
-            self._arm(threading.get_ident())
+            self.enter(threading.get_ident())
 
     def say(self, text: object) -> None:
         """A line of its own in the run's log."""
         self._lines.write(f"{text}\n")
 
     def _perform(self, work: Callable[[], Any]) -> Any:
-        from penstock.tools.output import captured
-
         try:
             with captured(self._lines):
                 return work()
         finally:
             self._lines.close()
 
-    # The lock keeps `Stopped` to the author's code: it is never raised while the thread is in the engine's `say`.
-
-    def _arm(self, thread: int | None) -> None:
-        with self._lock:
-            self._thread = thread
-        if thread is not None and self._stopped:
-            raise Stopped
-
-    def _say(self, line: str) -> None:
-        with self._lock:
-            self._call.say(line)
-
     async def _stop(self, task: asyncio.Future[Any]) -> None:
-        self._stopped = True
-        self._lines.stop()
-        if self._lock.acquire(timeout=0.05):
-            try:
-                if self._thread is not None:
-                    _raise_in(self._thread)
-            finally:
-                self._lock.release()
+        self.drop_output()
+        self.raise_stopped()
         task.add_done_callback(_look)
         task.cancel()
         await asyncio.wait([task])
 
 
 def _look(task: asyncio.Future[Any]) -> None:
-    """What a stopped run raises is of no interest, and asyncio would complain if nobody looked."""
+    """The exception of a stopped run is of no interest, but asyncio warns unless it is retrieved."""
     if not task.cancelled():
         task.exception()
-
-
-def _raise_in(thread: int) -> None:
-    import ctypes
-
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Stopped))
 
 
 _numbers = itertools.count(1)

@@ -110,7 +110,7 @@ class Outlets:
         """The thread cannot be stopped in here: laying rows aside is the engine's work, not the code's."""
 
     def get(self, port: str) -> Outlet | None:
-        """None when nobody reads the port."""
+        """None when the port is not connected."""
         return self._made.get(port)
 
     def emit(self, port: str, row: Row) -> None:

@@ -7,9 +7,8 @@ from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 
-from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port, Ports
+from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Ports, Schemas
 from penstock.components.code.block import STOPPED_BY_CODE, Block, CodeThread, Names, read_only
 from penstock.components.code.outlets import Outlet, Outlets
 from penstock.components.forms import FrameName, frame, is_frame, kind, records, rows
@@ -17,7 +16,7 @@ from penstock.components.runner import ERRORS
 from penstock.components.types import sql_type, wrong_type
 from penstock.ports.meanings import PYTHON
 from penstock.ports.rows import Column, Relation, Schema
-from penstock.tools.parameters import Positive
+from penstock.tools.parameters import Positive, about
 from penstock.tools.python.isolation import prefer
 
 
@@ -36,37 +35,27 @@ Mode = Literal["once", "row", "batch", "frame"]
 
 
 class PythonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    code: Annotated[str, Meta(description="The code.", extra_json_schema=PYTHON)]
+    code: Annotated[str, about("The code.", schema=PYTHON)]
     mode: Annotated[
         Mode,
-        Meta(
-            description="How often the code runs: `once`, for every `row`, for every `batch`, or with all rows as a `frame`."
-        ),
+        about("How often the code runs: `once`, for every `row`, for every `batch`, or with all rows as a `frame`."),
     ] = "once"
     setup: Annotated[
-        str | None,
-        Meta(
-            description="Code that runs once, before the first row; its names are there in `code`.",
-            extra_json_schema=PYTHON,
-        ),
+        str | None, about("Code that runs once, before the first row; its names are there in `code`.", schema=PYTHON)
     ] = None
     frame: Annotated[
-        FrameName, Meta(description="What `frame` is: a list of mappings, or a table of PyArrow, Polars or pandas.")
+        FrameName, about("What `frame` is: a list of mappings, or a table of PyArrow, Polars or pandas.")
     ] = "rows"
-    batch_size: Annotated[int, Meta(ge=1, description="Rows in a batch, at most.")] = 10_000
+    batch_size: Annotated[int, about("Rows in a batch, at most.", ge=1)] = 10_000
     on_error: Annotated[
         Literal["fail", "reject"],
-        Meta(
-            description="`reject`, in mode `row`: a row on which the code raises goes to `reject`, and the next one follows."
-        ),
+        about("`reject`, in mode `row`: a row on which the code raises goes to `reject`, and the next one follows."),
     ] = "fail"
     output_schema: Annotated[
         dict[str, str] | None,
-        Meta(
-            description="The columns of `main` and their types; without it they are those of the rows the code makes."
-        ),
+        about("The columns of `main` and their types; without it they are those of the rows the code makes."),
     ] = None
-    timeout: Annotated[Positive | None, Meta(description="Seconds after which the code is stopped.")] = None
+    timeout: Annotated[Positive | None, about("Seconds after which the code is stopped.")] = None
 
     def __post_init__(self) -> None:
         if self.on_error == "reject" and self.mode != "row":
@@ -104,7 +93,6 @@ class Python(Action[PythonParams]):
 
     type = "python"
     family = "code"
-    Params = PythonParams
     inputs: ClassVar[tuple[Port, ...]] = (
         Port("input", required=False, many=True, description="the rows the code runs over"),
         Port("input_*", required=False, many=True, description="more rows, in `inputs`"),
@@ -122,14 +110,12 @@ class Python(Action[PythonParams]):
         first = Port("input", many=True, description=cls.inputs[0].description)
         return Ports((first, *cls.inputs[1:]), cls.outputs)
 
-    def check(self, params: PythonParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: PythonParams, inputs: Known, call: PlanCall) -> list[Mistake]:
 
         return mistakes(params.output_schema)
 
-    def schemas(
-        self, params: PythonParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
-        known: dict[str, Schema | None] = {}
+    def schemas(self, params: PythonParams, inputs: Known, call: PlanCall) -> Schemas:
+        known: Schemas = {}
         if params.output_schema:
             known["main"] = columns(params.output_schema)
         given = inputs.get("input")
@@ -297,7 +283,7 @@ class _Run:
         return made
 
     def _draw(self, batches: Iterator[list[Any]]) -> None:
-        """The rows of `main` are loaded as they are made; nobody may want them, and the code runs all the same."""
+        """The rows of `main` are loaded as they are made; the code runs even if the port is not connected."""
         main = self._outlets.get("main")
         if main is None:
             for _ in batches:

@@ -1,4 +1,4 @@
-"""`file_unarchive`: one archive, unpacked.
+"""`file_archive` and `file_unarchive`: files packed into one archive, and unpacked from it.
 
 Law: nothing is ever written outside the folder `to`, whatever the archive calls its members, and nothing is written at all before
 every name in it has been looked at. Links and devices in an archive are not made.
@@ -34,25 +34,19 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import READS_FILE
 from penstock.tools import file_changes
 from penstock.tools.base import open_regular
+from penstock.tools.parameters import about
 
 Level = Annotated[int, Meta(ge=0, le=9)]
 Format = Literal["zip", "tar", "tar.gz", "tar.bz2", "tar.xz", "gz"]
 GivenFormat = Annotated[
     Literal["auto", "zip", "tar", "tar.gz", "tar.bz2", "tar.xz", "gz"],
-    Meta(description="The kind of archive; `auto` goes by its name. `gz` is one compressed file."),
+    about("The kind of archive; `auto` goes by its name. `gz` is one compressed file."),
 ]
 
 _ENDINGS: dict[str, Format] = {
-    ".zip": "zip",
-    ".tar": "tar",
-    ".tar.gz": "tar.gz",
-    ".tgz": "tar.gz",
-    ".tar.bz2": "tar.bz2",
-    ".tbz2": "tar.bz2",
-    ".tar.xz": "tar.xz",
-    ".txz": "tar.xz",
-    ".gz": "gz",
-}
+    ".zip": "zip", ".tar": "tar", ".tar.gz": "tar.gz", ".tgz": "tar.gz", ".tar.bz2": "tar.bz2", ".tbz2": "tar.bz2",
+    ".tar.xz": "tar.xz", ".txz": "tar.xz", ".gz": "gz",
+}  # fmt: skip
 
 
 def format_of(path: Path, given: str) -> Format:
@@ -68,17 +62,15 @@ def format_of(path: Path, given: str) -> Format:
 
 class ArchiveParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: FilePath
-    to: Annotated[str, Meta(description="The archive to make.")]
+    to: Annotated[str, about("The archive to make.")]
     pattern: Patterns = "*"
     exclude: Exclude = None
-    recursive: Annotated[bool, Meta(description="Of a folder: also what lies in folders below.")] = True
+    recursive: Annotated[bool, about("Of a folder: also what lies in folders below.")] = True
     format: GivenFormat = "auto"
-    prefix: Annotated[str, Meta(description="A folder inside the archive that everything is put into.")] = ""
-    level: Annotated[
-        Level | None, Meta(description="How hard to compress, 0 to 9; the format's own choice if left out.")
-    ] = None
+    prefix: Annotated[str, about("A folder inside the archive that everything is put into.")] = ""
+    level: Annotated[Level | None, about("How hard to compress, 0 to 9; the format's own choice if left out.")] = None
     overwrite: Overwrite = True
-    missing_ok: Annotated[bool, Meta(description="Nothing to pack is no failure; no archive is made then.")] = False
+    missing_ok: Annotated[bool, about("Nothing to pack is no failure; no archive is made then.")] = False
 
 
 class FileArchive(Action[ArchiveParams]):
@@ -92,7 +84,6 @@ class FileArchive(Action[ArchiveParams]):
 
     type: ClassVar[str] = "file_archive"
     family: ClassVar[str] = "file"
-    Params = ArchiveParams
 
     def run(self, params: ArchiveParams, call: Call) -> JsonMap:
         path, to = place_of(params.path, call), place_of(params.to, call)
@@ -195,16 +186,16 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 class UnarchiveParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The archive.", extra_json_schema=READS_FILE)]
-    to: Annotated[str, Meta(description="The folder to unpack into; it is made when it is not there.")]
+    path: Annotated[str, about("The archive.", schema=READS_FILE)]
+    to: Annotated[str, about("The folder to unpack into; it is made when it is not there.")]
     pattern: Annotated[
-        str | list[str] | None, Meta(description="Which members: their names or paths in the archive; all if left out.")
+        str | list[str] | None, about("Which members: their names or paths in the archive; all if left out.")
     ] = None
     format: GivenFormat = "auto"
     overwrite: Overwrite = True
-    password: Annotated[str | None, Meta(description="Of an encrypted zip (the old kind of encryption).")] = None
+    password: Annotated[str | None, about("Of an encrypted zip (the old kind of encryption).")] = None
     max_bytes: Annotated[
-        int, Meta(gt=0, description="The most that may come out of it, in bytes (10 GiB); a bomb is stopped there.")
+        int, about("The most that may come out of it, in bytes (10 GiB); a bomb is stopped there.", gt=0)
     ] = 10 * 1024**3
 
 
@@ -220,7 +211,6 @@ class FileUnarchive(Action[UnarchiveParams]):
 
     type: ClassVar[str] = "file_unarchive"
     family: ClassVar[str] = "file"
-    Params = UnarchiveParams
 
     def run(self, params: UnarchiveParams, call: Call) -> JsonMap:
         path, to = place_of(params.path, call), place_of(params.to, call)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 import msgspec
-from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure
 from penstock.components.files.listing import OptionalPatterns, Recursive, find
@@ -21,27 +20,23 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import READS_FILE, only_when
 from penstock.tools import file_changes
 from penstock.tools.files import FilesParams, perform
+from penstock.tools.parameters import about
 
 FilePath = Annotated[
     str,
-    Meta(
-        description="The file or folder, relative to the document's folder; with `pattern`, the folder.",
-        extra_json_schema=only_when(READS_FILE, missing_ok=[None, False]),
+    about(
+        "The file or folder, relative to the document's folder; with `pattern`, the folder.",
+        schema=only_when(READS_FILE, missing_ok=[None, False]),
     ),
 ]
-Overwrite = Annotated[
-    bool, Meta(description="Replace what is there. If false, that is a failure of kind `file_exists`.")
-]
-MissingOk = Annotated[bool, Meta(description="Nothing there to work on is no failure.")]
+Overwrite = Annotated[bool, about("Replace what is there. If false, that is a failure of kind `file_exists`.")]
+MissingOk = Annotated[bool, about("Nothing there to work on is no failure.")]
 
 
 class CopyParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: FilePath
     to: Annotated[
-        str,
-        Meta(
-            description="Where it goes. A folder that exists, or a name that ends in `/`: into it; with `pattern` always."
-        ),
+        str, about("Where it goes. A folder that exists, or a name that ends in `/`: into it; with `pattern` always.")
     ]
     pattern: OptionalPatterns = None
     recursive: Recursive = False
@@ -61,7 +56,6 @@ class FileCopy(Action[CopyParams]):
 
     type: ClassVar[str] = "file_copy"
     family: ClassVar[str] = "file"
-    Params = CopyParams
 
     def run(self, params: CopyParams, call: Call) -> JsonMap:
         return _put(params, call, file_changes.copy)
@@ -79,7 +73,6 @@ class FileMove(Action[CopyParams]):
 
     type: ClassVar[str] = "file_move"
     family: ClassVar[str] = "file"
-    Params = CopyParams
 
     def run(self, params: CopyParams, call: Call) -> JsonMap:
         return _put(params, call, file_changes.move)
@@ -126,7 +119,7 @@ class DeleteParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: FilePath
     pattern: OptionalPatterns = None
     recursive: Annotated[
-        bool, Meta(description="With `pattern`: also in folders below. Without: a folder with all that is in it.")
+        bool, about("With `pattern`: also in folders below. Without: a folder with all that is in it.")
     ] = False
     missing_ok: MissingOk = False
 
@@ -143,7 +136,6 @@ class FileDelete(Action[DeleteParams]):
     type: ClassVar[str] = "file_delete"
     family: ClassVar[str] = "file"
     makes_files: ClassVar[bool] = False
-    Params = DeleteParams
 
     def run(self, params: DeleteParams, call: Call) -> JsonMap:
         path = place_of(params.path, call)
@@ -166,8 +158,8 @@ class FileDelete(Action[DeleteParams]):
 
 
 class TouchParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The file, relative to the document's folder.")]
-    create: Annotated[bool, Meta(description="Make an empty file when there is none.")] = True
+    path: Annotated[str, about("The file, relative to the document's folder.")]
+    create: Annotated[bool, about("Make an empty file when there is none.")] = True
 
 
 class FileTouch(Action[TouchParams]):
@@ -179,7 +171,6 @@ class FileTouch(Action[TouchParams]):
 
     type: ClassVar[str] = "file_touch"
     family: ClassVar[str] = "file"
-    Params = TouchParams
 
     def run(self, params: TouchParams, call: Call) -> JsonMap:
         path = place_of(params.path, call)

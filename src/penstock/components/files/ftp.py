@@ -64,7 +64,7 @@ class Ftp:
 
     def connect(self) -> None:
         server = self._server
-        with self._told(server.place):
+        with self._failures(server.place):
             if server.scheme == "ftps":
                 self._client = _DialledTls(context=_context(server.verify))
             client = self._client
@@ -77,7 +77,7 @@ class Ftp:
             client.voidcmd("TYPE I")
 
     def look(self, path: str) -> RemoteFile | None:
-        with self._told(path):
+        with self._failures(path):
             size = self._asked(lambda: self._client.size(path))
             if size is not None:
                 return RemoteFile(path, path.rpartition("/")[2], int(size), self._time(path))
@@ -88,7 +88,7 @@ class Ftp:
             return RemoteFile(path, path.rpartition("/")[2], is_folder=True)
 
     def entries(self, folder: str) -> list[RemoteFile]:
-        with self._told(folder):
+        with self._failures(folder):
             if self._has_mlsd:
                 try:
                     return [each for each in map(_described, self._mlsd(folder)) if each is not None]
@@ -118,7 +118,7 @@ class Ftp:
         return found
 
     def read(self, path: str) -> Iterator[bytes]:
-        with self._told(path):
+        with self._failures(path):
             self._client.voidcmd("TYPE I")
             with self._client.transfercmd(f"RETR {path}") as data:
                 self._data = data
@@ -130,7 +130,7 @@ class Ftp:
 
     def write(self, path: str, chunks: Iterable[bytes]) -> int:
         written = 0
-        with self._told(path):
+        with self._failures(path):
             self._client.voidcmd("TYPE I")
             with self._client.transfercmd(f"STOR {path}") as data:
                 self._data = data
@@ -143,7 +143,7 @@ class Ftp:
         return written
 
     def rename(self, path: str, to: str) -> None:
-        with self._told(to):
+        with self._failures(to):
             try:
                 self._client.rename(path, to)
             except ftplib.error_perm:
@@ -152,11 +152,11 @@ class Ftp:
                 self._client.rename(path, to)
 
     def delete(self, path: str) -> None:
-        with self._told(path):
+        with self._failures(path):
             self._client.delete(path)
 
     def make_folder(self, path: str) -> None:
-        with self._told(path):
+        with self._failures(path):
             made = "/" if path.startswith("/") else ""
             for part in filter(None, path.split("/")):
                 made = joined(made, part)
@@ -187,7 +187,7 @@ class Ftp:
         return _timestamp(answer.partition(" ")[2]) if answer else None
 
     @contextmanager
-    def _told(self, path: str) -> Iterator[None]:
+    def _failures(self, path: str) -> Iterator[None]:
         try:
             yield
         except ComponentFailure:

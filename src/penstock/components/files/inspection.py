@@ -1,16 +1,15 @@
-"""What can be said of files without changing any: is it there, what is known of it, is it the same as that one."""
+"""`file_exists`, `file_properties`, `file_list`, `file_compare` and `file_checksum`: questions about files that change none."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 
-from penstock.components.base import Action, Call, ComponentFailure, PlanCall
+from penstock.components.base import Action, Call, ComponentFailure, Known, PlanCall, Schemas
 from penstock.components.files.changes import not_there
 from penstock.components.files.listing import COLUMNS, Exclude, Order, Patterns, Recursive, Sort, What, facts, find
 from penstock.components.flow.tool_calls import file_failures, place_of, tool_call
@@ -21,12 +20,13 @@ from penstock.ports.rows import Column, Schema
 from penstock.tools.base import open_regular
 from penstock.tools.file_changes import chunks_of
 from penstock.tools.files import FilesParams, perform
+from penstock.tools.parameters import about
 
 PROPERTIES: Schema = (*COLUMNS, Column("mode", "VARCHAR"))
 
 
 class PathParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The file or folder, relative to the document's folder.")]
+    path: Annotated[str, about("The file or folder, relative to the document's folder.")]
 
 
 class FileExists(Action[PathParams]):
@@ -39,7 +39,6 @@ class FileExists(Action[PathParams]):
     type: ClassVar[str] = "file_exists"
     family: ClassVar[str] = "file"
     makes_files: ClassVar[bool] = False
-    Params = PathParams
 
     def run(self, params: PathParams, call: Call) -> JsonMap:
         path = place_of(params.path, call)
@@ -59,12 +58,9 @@ class FileProperties(Action[PathParams]):
     type: ClassVar[str] = "file_properties"
     family: ClassVar[str] = "file"
     makes_files: ClassVar[bool] = False
-    Params = PathParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="one row"),)
 
-    def schemas(
-        self, params: PathParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: PathParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": PROPERTIES}
 
     def run(self, params: PathParams, call: Call) -> JsonMap:
@@ -81,14 +77,14 @@ class FileProperties(Action[PathParams]):
 
 
 class ListParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The folder, relative to the document's own.")]
+    path: Annotated[str, about("The folder, relative to the document's own.")]
     pattern: Patterns = "*"
     exclude: Exclude = None
     recursive: Recursive = False
-    what: Annotated[What, Meta(description="What to look for.")] = "files"
-    sort: Annotated[Sort, Meta(description="By what they are ordered.")] = "name"
-    order: Annotated[Order, Meta(description="The direction of that order.")] = "ascending"
-    missing_ok: Annotated[bool, Meta(description="A folder that is not there has no files and is no error.")] = False
+    what: Annotated[What, about("What to look for.")] = "files"
+    sort: Annotated[Sort, about("By what they are ordered.")] = "name"
+    order: Annotated[Order, about("The direction of that order.")] = "ascending"
+    missing_ok: Annotated[bool, about("A folder that is not there has no files and is no error.")] = False
 
 
 class FileList(Action[ListParams]):
@@ -101,12 +97,9 @@ class FileList(Action[ListParams]):
     type: ClassVar[str] = "file_list"
     family: ClassVar[str] = "file"
     makes_files: ClassVar[bool] = False
-    Params = ListParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per file"),)
 
-    def schemas(
-        self, params: ListParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: ListParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": COLUMNS}
 
     def run(self, params: ListParams, call: Call) -> JsonMap:
@@ -130,14 +123,13 @@ class FileList(Action[ListParams]):
 
 
 class CompareParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="One file.", extra_json_schema=READS_FILE)]
-    other: Annotated[str, Meta(description="The file to compare it with.", extra_json_schema=READS_FILE)]
+    path: Annotated[str, about("One file.", schema=READS_FILE)]
+    other: Annotated[str, about("The file to compare it with.", schema=READS_FILE)]
     mode: Annotated[
-        Literal["bytes", "text"],
-        Meta(description="`text` compares line by line and takes all line ends for the same."),
+        Literal["bytes", "text"], about("`text` compares line by line and takes all line ends for the same.")
     ] = "bytes"
-    encoding: Annotated[str, Meta(description="The encoding of text.")] = "utf-8"
-    check: Annotated[bool, Meta(description="Files that differ are a failure, of kind `different`.")] = False
+    encoding: Annotated[str, about("The encoding of text.")] = "utf-8"
+    check: Annotated[bool, about("Files that differ are a failure, of kind `different`.")] = False
 
 
 class FileCompare(Action[CompareParams]):
@@ -150,7 +142,6 @@ class FileCompare(Action[CompareParams]):
     type: ClassVar[str] = "file_compare"
     family: ClassVar[str] = "file"
     makes_files: ClassVar[bool] = False
-    Params = CompareParams
 
     def run(self, params: CompareParams, call: Call) -> JsonMap:
         path, other = place_of(params.path, call), place_of(params.other, call)
@@ -202,10 +193,10 @@ def _even(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class ChecksumParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The file, relative to the document's folder.", extra_json_schema=READS_FILE)]
-    algorithm: Annotated[str, Meta(description="`sha256`, `sha1`, `md5`, `blake2b` …")] = "sha256"
+    path: Annotated[str, about("The file, relative to the document's folder.", schema=READS_FILE)]
+    algorithm: Annotated[str, about("`sha256`, `sha1`, `md5`, `blake2b` …")] = "sha256"
     expected: Annotated[
-        str | None, Meta(description="In hexadecimal; a file that has another one is a failure, of kind `checksum`.")
+        str | None, about("In hexadecimal; a file that has another one is a failure, of kind `checksum`.")
     ] = None
 
 
@@ -218,7 +209,6 @@ class FileChecksum(Action[ChecksumParams]):
     type: ClassVar[str] = "file_checksum"
     family: ClassVar[str] = "file"
     makes_files: ClassVar[bool] = False
-    Params = ChecksumParams
 
     def run(self, params: ChecksumParams, call: Call) -> JsonMap:
         path = place_of(params.path, call)

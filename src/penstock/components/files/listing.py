@@ -15,21 +15,18 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta
-
 from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Column, Schema
 from penstock.tools.base import ToolFailure
+from penstock.tools.parameters import about
 
-Patterns = Annotated[
-    str | list[str], Meta(description="Which names: `*.csv`, `2024-*/*.json`; a list for several patterns.")
-]
+Patterns = Annotated[str | list[str], about("Which names: `*.csv`, `2024-*/*.json`; a list for several patterns.")]
 OptionalPatterns = Annotated[
     str | list[str] | None,
-    Meta(description="Which files of the folder `path`: `*.csv`, `2024-*/*.json`; a list for several patterns."),
+    about("Which files of the folder `path`: `*.csv`, `2024-*/*.json`; a list for several patterns."),
 ]
-Exclude = Annotated[str | list[str] | None, Meta(description="Names to leave out; patterns as well.")]
-Recursive = Annotated[bool, Meta(description="Also in folders below.")]
+Exclude = Annotated[str | list[str] | None, about("Names to leave out; patterns as well.")]
+Recursive = Annotated[bool, about("Also in folders below.")]
 What = Literal["files", "folders", "both"]
 Sort = Literal["name", "modified", "size"]
 Order = Literal["ascending", "descending"]

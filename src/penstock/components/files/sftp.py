@@ -49,7 +49,7 @@ class Sftp:
 
     def connect(self) -> None:
         server = self._server
-        with self._told(server.place):
+        with self._failures(server.place):
             self._socket = _dial(server)
             self._transport = self._paramiko.Transport(self._socket)
             self._transport.banner_timeout = self._transport.auth_timeout = server.timeout
@@ -105,7 +105,7 @@ class Sftp:
         raise ComponentFailure("auth", f"the private key cannot be read; needed is {hint}")
 
     def look(self, path: str) -> RemoteFile | None:
-        with self._told(path):
+        with self._failures(path):
             try:
                 found = self._client.stat(path or ".")
             except FileNotFoundError:
@@ -113,21 +113,21 @@ class Sftp:
             return _file(path, path.rpartition("/")[2], found)
 
     def entries(self, folder: str) -> list[RemoteFile]:
-        with self._told(folder):
+        with self._failures(folder):
             found = self._client.listdir_attr(folder or ".")
         # Links are left out: what they lead to is only known by asking again, and may be a way round in circles.
         plain = [entry for entry in found if stat.S_ISREG(entry.st_mode or 0) or stat.S_ISDIR(entry.st_mode or 0)]
         return [_file(joined(folder, entry.filename), entry.filename, entry) for entry in plain]
 
     def read(self, path: str) -> Iterator[bytes]:
-        with self._told(path), self._client.open(path, "rb") as file:
+        with self._failures(path), self._client.open(path, "rb") as file:
             file.prefetch(file.stat().st_size)
             while chunk := file.read(CHUNK):
                 yield chunk
 
     def write(self, path: str, chunks: Iterable[bytes]) -> int:
         written = 0
-        with self._told(path), self._client.open(path, "wb") as file:
+        with self._failures(path), self._client.open(path, "wb") as file:
             file.set_pipelined(True)
             for chunk in chunks:
                 file.write(chunk)
@@ -135,7 +135,7 @@ class Sftp:
         return written
 
     def rename(self, path: str, to: str) -> None:
-        with self._told(to):
+        with self._failures(to):
             try:
                 self._client.posix_rename(path, to)
             except OSError:
@@ -145,11 +145,11 @@ class Sftp:
                 self._client.rename(path, to)
 
     def delete(self, path: str) -> None:
-        with self._told(path):
+        with self._failures(path):
             self._client.remove(path)
 
     def make_folder(self, path: str) -> None:
-        with self._told(path):
+        with self._failures(path):
             made = "/" if path.startswith("/") else ""
             for part in filter(None, path.split("/")):
                 made = joined(made, part)
@@ -170,7 +170,7 @@ class Sftp:
                 self._socket.shutdown(socket.SHUT_RDWR)
 
     @contextmanager
-    def _told(self, path: str) -> Iterator[None]:
+    def _failures(self, path: str) -> Iterator[None]:
         try:
             yield
         except ComponentFailure:

@@ -14,9 +14,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import unquote, urlsplit
 
 import msgspec
-from msgspec import Meta
 
-from penstock.components.base import Action, Call, ComponentFailure, PlanCall
+from penstock.components.base import Action, Call, ComponentFailure, Known, PlanCall, Schemas
+from penstock.components.files.ftp import Ftp
 from penstock.components.files.listing import OptionalPatterns, facts, find, listed
 from penstock.components.files.remote import PORTS, Remote, RemoteFile, Scheme, Server, joined, parent, search
 from penstock.components.flow.tool_calls import file_failures, place_of, require, tool_failures
@@ -25,6 +25,8 @@ from penstock.ports.components import Mistake, Port
 from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE, only_when, url
 from penstock.ports.rows import Column, Schema
 from penstock.tools import file_changes
+from penstock.tools.network import addresses_of, require_allowed, resolve_host
+from penstock.tools.parameters import about
 
 COLUMNS: Schema = (
     Column("remote", "VARCHAR"),
@@ -39,52 +41,50 @@ Row = tuple[str, str | None, str, int | None, Any]
 class TransferParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     action: Annotated[
         Literal["get", "put", "list", "delete", "move"],
-        Meta(description="Fetch from the server, send to it; or list, delete, rename there."),
+        about("Fetch from the server, send to it; or list, delete, rename there."),
     ]
     url: Annotated[
         str,
-        Meta(
-            description="`ftp://host`, `ftps://host` or `sftp://host`; a path in it is where `remote` starts, "
+        about(
+            "`ftp://host`, `ftps://host` or `sftp://host`; a path in it is where `remote` starts, "
             "with `/~/` below the login's own folder, as without a path.",
-            extra_json_schema=url("ftp", "ftps", "sftp"),
+            schema=url("ftp", "ftps", "sftp"),
         ),
     ]
-    remote: Annotated[str, Meta(description="The file on the server; with `pattern`, and for `list`, the folder.")] = ""
+    remote: Annotated[str, about("The file on the server; with `pattern`, and for `list`, the folder.")] = ""
     path: Annotated[
         str | None,
-        Meta(
-            description="The file here. A folder that exists, or a name that ends in `/`: into it; with `pattern` always.",
-            extra_json_schema=only_when(READS_FILE, action=["put"], missing_ok=[None, False]),
+        about(
+            "The file here. A folder that exists, or a name that ends in `/`: into it; with `pattern` always.",
+            schema=only_when(READS_FILE, action=["put"], missing_ok=[None, False]),
         ),
     ] = None
-    to: Annotated[str | None, Meta(description="`move`: the new place on the server.")] = None
+    to: Annotated[str | None, about("`move`: the new place on the server.")] = None
     pattern: OptionalPatterns = None
-    recursive: Annotated[bool, Meta(description="With `pattern`: also in folders below.")] = False
-    overwrite: Annotated[bool, Meta(description="Replace what is there; otherwise that is a failure.")] = True
-    missing_ok: Annotated[bool, Meta(description="Nothing there to work on is no failure.")] = False
-    remove_source: Annotated[bool, Meta(description="`get`, `put`: delete the original once the copy is complete.")] = (
-        False
-    )
+    recursive: Annotated[bool, about("With `pattern`: also in folders below.")] = False
+    overwrite: Annotated[bool, about("Replace what is there; otherwise that is a failure.")] = True
+    missing_ok: Annotated[bool, about("Nothing there to work on is no failure.")] = False
+    remove_source: Annotated[bool, about("`get`, `put`: delete the original once the copy is complete.")] = False
     auth: Annotated[
         str | dict[str, Any] | None,
-        Meta(
-            description="Keychain entry with `username` and `password`, or `private_key` (and `passphrase`) for SFTP.",
-            extra_json_schema=KEYCHAIN_ENTRY,
+        about(
+            "Keychain entry with `username` and `password`, or `private_key` (and `passphrase`) for SFTP.",
+            schema=KEYCHAIN_ENTRY,
         ),
     ] = None
     verify: Annotated[
         bool | str,
-        Meta(
-            description="Know the server. FTPS: by its certificate; a path names the file of certificates to trust. "
+        about(
+            "Know the server. FTPS: by its certificate; a path names the file of certificates to trust. "
             "SFTP: by its key in `~/.ssh/known_hosts`; a path names another such file."
         ),
     ] = True
     host_key: Annotated[
-        str | None, Meta(description="SFTP: the server's key, as `SHA256:…` or as it stands in a file of known hosts.")
+        str | None, about("SFTP: the server's key, as `SHA256:…` or as it stands in a file of known hosts.")
     ] = None
-    timeout: Annotated[float, Meta(gt=0, description="Seconds the server may stay silent.")] = 60.0
-    passive: Annotated[bool, Meta(description="FTP: this side opens the data connections.")] = True
-    encoding: Annotated[str, Meta(description="FTP: the encoding of names on the server.")] = "utf-8"
+    timeout: Annotated[float, about("Seconds the server may stay silent.", gt=0)] = 60.0
+    passive: Annotated[bool, about("FTP: this side opens the data connections.")] = True
+    encoding: Annotated[str, about("FTP: the encoding of names on the server.")] = "utf-8"
 
 
 class FileTransfer(Action[TransferParams]):
@@ -103,15 +103,12 @@ class FileTransfer(Action[TransferParams]):
 
     type: ClassVar[str] = "file_transfer"
     family: ClassVar[str] = "file"
-    Params = TransferParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="one row per file"),)
 
-    def check(self, params: TransferParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: TransferParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         return _mistakes(params)
 
-    def schemas(
-        self, params: TransferParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: TransferParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": COLUMNS}
 
     async def run(self, params: TransferParams, call: Call) -> JsonMap:
@@ -162,8 +159,6 @@ def _mistakes(params: TransferParams) -> list[Mistake]:
 
 
 async def _server(params: TransferParams, call: Call) -> Server:
-    from penstock.tools.network import addresses_of, require_allowed, resolve_host
-
     scheme, host, port, login = _address(params.url)
     if isinstance(params.auth, str):
         with tool_failures():
@@ -220,8 +215,6 @@ def _client(server: Server) -> Remote:
         from penstock.components.files.sftp import Sftp  # A transfer speaks one protocol.
 
         return Sftp(server)
-    from penstock.components.files.ftp import Ftp
-
     return Ftp(server)
 
 

@@ -1,19 +1,18 @@
-"""`context_load`: settings from a file or from rows, as global variables."""
+"""`context_load` and `set_global`: global variables from a file or from rows, and from expressions."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall
+from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall
 from penstock.components.flow.iterate import mappings
 from penstock.components.flow.tool_calls import file_failures, missing_columns, place_of, require
 from penstock.data import select
@@ -22,7 +21,9 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.components import Port
 from penstock.ports.json_text import json_mistake
 from penstock.ports.meanings import READS_FILE, only_when
-from penstock.ports.rows import Schema
+from penstock.tools.base import open_regular
+from penstock.tools.files import text_from
+from penstock.tools.parameters import about
 
 Format = Literal["yaml", "json", "env", "csv"]
 MAX_BYTES = 10 * 1024 * 1024
@@ -66,9 +67,6 @@ def read(path: Path, form: Format, encoding: str, columns: tuple[str, str], deli
 
 
 def _text(path: Path, encoding: str) -> str:
-    from penstock.tools.base import open_regular
-    from penstock.tools.files import text_from
-
     with open_regular(path) as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
@@ -136,7 +134,7 @@ def _from_csv(text: str, path: Path, columns: tuple[str, str], delimiter: str) -
 
 
 def _from_yaml(text: str, path: Path) -> Any:
-    import yaml
+    import yaml  # Only YAML files need it.
 
     class Loader(yaml.SafeLoader):
         """YAML 1.2's core schema."""
@@ -201,22 +199,21 @@ _READERS: dict[str, Callable[[str, Path], Any]] = {"yaml": _from_yaml, "json": _
 class ContextLoadParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[
         str | None,
-        Meta(
-            description="The file; without it the names and values come in through `input`.",
-            extra_json_schema=only_when(READS_FILE, missing_ok=[None, False]),
+        about(
+            "The file; without it the names and values come in through `input`.",
+            schema=only_when(READS_FILE, missing_ok=[None, False]),
         ),
     ] = None
     format: Annotated[
-        Literal["auto", "yaml", "json", "env", "csv"],
-        Meta(description="What is in it; `auto` goes by the file's name."),
+        Literal["auto", "yaml", "json", "env", "csv"], about("What is in it; `auto` goes by the file's name.")
     ] = "auto"
-    prefix: Annotated[str, Meta(description="Put in front of every name.")] = ""
-    key: Annotated[str, Meta(description="The column with the names, of `input` and of CSV.")] = "key"
-    value: Annotated[str, Meta(description="The column with the values.")] = "value"
-    required: Annotated[list[str], Meta(description="Names that must be there, without the prefix.")] = []
-    missing_ok: Annotated[bool, Meta(description="A file that is not there is no error.")] = False
-    encoding: Annotated[str, Meta(description="The encoding of the file.")] = "utf-8"
-    delimiter: Annotated[str | None, Meta(description="Between the values of CSV; a comma, a tab in `.tsv`.")] = None
+    prefix: Annotated[str, about("Put in front of every name.")] = ""
+    key: Annotated[str, about("The column with the names, of `input` and of CSV.")] = "key"
+    value: Annotated[str, about("The column with the values.")] = "value"
+    required: Annotated[list[str], about("Names that must be there, without the prefix.")] = []
+    missing_ok: Annotated[bool, about("A file that is not there is no error.")] = False
+    encoding: Annotated[str, about("The encoding of the file.")] = "utf-8"
+    delimiter: Annotated[str | None, about("Between the values of CSV; a comma, a tab in `.tsv`.")] = None
 
 
 class ContextLoad(Action[ContextLoadParams]):
@@ -235,10 +232,9 @@ class ContextLoad(Action[ContextLoadParams]):
     type: ClassVar[str] = "context_load"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = ContextLoadParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", required=False, description="rows of names and values"),)
 
-    def check(self, params: ContextLoadParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: ContextLoadParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         return _mistakes(params, "input" in inputs) or missing_columns(_places(params), inputs.get("input"))
 
     def run(self, params: ContextLoadParams, call: Call) -> JsonMap:
@@ -292,11 +288,11 @@ def _from_rows(params: ContextLoadParams, call: Call) -> JsonMap:
 
 
 class SetGlobalParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    values: Annotated[dict[str, Any], Meta(description="Name -> value: text, a number, a list, a mapping, null.")] = (
-        msgspec.field(default_factory=dict)
+    values: Annotated[dict[str, Any], about("Name -> value: text, a number, a list, a mapping, null.")] = msgspec.field(
+        default_factory=dict
     )
     delete: Annotated[
-        list[str], Meta(description="Names of globals that are gone from here on. One that is not there is left alone.")
+        list[str], about("Names of globals that are gone from here on. One that is not there is left alone.")
     ] = msgspec.field(default_factory=list)
 
 
@@ -314,9 +310,8 @@ class SetGlobal(Action[SetGlobalParams]):
     type: ClassVar[str] = "set_global"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = SetGlobalParams
 
-    def check(self, params: SetGlobalParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: SetGlobalParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         if not params.values and not params.delete:
             return [Mistake((), "it sets nothing and deletes nothing; hint: give `values`, or `delete`")]
         both = sorted(set(params.values) & set(params.delete))

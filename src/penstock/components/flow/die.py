@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 import msgspec
-from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure
 from penstock.kernel.values import JsonMap
+from penstock.tools.parameters import about
 
 
 class DieParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    message: Annotated[str, Meta(description="Why; shown, kept in the log, and readable by `log_catcher`.")] = (
+    message: Annotated[str, about("Why; shown, kept in the log, and readable by `log_catcher`.")] = (
         "the job was told to die"
     )
-    code: Annotated[int, Meta(ge=1, le=255, description="What the process exits with, 1 to 255.")] = 1
+    code: Annotated[int, about("What the process exits with, 1 to 255.", ge=1, le=255)] = 1
 
 
 class Die(Action[DieParams]):
@@ -28,7 +28,6 @@ class Die(Action[DieParams]):
     type: ClassVar[str] = "die"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = DieParams
 
     async def run(self, params: DieParams, call: Call) -> None:
         call.after.update({"DIE_MESSAGE": params.message, "DIE_CODE": params.code})
@@ -36,8 +35,8 @@ class Die(Action[DieParams]):
 
 
 class WarnParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    message: Annotated[str, Meta(description="What is worth knowing.")]
-    code: Annotated[int, Meta(description="A number of your own, for whoever reads the warnings.")] = 0
+    message: Annotated[str, about("What is worth knowing.")]
+    code: Annotated[int, about("A number of your own, for whoever reads the warnings.")] = 0
 
 
 class Warn(Action[WarnParams]):
@@ -50,7 +49,6 @@ class Warn(Action[WarnParams]):
     type: ClassVar[str] = "warn"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = WarnParams
 
     async def run(self, params: WarnParams, call: Call) -> JsonMap:
         for line in params.message.split("\n"):

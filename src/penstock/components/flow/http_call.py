@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from msgspec import Meta
-
 from penstock.components.base import Action, Call
 from penstock.components.flow.tool_calls import failure_from, tool_call
 from penstock.kernel.values import Json, JsonMap
 from penstock.tools.base import ToolFailure
-from penstock.tools.http.tool import HttpParams
-from penstock.tools.parameters import Positive
+from penstock.tools.http.tool import HttpParams, HttpTool
+from penstock.tools.parameters import Positive, about
 
 
 class HttpCallParams(HttpParams, kw_only=True, forbid_unknown_fields=True):
-    timeout: Annotated[Positive | None, Meta(description="Seconds for all of it, redirects and retries included.")] = (
-        None
-    )
+    timeout: Annotated[Positive | None, about("Seconds for all of it, redirects and retries included.")] = None
     attempts: Annotated[
-        int,
-        Meta(ge=1, description="How often to try when the server is busy or away (408, 425, 429, 500, 502, 503, 504)."),
+        int, about("How often to try when the server is busy or away (408, 425, 429, 500, 502, 503, 504).", ge=1)
     ] = 1
 
 
@@ -35,11 +30,8 @@ class HttpCall(Action[HttpCallParams]):
     type: ClassVar[str] = "http_call"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = HttpCallParams
 
     async def run(self, params: HttpCallParams, call: Call) -> Json:
-        from penstock.tools.http.tool import HttpTool
-
         limits: JsonMap = {"connect": 10, "read": 60, "write": 60, "total": params.timeout}
         spec: JsonMap = {"timeout": limits, "retry": {"attempts": params.attempts}}
         try:

@@ -1,8 +1,8 @@
-"""Iterators that need no input: over a list, over numbers, and for as long as a condition holds."""
+"""The iterators: over a list, numbers, rows, groups of rows, files or the rows of a query, and while a condition holds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from collections.abc import Iterator as Iterates
 from decimal import ROUND_CEILING, Decimal
 from itertools import groupby
@@ -13,7 +13,7 @@ from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries
-from penstock.components.base import Call, ComponentFailure, Elements, Iterator, IteratorParams, PlanCall
+from penstock.components.base import Call, ComponentFailure, Elements, Iterator, IteratorParams, Known, PlanCall
 from penstock.components.files.listing import Exclude, Order, Patterns, Recursive, Sort, What, find
 from penstock.components.flow.tool_calls import file_failures, missing_columns, place_of, require, tool_call
 from penstock.components.io.sql.database import Auth, Bindings, Connection, Question, ask_in_thread
@@ -22,7 +22,8 @@ from penstock.data import select
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.components import Mistake, Port
 from penstock.ports.rows import Relation, Schema
-from penstock.tools.parameters import Positive
+from penstock.tools.parameters import Positive, about
+from penstock.tools.sql.results import parsed, to_json
 
 Number = int | float
 Count = Annotated[int, Meta(ge=0)]
@@ -30,10 +31,8 @@ MOST_ELEMENTS = 10_000_000
 
 
 class IterateListParams(IteratorParams, kw_only=True, forbid_unknown_fields=True):
-    items: Annotated[
-        list[Any] | str, Meta(description="The elements: a list of anything, or text that `separator` takes apart.")
-    ]
-    separator: Annotated[str, Meta(min_length=1, description="Stands between the elements when `items` is text.")] = ","
+    items: Annotated[list[Any] | str, about("The elements: a list of anything, or text that `separator` takes apart.")]
+    separator: Annotated[str, about("Stands between the elements when `items` is text.", min_length=1)] = ","
 
 
 class IterateList(Iterator[IterateListParams]):
@@ -44,7 +43,6 @@ class IterateList(Iterator[IterateListParams]):
     """
 
     type: ClassVar[str] = "iterate_list"
-    Params = IterateListParams
 
     def elements(self, params: IterateListParams, call: Call) -> Elements:
         items = params.items
@@ -54,12 +52,12 @@ class IterateList(Iterator[IterateListParams]):
 
 
 class IterateRangeParams(IteratorParams, kw_only=True, forbid_unknown_fields=True):
-    start: Annotated[Number, Meta(description="The first number.")] = 0
+    start: Annotated[Number, about("The first number.")] = 0
     stop: Annotated[
-        Number | None, Meta(description="Where to end; this number itself is not an element. Either this or `count`.")
+        Number | None, about("Where to end; this number itself is not an element. Either this or `count`.")
     ] = None
-    step: Annotated[Number, Meta(description="From one number to the next; negative to count down, never 0.")] = 1
-    count: Annotated[Count | None, Meta(description="How many numbers. Either this or `stop`.")] = None
+    step: Annotated[Number, about("From one number to the next; negative to count down, never 0.")] = 1
+    count: Annotated[Count | None, about("How many numbers. Either this or `stop`.")] = None
 
 
 class IterateRange(Iterator[IterateRangeParams]):
@@ -70,9 +68,8 @@ class IterateRange(Iterator[IterateRangeParams]):
     """
 
     type: ClassVar[str] = "iterate_range"
-    Params = IterateRangeParams
 
-    def check(self, params: IterateRangeParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: IterateRangeParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         return _mistakes(params)
 
     def elements(self, params: IterateRangeParams, call: Call) -> Elements:
@@ -111,12 +108,10 @@ def _numbers(start: Decimal, step: Decimal, count: int) -> Iterable[Json]:
 
 class IterateWhileParams(IteratorParams, kw_only=True, forbid_unknown_fields=True):
     while_: Annotated[
-        str | bool,
-        Meta(description="A condition in the language of `if` links, evaluated again before each iteration."),
+        str | bool, about("A condition in the language of `if` links, evaluated again before each iteration.")
     ] = msgspec.field(name="while")
     max: Annotated[
-        Count | None,
-        Meta(description="Stop after this many iterations, successfully, whatever the condition says."),
+        Count | None, about("Stop after this many iterations, successfully, whatever the condition says.")
     ] = None
 
 
@@ -130,7 +125,6 @@ class IterateWhile(Iterator[IterateWhileParams]):
     """
 
     type: ClassVar[str] = "iterate_while"
-    Params = IterateWhileParams
 
     def elements(self, params: IterateWhileParams, call: Call) -> Elements:
         raise ComponentFailure("engine", "`iterate_while` has no list of elements: the engine evaluates its condition")
@@ -140,8 +134,6 @@ BATCH = 1_000
 
 
 def _readers(schema: Schema) -> list[Callable[[Any], Json]]:
-    from penstock.tools.sql.results import parsed, to_json
-
     return [parsed if column.type == "JSON" else to_json for column in schema]
 
 
@@ -165,7 +157,6 @@ class IterateRows(Iterator[IterateRowsParams]):
     """
 
     type: ClassVar[str] = "iterate_rows"
-    Params = IterateRowsParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input"),)
 
     def elements(self, params: IterateRowsParams, call: Call) -> Elements:
@@ -175,9 +166,7 @@ class IterateRows(Iterator[IterateRowsParams]):
 
 
 class IterateGroupsParams(IteratorParams, kw_only=True, forbid_unknown_fields=True):
-    by: Annotated[
-        list[str], Meta(min_length=1, description="Columns; rows that are equal in all of them are one group.")
-    ]
+    by: Annotated[list[str], about("Columns; rows that are equal in all of them are one group.", min_length=1)]
 
 
 class IterateGroups(Iterator[IterateGroupsParams]):
@@ -189,10 +178,9 @@ class IterateGroups(Iterator[IterateGroupsParams]):
     """
 
     type: ClassVar[str] = "iterate_groups"
-    Params = IterateGroupsParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input"),)
 
-    def check(self, params: IterateGroupsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: IterateGroupsParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         return missing_columns(_places(params), inputs.get("input"))
 
     def elements(self, params: IterateGroupsParams, call: Call) -> Elements:
@@ -227,14 +215,14 @@ def _groups(schema: Schema, by: list[str], batches: Iterable[list[tuple[Any, ...
 
 
 class IterateFilesParams(IteratorParams, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The folder, relative to the document's own.")]
+    path: Annotated[str, about("The folder, relative to the document's own.")]
     pattern: Patterns = "*"
     exclude: Exclude = None
     recursive: Recursive = False
-    what: Annotated[What, Meta(description="What to look for.")] = "files"
-    sort: Annotated[Sort, Meta(description="By what they are ordered.")] = "name"
-    order: Annotated[Order, Meta(description="The direction of that order.")] = "ascending"
-    missing_ok: Annotated[bool, Meta(description="A folder that is not there has no files and is no error.")] = False
+    what: Annotated[What, about("What to look for.")] = "files"
+    sort: Annotated[Sort, about("By what they are ordered.")] = "name"
+    order: Annotated[Order, about("The direction of that order.")] = "ascending"
+    missing_ok: Annotated[bool, about("A folder that is not there has no files and is no error.")] = False
 
 
 class IterateFiles(Iterator[IterateFilesParams]):
@@ -247,7 +235,6 @@ class IterateFiles(Iterator[IterateFilesParams]):
     """
 
     type: ClassVar[str] = "iterate_files"
-    Params = IterateFilesParams
 
     def elements(self, params: IterateFilesParams, call: Call) -> Elements:
         folder = place_of(params.path, call)
@@ -267,13 +254,13 @@ class IterateFiles(Iterator[IterateFilesParams]):
 
 
 class IterateQueryParams(IteratorParams, kw_only=True, forbid_unknown_fields=True):
-    query: Annotated[str, Meta(description="One query in the database's own SQL.")]
+    query: Annotated[str, about("One query in the database's own SQL.")]
     connection: Connection = None
     auth: Auth = None
     params: Bindings = None
-    timeout: Annotated[Positive, Meta(description="Seconds the query may take.")] = 300.0
+    timeout: Annotated[Positive, about("Seconds the query may take.")] = 300.0
     max_rows: Annotated[
-        int, Meta(ge=1, description="More rows than this are an error: read them with `read_sql` into `iterate_rows`.")
+        int, about("More rows than this are an error: read them with `read_sql` into `iterate_rows`.", ge=1)
     ] = 100_000
 
 
@@ -286,7 +273,6 @@ class IterateQuery(Iterator[IterateQueryParams]):
     """
 
     type: ClassVar[str] = "iterate_query"
-    Params = IterateQueryParams
 
     def elements(self, params: IterateQueryParams, call: Call) -> Elements:
         question = Question(

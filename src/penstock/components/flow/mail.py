@@ -11,40 +11,37 @@ from penstock.components.base import Action, Call
 from penstock.components.flow.tool_calls import tool_call, tool_failures
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE
+from penstock.tools.notify import NotifyParams, NotifyTool
+from penstock.tools.parameters import about
 
 Addresses = str | list[str]
 Port = Annotated[int, Meta(ge=1, le=65535)]
 
 
 class MailParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    host: Annotated[str, Meta(description="The mail server.")]
-    to: Annotated[Addresses, Meta(description="Who gets it, as a list or with commas.")]
-    from_: Annotated[str, Meta(description="The sender, `ann@example.com` or `Ann <ann@example.com>`.")] = (
-        msgspec.field(name="from")
+    host: Annotated[str, about("The mail server.")]
+    to: Annotated[Addresses, about("Who gets it, as a list or with commas.")]
+    from_: Annotated[str, about("The sender, `ann@example.com` or `Ann <ann@example.com>`.")] = msgspec.field(
+        name="from"
     )
-    subject: Annotated[str, Meta(description="The subject.")] = ""
-    text: Annotated[str | None, Meta(description="The words; this or `html` is needed, or both.")] = None
-    html: Annotated[str | None, Meta(description="The words as HTML.")] = None
-    cc: Annotated[Addresses, Meta(description="Who gets a copy.")] = []
-    bcc: Annotated[Addresses, Meta(description="Who gets a copy that the others do not see.")] = []
+    subject: Annotated[str, about("The subject.")] = ""
+    text: Annotated[str | None, about("The words; this or `html` is needed, or both.")] = None
+    html: Annotated[str | None, about("The words as HTML.")] = None
+    cc: Annotated[Addresses, about("Who gets a copy.")] = []
+    bcc: Annotated[Addresses, about("Who gets a copy that the others do not see.")] = []
     attachments: Annotated[
-        list[str], Meta(description="Paths of files to send along, up to 50 MiB in all.", extra_json_schema=READS_FILE)
+        list[str], about("Paths of files to send along, up to 50 MiB in all.", schema=READS_FILE)
     ] = []
     auth: Annotated[
         str | dict[str, Any] | None,
-        Meta(
-            description="Keychain entry with the user name and password of the server.",
-            extra_json_schema=KEYCHAIN_ENTRY,
-        ),
+        about("Keychain entry with the user name and password of the server.", schema=KEYCHAIN_ENTRY),
     ] = None
-    port: Annotated[Port | None, Meta(description="587 for `starttls`, 465 for `tls`, 25 for `none`.")] = None
-    security: Annotated[Literal["none", "starttls", "tls"], Meta(description="How the connection is made safe.")] = (
-        "starttls"
-    )
+    port: Annotated[Port | None, about("587 for `starttls`, 465 for `tls`, 25 for `none`.")] = None
+    security: Annotated[Literal["none", "starttls", "tls"], about("How the connection is made safe.")] = "starttls"
     verify: Annotated[
-        bool | str, Meta(description="Check the server's certificate; a path names the file of certificates to trust.")
+        bool | str, about("Check the server's certificate; a path names the file of certificates to trust.")
     ] = True
-    timeout: Annotated[float, Meta(gt=0, description="Seconds the server may stay silent.")] = 60.0
+    timeout: Annotated[float, about("Seconds the server may stay silent.", gt=0)] = 60.0
 
 
 class Mail(Action[MailParams]):
@@ -58,11 +55,8 @@ class Mail(Action[MailParams]):
     type: ClassVar[str] = "mail"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = MailParams
 
     async def run(self, params: MailParams, call: Call) -> JsonMap:
-        from penstock.tools.notify import NotifyParams, NotifyTool
-
         given = {name: getattr(params, name) for name in params.__struct_fields__}
         with tool_failures():
             sent = await NotifyTool().run(

@@ -1,18 +1,18 @@
-"""Components that do nothing themselves: links hang on them."""
+"""`noop`, `pre_job` and `post_job`: components that do nothing themselves; links are attached to them."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
 import msgspec
-from msgspec import Meta
 
 from penstock.components.base import Action, Call
 from penstock.ports.components import Role
+from penstock.tools.parameters import about
 
 
 class NoopParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    value: Annotated[Any, Meta(description="Becomes the result.")] = None
+    value: Annotated[Any, about("Becomes the result.")] = None
 
 
 class Noop(Action[NoopParams]):
@@ -25,7 +25,6 @@ class Noop(Action[NoopParams]):
     type: ClassVar[str] = "noop"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = NoopParams
 
     async def run(self, params: NoopParams, call: Call) -> Any:
         return params.value
@@ -46,7 +45,6 @@ class PreJob(Action[MarkerParams]):
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
     role: ClassVar[Role] = "pre_job"
-    Params = MarkerParams
 
     async def run(self, params: MarkerParams, call: Call) -> None:
         return None
@@ -63,7 +61,6 @@ class PostJob(Action[MarkerParams]):
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
     role: ClassVar[Role] = "post_job"
-    Params = MarkerParams
 
     async def run(self, params: MarkerParams, call: Call) -> None:
         return None

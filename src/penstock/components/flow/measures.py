@@ -1,4 +1,4 @@
-"""What has happened in the job so far, as rows: who failed, how many rows went where, how long it took.
+"""`log_catcher`, `flow_meter` and `stats`: failures, row counts and durations of the job so far, as rows.
 
 Law: these look at the moment they run. Behind a `post_job` that is the whole job; anywhere else, what has ended by then.
 """
@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 
-from penstock.components.base import Action, Call, PlanCall
+from penstock.components.base import Action, Call, Known, PlanCall, Schemas
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Port
 from penstock.ports.rows import Column, Schema
+from penstock.tools.parameters import about
 
 Row = tuple[Any, ...]
 
@@ -52,7 +52,7 @@ def _components(call: Call) -> Iterator[tuple[str, Mapping[str, Any]]]:
 class LogCatcherParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     catch: Annotated[
         list[Literal["error", "die", "warning"]],
-        Meta(description="Which of them: failures, what `die` said, what `warn` said; all three by default."),
+        about("Which of them: failures, what `die` said, what `warn` said; all three by default."),
     ] = msgspec.field(default_factory=lambda: ["error", "die", "warning"])
 
 
@@ -66,12 +66,9 @@ class LogCatcher(Action[LogCatcherParams]):
     type: ClassVar[str] = "log_catcher"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = LogCatcherParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per error or warning"),)
 
-    def schemas(
-        self, params: LogCatcherParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: LogCatcherParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": CAUGHT}
 
     def run(self, params: LogCatcherParams, call: Call) -> JsonMap:
@@ -104,9 +101,7 @@ def _whole(value: object) -> int | None:
 
 
 class MeasureParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    components: Annotated[list[str] | None, Meta(description="Names of components to look at; all when left out.")] = (
-        None
-    )
+    components: Annotated[list[str] | None, about("Names of components to look at; all when left out.")] = None
 
 
 class FlowMeter(Action[MeasureParams]):
@@ -119,12 +114,9 @@ class FlowMeter(Action[MeasureParams]):
     type: ClassVar[str] = "flow_meter"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = MeasureParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per data link"),)
 
-    def schemas(
-        self, params: MeasureParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: MeasureParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": METERED}
 
     def run(self, params: MeasureParams, call: Call) -> JsonMap:
@@ -155,12 +147,9 @@ class Stats(Action[MeasureParams]):
     type: ClassVar[str] = "stats"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = MeasureParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="one row per component"),)
 
-    def schemas(
-        self, params: MeasureParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: MeasureParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": TIMED}
 
     def run(self, params: MeasureParams, call: Call) -> JsonMap:

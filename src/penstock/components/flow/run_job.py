@@ -1,4 +1,4 @@
-"""Jobs and playbooks as components: each runs in a scope of its own, and this one ends with it."""
+"""`run_job` and `playbook`: another document as a component, in a scope of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import msgspec
-from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure
 from penstock.components.flow.tool_calls import failure_from
@@ -14,22 +13,21 @@ from penstock.data.types import UNKNOWN_COLUMNS
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Port
 from penstock.tools.base import ToolFailure
+from penstock.tools.parameters import about
 
 _GOOD = ("completed", "ok")
 
 
 class RunJobParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The other job's file, relative to this one.")]
+    path: Annotated[str, about("The other job's file, relative to this one.")]
     context: Annotated[
-        dict[str, Any],
-        Meta(description="Laid over the other job's `context`; the other job sees nothing else of this one."),
+        dict[str, Any], about("Laid over the other job's `context`; the other job sees nothing else of this one.")
     ] = {}
     context_group: Annotated[
-        str | None,
-        Meta(description="A group of the other job's `context`, as `--context` names it; `context` goes over it."),
+        str | None, about("A group of the other job's `context`, as `--context` names it; `context` goes over it.")
     ] = None
     check: Annotated[
-        bool, Meta(description="The component fails when the job does. If false, the result says how the job ended.")
+        bool, about("The component fails when the job does. If false, the result says how the job ended.")
     ] = True
 
 
@@ -44,7 +42,6 @@ class RunJob(Action[RunJobParams]):
 
     type: ClassVar[str] = "run_job"
     family: ClassVar[str] = "orchestrate"
-    Params = RunJobParams
 
     async def run(self, params: RunJobParams, call: Call) -> JsonMap:
         try:
@@ -79,13 +76,11 @@ def _failed(path: str, result: JsonMap) -> ComponentFailure:
 
 
 class PlaybookParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The playbook's file, relative to this job, or a name in the catalog.")]
-    workload: Annotated[dict[str, Any], Meta(description="Laid over the playbook's `workload`.")] = {}
-    args: Annotated[
-        dict[str, Any], Meta(description="The same as `workload`, as playbooks call it; goes over it.")
-    ] = {}
+    path: Annotated[str, about("The playbook's file, relative to this job, or a name in the catalog.")]
+    workload: Annotated[dict[str, Any], about("Laid over the playbook's `workload`.")] = {}
+    args: Annotated[dict[str, Any], about("The same as `workload`, as playbooks call it; goes over it.")] = {}
     return_step: Annotated[
-        str | None, Meta(description="The step whose result is taken; otherwise that of the last step to finish.")
+        str | None, about("The step whose result is taken; otherwise that of the last step to finish.")
     ] = None
 
 
@@ -98,7 +93,6 @@ class Playbook(Action[PlaybookParams]):
 
     type: ClassVar[str] = "playbook"
     family: ClassVar[str] = "orchestrate"
-    Params = PlaybookParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", reject=True, description="the rows of the playbook's result, when it has any"),
     )

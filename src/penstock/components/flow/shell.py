@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 import msgspec
-from msgspec import Meta
 
-from penstock.components.base import Action, Call, PlanCall
+from penstock.components.base import Action, Call, Known, PlanCall, Schemas
 from penstock.components.flow.tool_calls import failure_from, require, tool_call
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Mistake, Port
 from penstock.ports.rows import Column, Schema
+from penstock.tools import shell
 from penstock.tools.base import ToolFailure
-from penstock.tools.parameters import Positive
+from penstock.tools.parameters import Positive, about
 
 MAX_AFTER = 10_000
 """Characters of output in an after-variable; the result has all of it."""
@@ -25,22 +24,16 @@ _ANY_CODE = list(range(-64, 256))
 class ShellParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     command: Annotated[
         str | list[str],
-        Meta(
-            description="Text is a script for the shell; a list, or text beside `args`, is one program that is run as it is."
-        ),
+        about("Text is a script for the shell; a list, or text beside `args`, is one program that is run as it is."),
     ]
-    args: Annotated[
-        list[str] | None, Meta(description="Arguments of the program in `command`; no shell looks at them.")
-    ] = None
-    env: Annotated[dict[str, str], Meta(description="Variables added to those of the engine's own process.")] = {}
+    args: Annotated[list[str] | None, about("Arguments of the program in `command`; no shell looks at them.")] = None
+    env: Annotated[dict[str, str], about("Variables added to those of the engine's own process.")] = {}
     cwd: Annotated[
-        str | None, Meta(description="Working folder, relative to the document's folder, which is also the default.")
+        str | None, about("Working folder, relative to the document's folder, which is also the default.")
     ] = None
-    stdin: Annotated[str | None, Meta(description="Text for the command's input; without it the input is empty.")] = (
-        None
-    )
-    timeout: Annotated[Positive | None, Meta(description="Seconds the command may take.")] = None
-    check: Annotated[bool, Meta(description="An exit code other than 0 is a failure.")] = True
+    stdin: Annotated[str | None, about("Text for the command's input; without it the input is empty.")] = None
+    timeout: Annotated[Positive | None, about("Seconds the command may take.")] = None
+    check: Annotated[bool, about("An exit code other than 0 is a failure.")] = True
 
 
 class Shell(Action[ShellParams]):
@@ -57,21 +50,16 @@ class Shell(Action[ShellParams]):
 
     type: ClassVar[str] = "shell"
     family: ClassVar[str] = "orchestrate"
-    Params = ShellParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the lines of the output"),)
 
-    def check(self, params: ShellParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: ShellParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         return _mistakes(params)
 
-    def schemas(
-        self, params: ShellParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: ShellParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": LINES}
 
     async def run(self, params: ShellParams, call: Call) -> JsonMap:
         require(_mistakes(params))
-        from penstock.tools import shell
-
         asked = shell.ShellParams(
             command=_command(params),
             env=params.env,

@@ -1,38 +1,34 @@
-"""Components that wait: for time to pass, for files, for rows.
+"""`sleep`, `wait_for_file` and `wait_for_rows`: components that wait.
 
 Law: every wait ends. Time is the run's own clock; what is waited for is looked at in a thread, never on the event loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeVar
 
 import msgspec
 import sqlglot
-from msgspec import Meta
 from sqlglot import errors, exp
 
-from penstock.components.base import Action, Call, ComponentFailure, PlanCall
+from penstock.components.base import Action, Call, ComponentFailure, Known, PlanCall
 from penstock.components.files.listing import Found, OptionalPatterns, facts, find
 from penstock.components.flow.tool_calls import file_failures, place_of, require, tool_call
 from penstock.components.io.sql.database import Auth, Bindings, Connection, Question, ask
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Mistake
-from penstock.ports.rows import Schema
-from penstock.tools.parameters import Positive
+from penstock.tools.parameters import Positive, about
 
 T = TypeVar("T")
 
-Timeout = Annotated[
-    Positive | None, Meta(description="Seconds until it is a failure, of kind `timeout`; null waits for ever.")
-]
-Poll = Annotated[float, Meta(ge=0.01, description="Seconds between two looks.")]
+Timeout = Annotated[Positive | None, about("Seconds until it is a failure, of kind `timeout`; null waits for ever.")]
+Poll = Annotated[float, about("Seconds between two looks.", ge=0.01)]
 
 
 class SleepParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    seconds: Annotated[float, Meta(ge=0, description="How long to wait; fractions are allowed.")]
+    seconds: Annotated[float, about("How long to wait; fractions are allowed.", ge=0)]
 
 
 class Sleep(Action[SleepParams]):
@@ -41,7 +37,6 @@ class Sleep(Action[SleepParams]):
     type: ClassVar[str] = "sleep"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = SleepParams
 
     async def run(self, params: SleepParams, call: Call) -> JsonMap:
         await call.clock.sleep(params.seconds)
@@ -65,12 +60,12 @@ async def until(
 
 
 class WaitForFileParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The file; or the folder in which `pattern` is looked for.")]
+    path: Annotated[str, about("The file; or the folder in which `pattern` is looked for.")]
     pattern: OptionalPatterns = None
-    count: Annotated[int, Meta(ge=1, description="With `pattern`: how many files must be there.")] = 1
-    min_size: Annotated[int, Meta(ge=0, description="Bytes; a smaller file does not count yet.")] = 0
+    count: Annotated[int, about("With `pattern`: how many files must be there.", ge=1)] = 1
+    min_size: Annotated[int, about("Bytes; a smaller file does not count yet.", ge=0)] = 0
     settled: Annotated[
-        float, Meta(ge=0, description="Seconds for which size and time of the files must have stayed the same.")
+        float, about("Seconds for which size and time of the files must have stayed the same.", ge=0)
     ] = 0
     timeout: Timeout = 3600.0
     poll: Poll = 1.0
@@ -89,7 +84,6 @@ class WaitForFile(Action[WaitForFileParams]):
 
     type: ClassVar[str] = "wait_for_file"
     family: ClassVar[str] = "orchestrate"
-    Params = WaitForFileParams
 
     async def run(self, params: WaitForFileParams, call: Call) -> JsonMap:
         place = place_of(params.path, call)
@@ -131,17 +125,15 @@ def _there(params: WaitForFileParams, place: Path) -> list[Found]:
 
 
 class WaitForRowsParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    table: Annotated[str | None, Meta(description="Count the rows of this table; `schema.table` is understood.")] = None
-    query: Annotated[str | None, Meta(description="Count the rows that this query gives.")] = None
-    value: Annotated[
-        str | None, Meta(description="A query that gives one number, such as `SELECT count(*) FROM orders`.")
-    ] = None
+    table: Annotated[str | None, about("Count the rows of this table; `schema.table` is understood.")] = None
+    query: Annotated[str | None, about("Count the rows that this query gives.")] = None
+    value: Annotated[str | None, about("A query that gives one number, such as `SELECT count(*) FROM orders`.")] = None
     connection: Connection = None
     auth: Auth = None
     params: Bindings = None
-    count: Annotated[int, Meta(ge=0, description="The number to wait for.")] = 1
+    count: Annotated[int, about("The number to wait for.", ge=0)] = 1
     compare: Annotated[
-        Literal["at_least", "at_most", "exactly"], Meta(description="How the number found must stand to `count`.")
+        Literal["at_least", "at_most", "exactly"], about("How the number found must stand to `count`.")
     ] = "at_least"
     timeout: Timeout = 3600.0
     poll: Poll = 1.0
@@ -159,9 +151,8 @@ class WaitForRows(Action[WaitForRowsParams]):
     type: ClassVar[str] = "wait_for_rows"
     family: ClassVar[str] = "orchestrate"
     makes_files: ClassVar[bool] = False
-    Params = WaitForRowsParams
 
-    def check(self, params: WaitForRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: WaitForRowsParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         return _mistakes(params)
 
     async def run(self, params: WaitForRowsParams, call: Call) -> JsonMap:

@@ -1,8 +1,7 @@
-"""`read_arrow` and `write_arrow`: Arrow IPC files and streams. They need pyarrow, which is installed apart."""
+"""`read_arrow` and `write_arrow`: Arrow IPC files and streams. Both need pyarrow, an optional package."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
@@ -10,16 +9,16 @@ from types import ModuleType
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Action, Call, ComponentFailure, PlanCall, Port
+from penstock.components.base import Action, Call, ComponentFailure, Port, Writer
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import file_paths, parameters
 from penstock.components.io.file_paths import import_module_or_fail
 from penstock.components.queries import everything
 from penstock.data import select
-from penstock.ports.rows import Relation, Schema
+from penstock.ports.rows import Relation
+from penstock.tools.parameters import about
 
 _FILE_MAGIC = b"ARROW1"
 
@@ -33,9 +32,7 @@ def _pyarrow() -> ModuleType:
 
 class ReadArrowParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.OneSourcePath
-    columns: Annotated[
-        list[str], Meta(description="The columns to read, in this order; all of them when left out.")
-    ] = []
+    columns: Annotated[list[str], about("The columns to read, in this order; all of them when left out.")] = []
     incremental: IncrementalParam = None
 
 
@@ -49,7 +46,6 @@ class ReadArrow(Action[ReadArrowParams]):
     type = "read_arrow"
     family = "read"
     makes_files: ClassVar[bool] = False
-    Params = ReadArrowParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
 
     def run(self, params: ReadArrowParams, call: Call) -> None:
@@ -90,31 +86,18 @@ def _chosen(rows: Relation, params: ReadArrowParams, call: Call, path: Path) -> 
 class WriteArrowParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.TargetPath
     format: Annotated[
-        Literal["file", "stream"], Meta(description="`file` can be read from any place in it, `stream` from the start.")
+        Literal["file", "stream"], about("`file` can be read from any place in it, `stream` from the start.")
     ] = "file"
-    compression: Annotated[Literal["none", "lz4", "zstd"], Meta(description="How the columns are packed.")] = "none"
+    compression: Annotated[Literal["none", "lz4", "zstd"], about("How the columns are packed.")] = "none"
 
 
-class WriteArrow(Action[WriteArrowParams]):
+class WriteArrow(Writer[WriteArrowParams]):
     """Write rows as an Arrow IPC file or stream. It replaces an older one when it is complete.
 
     Needs the package `pyarrow`. The rows go on through `main` when it is connected.
     """
 
     type = "write_arrow"
-    family = "write"
-    Params = WriteArrowParams
-    inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)
-    outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
-
-    @classmethod
-    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
-        return "input", "main"
-
-    def schemas(
-        self, params: WriteArrowParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
-        return {"main": inputs.get("input")}
 
     def run(self, params: WriteArrowParams, call: Call) -> None:
         pyarrow = _pyarrow()

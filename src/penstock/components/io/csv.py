@@ -1,4 +1,5 @@
-"""`read_csv`: delimited text. Fused with what follows it when it can be; with a reject port it runs by itself."""
+"""`read_csv` and `write_csv`: delimited text. Reading is fused with what follows where it can be; with a reject port it runs
+by itself."""
 
 from __future__ import annotations
 
@@ -6,13 +7,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, Relational, Sink
+from penstock.components.base import Call, ComponentFailure, Known, Mistake, PlanCall, Port, Sink
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import csv_rejects, file_paths, parameters
 from penstock.components.io.csv_shape import (
@@ -25,12 +25,14 @@ from penstock.components.io.csv_shape import (
     inferred,
     recode,
 )
-from penstock.components.io.row_types import REJECTED, Notation, call
+from penstock.components.io.row_types import Notation, call
+from penstock.components.io.scans import FileReader
 from penstock.components.types import WHOLE
 from penstock.data import select
 from penstock.data.types import NOTHING, is_open
 from penstock.kernel.values import Json
 from penstock.ports.rows import Copy, RowsFailed, Schema, SqlText
+from penstock.tools.parameters import about
 
 
 class ReadCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -39,36 +41,35 @@ class ReadCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     header: parameters.Header = True
     columns: Annotated[
         parameters.Columns,
-        Meta(
-            description="With a header: the columns to read, in this order. Without one: the names of all columns. "
+        about(
+            "With a header: the columns to read, in this order. Without one: the names of all columns. "
             "Each is a name, or `{name, type}`. All columns when left out."
         ),
     ] = []
     types: parameters.Types = {}
-    quote: Annotated[str, Meta(max_length=1, description="The quote character around values; empty for none.")] = '"'
+    quote: Annotated[str, about("The quote character around values; empty for none.", max_length=1)] = '"'
     escape: Annotated[
         parameters.Character | None,
-        Meta(description="The character that escapes a quote inside quotes; the quote itself if left out."),
+        about("The character that escapes a quote inside quotes; the quote itself if left out."),
     ] = None
     encoding: parameters.Encoding = "utf-8"
     null: parameters.NullTexts = ""
-    quoted_null: Annotated[bool, Meta(description="A null text in quotes is a missing value, too.")] = True
+    quoted_null: Annotated[bool, about("A null text in quotes is a missing value, too.")] = True
     decimal: parameters.Decimal = "."
     thousands: parameters.Thousands = None
     date_format: parameters.DateFormat = None
     timestamp_format: parameters.TimestampFormat = None
-    skip: Annotated[int, Meta(ge=0, description="Lines to leave out at the beginning, before the header.")] = 0
-    comment: Annotated[parameters.Character | None, Meta(description="Lines that begin with this are left out.")] = None
-    fill_missing: Annotated[bool, Meta(description="A line with too few values is filled up with NULL.")] = False
-    by_name: Annotated[
-        bool, Meta(description="Files of a pattern may differ in their columns; NULL where one is missing.")
-    ] = False
+    skip: Annotated[int, about("Lines to leave out at the beginning, before the header.", ge=0)] = 0
+    comment: Annotated[parameters.Character | None, about("Lines that begin with this are left out.")] = None
+    fill_missing: Annotated[bool, about("A line with too few values is filled up with NULL.")] = False
+    by_name: Annotated[bool, about("Files of a pattern may differ in their columns; NULL where one is missing.")] = (
+        False
+    )
     file_column: parameters.FileColumn = None
     sample: Annotated[
-        int,
-        Meta(ge=-1, description="Lines from which types are inferred; -1 for all of them, which reads the file twice."),
+        int, about("Lines from which types are inferred; -1 for all of them, which reads the file twice.", ge=-1)
     ] = 20_480
-    max_line_bytes: Annotated[int, Meta(ge=1, description="The longest line that is accepted.")] = 2_097_152
+    max_line_bytes: Annotated[int, about("The longest line that is accepted.", ge=1)] = 2_097_152
     on_error: parameters.OnError = "fail"
 
     def layout(self) -> Layout:
@@ -139,7 +140,7 @@ def _renamed(group: Group, names: tuple[str, ...]) -> Group:
     return replace(group, names=names)
 
 
-class ReadCsv(Relational[ReadCsvParams]):
+class ReadCsv(FileReader[ReadCsvParams]):
     """Read rows from delimited text: CSV, TSV and their relatives.
 
     The first line names the columns unless `header: false`. Types are inferred from the first `sample` lines, or
@@ -162,8 +163,6 @@ class ReadCsv(Relational[ReadCsvParams]):
 
     type = "read_csv"
     refuses = True
-    family = "read"
-    Params = ReadCsvParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows"),
         Port("reject", reject=True, description="lines that cannot be read, with what is wrong"),
@@ -172,36 +171,18 @@ class ReadCsv(Relational[ReadCsvParams]):
     def is_fusable(self, params: ReadCsvParams, connected: frozenset[str]) -> bool:
         return "reject" not in connected and params.on_error == "fail" and file_paths.is_utf8(params.encoding)
 
-    def check(self, params: ReadCsvParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def wrong(self, params: ReadCsvParams) -> list[Mistake]:
         found = parameters.type_mistakes(params.columns, params.types)
-        try:
-            file_paths.codec(params.encoding)
-        except ComponentFailure as failure:
-            found.append(Mistake(("encoding",), failure.message))
+        found += parameters.encoding_mistakes(params.encoding)
         if params.decimal == params.thousands:
             found.append(Mistake(("thousands",), "`decimal` and `thousands` cannot be the same"))
-        if found:
-            return found
-        try:
-            settle(params, call)
-        except ComponentFailure as failure:
-            # A file that is not there yet may be written by the job itself; what is there is held to what is asked of it.
-            if failure.kind == "columns":
-                where = "columns" if params.columns else "types" if params.types else "path"
-                return [Mistake((where,), failure.message, kind="column")]
         return found
 
-    def schemas(
-        self, params: ReadCsvParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
-        try:
-            main: Schema | None = settle(params, call).schema
-        except ComponentFailure:
-            main = call.declared.get("main")
-        return {"main": main, "reject": REJECTED}
+    def culprit(self, params: ReadCsvParams, failure: ComponentFailure) -> str:
+        return "columns" if params.columns else "types" if params.types else "path"
 
-    def prepare(self, params: ReadCsvParams, call: PlanCall) -> None:
-        settle(params, call)
+    def settled(self, params: ReadCsvParams, call: PlanCall | Call) -> Reading:
+        return settle(params, call)
 
     def selects(self, params: ReadCsvParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, SqlText]:
         try:
@@ -209,7 +190,6 @@ class ReadCsv(Relational[ReadCsvParams]):
             # takes half the memory of one that is told not to look. Where the look fails, `run` reads the file.
             return {"main": select.sql(settle(params, call).query(auto_detect=None, sample_size=1))}
         except ComponentFailure:
-            # Before the run the file may be missing; in the run `prepare` has said what is wrong.
             return {}
 
     def run(self, params: ReadCsvParams, call: Call) -> None:
@@ -256,17 +236,15 @@ PACKED = {".gz": "gzip", ".zst": "zstd"}
 class WriteCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.TargetPath
     delimiter: parameters.Delimiter = ","
-    header: Annotated[bool, Meta(description="Name the columns in the first line.")] = True
-    quote: Annotated[
-        str, Meta(min_length=1, max_length=1, description="The quote character, around values that need it.")
-    ] = '"'
+    header: Annotated[bool, about("Name the columns in the first line.")] = True
+    quote: Annotated[str, about("The quote character, around values that need it.", min_length=1, max_length=1)] = '"'
     escape: Annotated[
         parameters.Character | None,
-        Meta(description="The character that escapes a quote inside quotes; the quote itself if left out."),
+        about("The character that escapes a quote inside quotes; the quote itself if left out."),
     ] = None
-    quote_all: Annotated[bool, Meta(description="Put quotes around every value.")] = False
+    quote_all: Annotated[bool, about("Put quotes around every value.")] = False
     encoding: parameters.Encoding = "utf-8"
-    null: Annotated[str, Meta(description="How a missing value is written.")] = ""
+    null: Annotated[str, about("How a missing value is written.")] = ""
     decimal: parameters.Decimal = "."
     date_format: parameters.DateFormat = None
     timestamp_format: parameters.TimestampFormat = None
@@ -285,17 +263,10 @@ class WriteCsv(Sink[WriteCsvParams]):
     """
 
     type = "write_csv"
-    Params = WriteCsvParams
 
-    @classmethod
-    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
-        return "input", "main"
-
-    def check(self, params: WriteCsvParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
-        try:
-            file_paths.codec(params.encoding)
-        except ComponentFailure as failure:
-            return [Mistake(("encoding",), failure.message)]
+    def check(self, params: WriteCsvParams, inputs: Known, call: PlanCall) -> list[Mistake]:
+        if wrong := parameters.encoding_mistakes(params.encoding):
+            return wrong
         if Path(params.path).suffix in PACKED and _needs_two_steps(params):
             return [Mistake(("path",), "a packed file cannot be appended to, nor have another `encoding` or `decimal`")]
         return []

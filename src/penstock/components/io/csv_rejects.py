@@ -75,7 +75,7 @@ class Rejects:
 
     def lines(self) -> Iterator[Refused]:
         for file, found in groupby(_errors(self.call, self.errors), key=lambda error: error[0]):
-            yield from _told(Path(file), self.reading, found)
+            yield from _explained(Path(file), self.reading, found)
 
     def first(self) -> str:
         return next(self.lines()).said()
@@ -210,7 +210,7 @@ def _errors(call: Call, errors: Relation | None) -> Iterator[tuple[Any, ...]]:
         yield from batch
 
 
-def _told(path: Path, reading: Reading, errors: Iterable[tuple[Any, ...]]) -> Iterator[Refused]:
+def _explained(path: Path, reading: Reading, errors: Iterable[tuple[Any, ...]]) -> Iterator[Refused]:
     shown = str((reading.shown or {}).get(path, path))
     with LineCounter(path) as counter:
         for record, found in groupby(errors, key=lambda error: int(error[1])):

@@ -312,7 +312,7 @@ class Reading:
         return (*columns, Column(self.file_column, "VARCHAR")) if self.file_column is not None else columns
 
     def parts(self) -> list[Group]:
-        """What one scan can read. A copy's own path is nobody's business, so each is read by itself and named."""
+        """What one scan can read. The path of a copy must not show, so each is read by itself and given its original name."""
         if self.shown is None or self.file_column is None:
             return list(self.groups)
         return [replace(group, paths=(path,)) for group in self.groups for path in group.paths]
@@ -340,7 +340,7 @@ class Reading:
         return all_of(*(of_part(number, part) for number, part in enumerate(self.parts())))
 
     def _scan(self, group: Group, number: int, more: Mapping[str, Any], checked: Sequence[str]) -> exp.Query:
-        # A column that nobody asked for is left as the text it is: it cannot be wrong.
+        # A column that is not selected stays text: it cannot be wrong.
         types = {name: self.types[name] if name in self.chosen else "VARCHAR" for name in group.names}
         types = {name: "VARCHAR" if type == NOTHING or name in checked else type for name, type in types.items()}
         named = self.file_column is not None and self.shown is None

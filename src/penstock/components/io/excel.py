@@ -1,4 +1,4 @@
-"""`read_excel`: the cells of a worksheet as rows. It needs openpyxl, which is installed apart."""
+"""`read_excel` and `write_excel`: the cells of a worksheet as rows. Both need openpyxl, an optional package."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import datetime
 import re
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,9 +17,8 @@ from typing import IO, Annotated, Any, ClassVar
 from zipfile import BadZipFile
 
 import msgspec
-from msgspec import Meta
 
-from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
+from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas, Writer
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import file_paths, parameters
 from penstock.components.io.csv_shape import distinct
@@ -28,8 +27,8 @@ from penstock.components.io.row_types import REJECTED, Wanted, deliver, loading_
 from penstock.components.queries import everything
 from penstock.data import select
 from penstock.data.types import is_open
-from penstock.ports.rows import Relation, Schema
-from penstock.tools.parameters import similar
+from penstock.ports.rows import Relation
+from penstock.tools.parameters import about, similar
 from penstock.tools.sql.results import as_json_text, to_json
 
 MISSING = "Excel files need the package `openpyxl`; hint: `pip install penstock[excel]`"
@@ -48,21 +47,14 @@ def openpyxl() -> ModuleType:
 
 class ReadExcelParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.OneSourcePath
-    sheet: Annotated[
-        str | int | None, Meta(description="Name of the sheet, or its number from 1; the first if left out.")
-    ] = None
+    sheet: Annotated[str | int | None, about("Name of the sheet, or its number from 1; the first if left out.")] = None
     range: Annotated[
         str | None,
-        Meta(
-            description="The cells to read: `B3:F20`, `B3:F` for all rows from there on, or `B3` for all that follows."
-        ),
+        about("The cells to read: `B3:F20`, `B3:F` for all rows from there on, or `B3` for all that follows."),
     ] = None
-    header: Annotated[
-        bool, Meta(description="The first row names the columns; otherwise they are `A`, `B` … as in Excel.")
-    ] = True
+    header: Annotated[bool, about("The first row names the columns; otherwise they are `A`, `B` … as in Excel.")] = True
     columns: Annotated[
-        parameters.Columns,
-        Meta(description="The columns to read, in this order: names, or `{name, type}`. All if left out."),
+        parameters.Columns, about("The columns to read, in this order: names, or `{name, type}`. All if left out.")
     ] = []
     types: parameters.Types = {}
     on_error: parameters.OnError = "fail"
@@ -126,13 +118,12 @@ class ReadExcel(Action[ReadExcelParams]):
     type = "read_excel"
     family = "read"
     makes_files: ClassVar[bool] = False
-    Params = ReadExcelParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows"),
         Port("reject", reject=True, description="rows that cannot be read, with what is wrong"),
     )
 
-    def check(self, params: ReadExcelParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: ReadExcelParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         found = parameters.type_mistakes(params.columns, params.types)
         try:
             area_of(params.range)
@@ -140,9 +131,7 @@ class ReadExcel(Action[ReadExcelParams]):
             found.append(Mistake(("range",), failure.message))
         return found
 
-    def schemas(
-        self, params: ReadExcelParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: ReadExcelParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": call.declared.get("main"), "reject": REJECTED}
 
     def run(self, params: ReadExcelParams, call: Call) -> None:
@@ -359,14 +348,14 @@ _EXACT = 2**53
 
 class WriteExcelParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.TargetPath
-    sheet: Annotated[str, Meta(min_length=1, max_length=31, description="Name of the sheet.")] = "Sheet1"
-    header: Annotated[bool, Meta(description="Name the columns in the first row.")] = True
+    sheet: Annotated[str, about("Name of the sheet.", min_length=1, max_length=31)] = "Sheet1"
+    header: Annotated[bool, about("Name the columns in the first row.")] = True
     keep: Annotated[
-        bool, Meta(description="Keep the other sheets of a file that is there already, and replace only this one.")
+        bool, about("Keep the other sheets of a file that is there already, and replace only this one.")
     ] = False
 
 
-class WriteExcel(Action[WriteExcelParams]):
+class WriteExcel(Writer[WriteExcelParams]):
     """Write rows into a worksheet of an Excel file (`.xlsx`). The file replaces an older one when it is complete.
 
     Numbers, dates and truth values are cells of their own kind, everything else is text; a text that begins with `=`
@@ -377,19 +366,6 @@ class WriteExcel(Action[WriteExcelParams]):
     """
 
     type = "write_excel"
-    family = "write"
-    Params = WriteExcelParams
-    inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)
-    outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
-
-    @classmethod
-    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
-        return "input", "main"
-
-    def schemas(
-        self, params: WriteExcelParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
-        return {"main": inputs.get("input")}
 
     def run(self, params: WriteExcelParams, call: Call) -> None:
         rows = call.input()

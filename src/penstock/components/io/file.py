@@ -1,26 +1,26 @@
-"""`read_file`: files as they are, one row a file or one a line."""
+"""`read_file` and `write_file`: files as they are, one row per file or per line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
+from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas
 from penstock.components.io import file_paths, parameters
 from penstock.data import select
 from penstock.ports.rows import Column, Relation, Schema
+from penstock.tools.parameters import about
 from penstock.tools.sql.results import as_json_text, to_json
 
 
 class ReadFileParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.SourcePath
-    content: Annotated[Literal["text", "bytes"], Meta(description="What `content` is.")] = "text"
-    lines: Annotated[bool, Meta(description="One row for each line, instead of one for the file.")] = False
+    content: Annotated[Literal["text", "bytes"], about("What `content` is.")] = "text"
+    lines: Annotated[bool, about("One row for each line, instead of one for the file.")] = False
     encoding: parameters.Encoding = "utf-8"
 
 
@@ -41,21 +41,14 @@ class ReadFile(Action[ReadFileParams]):
     type = "read_file"
     family = "read"
     makes_files: ClassVar[bool] = False
-    Params = ReadFileParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the files, or their lines"),)
 
-    def check(self, params: ReadFileParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: ReadFileParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         if params.lines and params.content == "bytes":
             return [Mistake(("content",), "lines are text; hint: leave out `content: bytes`, or `lines: true`")]
-        try:
-            file_paths.codec(params.encoding)
-        except ComponentFailure as failure:
-            return [Mistake(("encoding",), failure.message)]
-        return []
+        return parameters.encoding_mistakes(params.encoding)
 
-    def schemas(
-        self, params: ReadFileParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: ReadFileParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": _schema(params)}
 
     def run(self, params: ReadFileParams, call: Call) -> None:
@@ -94,9 +87,9 @@ _WRITTEN: Schema = (Column("path", "VARCHAR"), Column("bytes", "BIGINT"))
 
 class WriteFileParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.TargetPath
-    content: Annotated[str | None, Meta(description="The text to write, when no rows come in.")] = None
-    column: Annotated[str, Meta(min_length=1, description="The column with the text or bytes to write.")] = "content"
-    end: Annotated[str, Meta(description='What is written after each value, such as `"\\n"`.')] = ""
+    content: Annotated[str | None, about("The text to write, when no rows come in.")] = None
+    column: Annotated[str, about("The column with the text or bytes to write.", min_length=1)] = "content"
+    end: Annotated[str, about('What is written after each value, such as `"\\n"`.')] = ""
     encoding: parameters.Encoding = "utf-8"
     append: parameters.Append = False
 
@@ -112,15 +105,12 @@ class WriteFile(Action[WriteFileParams]):
 
     type = "write_file"
     family = "write"
-    Params = WriteFileParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", required=False, description="what to write"),)
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
 
-    def check(self, params: WriteFileParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
-        try:
-            file_paths.codec(params.encoding)
-        except ComponentFailure as failure:
-            return [Mistake(("encoding",), failure.message)]
+    def check(self, params: WriteFileParams, inputs: Known, call: PlanCall) -> list[Mistake]:
+        if wrong := parameters.encoding_mistakes(params.encoding):
+            return wrong
         if "input" not in inputs:
             missing = params.content is None
             return (
@@ -132,9 +122,7 @@ class WriteFile(Action[WriteFileParams]):
         problem = None if schema is None else parameters.missing([params.column], [c.name for c in schema], "the input")
         return [Mistake(("column",), problem, kind="column")] if problem else []
 
-    def schemas(
-        self, params: WriteFileParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: WriteFileParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": inputs.get("input", _WRITTEN)}
 
     def run(self, params: WriteFileParams, call: Call) -> Any:

@@ -21,7 +21,7 @@ from typing import IO, Any, Protocol, cast
 
 from penstock.components.base import ComponentFailure
 from penstock.components.flow.tool_calls import file_failures, tool_failures
-from penstock.data.landing import Landing
+from penstock.data.atomic_file import AtomicFile
 from penstock.ports.folders import require_writable
 from penstock.tools import base as tools
 from penstock.tools.base import local_path, require_regular
@@ -105,7 +105,7 @@ def codec(encoding: str) -> str:
 
 
 def is_utf8(encoding: str) -> bool:
-    # A byte order mark is skipped by whoever reads the file, so `utf-8-sig` is the same here.
+    # Readers skip a byte order mark, so `utf-8-sig` is the same here.
     return codec(encoding) in ("utf-8", "utf-8-sig", "ascii")
 
 
@@ -170,7 +170,7 @@ def in_batches(rows: Iterator[tuple[Any, ...]], size: int = 5_000) -> Iterator[l
 
 
 @contextmanager
-def _said_of(path: Path) -> Iterator[None]:
+def _write_failures(path: Path) -> Iterator[None]:
     try:
         with file_failures(path):
             yield
@@ -185,8 +185,8 @@ def _said_of(path: Path) -> Iterator[None]:
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to write to. It takes its place, replacing what is there, when the block ends well."""
     make_room(path)
-    with _said_of(path):
-        landing = Landing(path)
+    with _write_failures(path):
+        landing = AtomicFile(path)
         try:
             with landing.written.open("wb") as file:
                 yield file
@@ -202,7 +202,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 def appended_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to add to. It is as long as before when the block fails."""
     make_room(path)
-    with _said_of(path):
+    with _write_failures(path):
         before = path.stat().st_size if path.exists() else None
         done = False
         try:

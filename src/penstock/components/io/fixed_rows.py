@@ -9,38 +9,30 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import ComponentFailure, Mistake, PlanCall, Port, Relational
+from penstock.components.base import ComponentFailure, Known, Mistake, PlanCall, Port, Relational, Schemas
 from penstock.components.io import parameters, scans
 from penstock.components.io.row_types import try_cast
 from penstock.data import select
 from penstock.data.types import NOTHING
 from penstock.ports.rows import Column, Schema, SqlText
-from penstock.tools.parameters import similar
+from penstock.tools.parameters import about, similar
 
 Rows = list[list[Any] | dict[str, Any]]
 
 
 class FixedRowsParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     columns: Annotated[
-        parameters.Columns,
-        Meta(description="The columns: names, or `{name, type}`. May be left out when rows are mappings."),
+        parameters.Columns, about("The columns: names, or `{name, type}`. May be left out when rows are mappings.")
     ] = []
-    rows: Annotated[Rows, Meta(description="The rows: lists of values in the order of `columns`, or mappings.")]
+    rows: Annotated[Rows, about("The rows: lists of values in the order of `columns`, or mappings.")]
 
 
 _SIMPLE: dict[type, str] = {
-    bool: "BOOLEAN",
-    float: "DOUBLE",
-    str: "VARCHAR",
-    datetime.datetime: "TIMESTAMP",
-    datetime.date: "DATE",
-    datetime.time: "TIME",
-    bytes: "BLOB",
-    dict: "JSON",
-}
+    bool: "BOOLEAN", float: "DOUBLE", str: "VARCHAR", datetime.datetime: "TIMESTAMP", datetime.date: "DATE",
+    datetime.time: "TIME", bytes: "BLOB", dict: "JSON",
+}  # fmt: skip
 
 
 def _type_of(value: Any) -> str:
@@ -160,10 +152,9 @@ class FixedRows(Relational[FixedRowsParams]):
 
     type = "fixed_rows"
     family = "read"
-    Params = FixedRowsParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
 
-    def check(self, params: FixedRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: FixedRowsParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         found = parameters.type_mistakes(params.columns, {})
         if found:
             return found
@@ -180,9 +171,7 @@ class FixedRows(Relational[FixedRowsParams]):
         misfit = _misfit(schema, rows, typed)
         return [misfit] if misfit else []
 
-    def schemas(
-        self, params: FixedRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: FixedRowsParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": _settled(params, call.declared.get("main"))[0]}
 
     def prepare(self, params: FixedRowsParams, call: PlanCall) -> None:

@@ -7,14 +7,14 @@ from itertools import count
 from typing import Annotated, ClassVar
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import inference
-from penstock.components.base import Mistake, PlanCall, Port, Relational
+from penstock.components.base import Known, Mistake, PlanCall, Port, Relational
 from penstock.components.io.row_types import call
 from penstock.data import select
 from penstock.ports.rows import Column, Schema, SqlText
+from penstock.tools.parameters import about
 
 _NUMBER = "i"
 _RANDOM = ("random", "rand")
@@ -24,16 +24,16 @@ _MANTISSA = 9_007_199_254_740_992.0
 
 
 class GenerateRowsParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    count: Annotated[int, Meta(ge=0, description="How many rows.")]
+    count: Annotated[int, about("How many rows.", ge=0)]
     columns: Annotated[
         dict[str, str],
-        Meta(
-            min_length=1,
-            description="Name to SQL expression over `i`, the number of the row from 0. An expression may use the columns "
+        about(
+            "Name to SQL expression over `i`, the number of the row from 0. An expression may use the columns "
             "above it. `random()` and `uuid()` depend on `seed` and `i` only.",
+            min_length=1,
         ),
     ]
-    seed: Annotated[int, Meta(description="Another seed gives other random values.")] = 0
+    seed: Annotated[int, about("Another seed gives other random values.")] = 0
 
 
 def _determined(tree: exp.Expr, seed: int, calls: Iterator[int]) -> exp.Expr:
@@ -69,10 +69,9 @@ class GenerateRows(Relational[GenerateRowsParams]):
 
     type = "generate_rows"
     family = "read"
-    Params = GenerateRowsParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
 
-    def check(self, params: GenerateRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: GenerateRowsParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         found: list[Mistake] = []
         seen: dict[str, str] = {_NUMBER: "BIGINT"}
         for name, text in params.columns.items():

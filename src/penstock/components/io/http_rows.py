@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, Meta
 from sqlglot import exp
 
-from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
+from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas
 from penstock.components.flow.tool_calls import tool_call, tool_failures
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import parameters
@@ -23,20 +23,21 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, WEB
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.http.response import next_link, origin_of, value_at
-from penstock.tools.http.tool import Fields, Scalar
+from penstock.tools.http.tool import Fields, HttpParams, HttpTool, Scalar
+from penstock.tools.parameters import about
 
 AtLeastOne = Annotated[int, Meta(ge=1)]
-MaxPages = Annotated[int, Meta(ge=1, description="More pages than this are a failure.")]
-Into = Annotated[Literal["query", "json"], Meta(description="Where the parameters go: into the URL, or the JSON body.")]
+MaxPages = Annotated[int, about("More pages than this are a failure.", ge=1)]
+Into = Annotated[Literal["query", "json"], about("Where the parameters go: into the URL, or the JSON body.")]
 
 
 class PageNumbers(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="page"):
     """`?page=1`, `?page=2` … until a page is empty, or shorter than `size`."""
 
-    param: Annotated[str, Meta(description="The parameter with the number of the page.")] = "page"
-    start: Annotated[int, Meta(description="The number of the first page.")] = 1
-    size_param: Annotated[str | None, Meta(description="The parameter with the size of a page.")] = None
-    size: Annotated[AtLeastOne | None, Meta(description="Rows of a page: a shorter one is the last.")] = None
+    param: Annotated[str, about("The parameter with the number of the page.")] = "page"
+    start: Annotated[int, about("The number of the first page.")] = 1
+    size_param: Annotated[str | None, about("The parameter with the size of a page.")] = None
+    size: Annotated[AtLeastOne | None, about("Rows of a page: a shorter one is the last.")] = None
     into: Into = "query"
     max_pages: MaxPages = 10_000
 
@@ -44,9 +45,9 @@ class PageNumbers(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_
 class Offsets(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="offset"):
     """`?offset=0&limit=100`, `?offset=100&limit=100` … until a page is shorter than `size`."""
 
-    param: Annotated[str, Meta(description="The parameter with the number of rows to leave out.")] = "offset"
-    size_param: Annotated[str, Meta(description="The parameter with the size of a page.")] = "limit"
-    size: Annotated[int, Meta(ge=1, description="Rows of a page.")] = 100
+    param: Annotated[str, about("The parameter with the number of rows to leave out.")] = "offset"
+    size_param: Annotated[str, about("The parameter with the size of a page.")] = "limit"
+    size: Annotated[int, about("Rows of a page.", ge=1)] = 100
     into: Into = "query"
     max_pages: MaxPages = 10_000
 
@@ -54,10 +55,8 @@ class Offsets(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_fiel
 class Cursors(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="cursor"):
     """The answer says how to ask for the next page: a text for `param`, or a whole URL."""
 
-    next: Annotated[
-        str, Meta(description="Where in the answer it is, such as `meta.next_cursor`; null or missing at the end.")
-    ]
-    param: Annotated[str, Meta(description="The parameter that takes it.")] = "cursor"
+    next: Annotated[str, about("Where in the answer it is, such as `meta.next_cursor`; null or missing at the end.")]
+    param: Annotated[str, about("The parameter that takes it.")] = "cursor"
     into: Into = "query"
     max_pages: MaxPages = 10_000
 
@@ -152,47 +151,40 @@ _BATCH = 5_000
 
 
 class HttpRowsParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    url: Annotated[str, Meta(min_length=1, description="Where to: an `http` or `https` URL.", extra_json_schema=WEB)]
-    method: Annotated[str, Meta(description="`GET` or `POST`.")] = "GET"
-    params: Annotated[
-        Fields, Meta(description="Query parameters. A list repeats the name; null leaves the parameter out.")
-    ] = {}
-    headers: Annotated[dict[str, Scalar], Meta(description="Request headers. Null leaves a header out.")] = {}
-    json: Annotated[Any, Meta(description="A body sent as JSON.")] = UNSET
+    url: Annotated[str, about("Where to: an `http` or `https` URL.", min_length=1, schema=WEB)]
+    method: Annotated[str, about("`GET` or `POST`.")] = "GET"
+    params: Annotated[Fields, about("Query parameters. A list repeats the name; null leaves the parameter out.")] = {}
+    headers: Annotated[dict[str, Scalar], about("Request headers. Null leaves a header out.")] = {}
+    json: Annotated[Any, about("A body sent as JSON.")] = UNSET
     auth: Annotated[
         str | dict[str, Any] | None,
-        Meta(
-            description="The name of a keychain entry, or a mapping, as for the `http` tool of playbooks.",
-            extra_json_schema=KEYCHAIN_ENTRY,
+        about(
+            "The name of a keychain entry, or a mapping, as for the `http` tool of playbooks.", schema=KEYCHAIN_ENTRY
         ),
     ] = None
     rows: Annotated[
-        str | None,
-        Meta(description="Where in the answer the rows are, such as `data.items`; the answer itself when left out."),
+        str | None, about("Where in the answer the rows are, such as `data.items`; the answer itself when left out.")
     ] = None
     pagination: Annotated[
         Pagination | None,
-        Meta(
-            description="How to get the next page: `{kind: page}`, `{kind: offset, size: 100}`, "
+        about(
+            "How to get the next page: `{kind: page}`, `{kind: offset, size: 100}`, "
             "`{kind: cursor, next: meta.next}` or `{kind: link}`."
         ),
     ] = None
     columns: Annotated[
         parameters.Columns,
-        Meta(description="The keys to keep, in this order: names, or `{name, type}`. All of them when left out."),
+        about("The keys to keep, in this order: names, or `{name, type}`. All of them when left out."),
     ] = []
     attempts: Annotated[
-        int, Meta(ge=1, description="How often to ask when the server is busy or away (408, 425, 429 and 5xx).")
+        int, about("How often to ask when the server is busy or away (408, 425, 429 and 5xx).", ge=1)
     ] = 4
     retry_delay: Annotated[
-        float,
-        Meta(ge=0, description="Seconds between two attempts, or longer when the server says so in `Retry-After`."),
+        float, about("Seconds between two attempts, or longer when the server says so in `Retry-After`.", ge=0)
     ] = 1.0
-    timeout: Annotated[float, Meta(gt=0, description="Seconds that the server may stay silent.")] = 60.0
-    verify: Annotated[
-        bool | str, Meta(description="Check the server's certificate; or the file of those to trust.")
-    ] = True
-    max_page_bytes: Annotated[int, Meta(gt=0, description="The largest answer that is accepted.")] = 104_857_600
+    timeout: Annotated[float, about("Seconds that the server may stay silent.", gt=0)] = 60.0
+    verify: Annotated[bool | str, about("Check the server's certificate; or the file of those to trust.")] = True
+    max_page_bytes: Annotated[int, about("The largest answer that is accepted.", gt=0)] = 104_857_600
     incremental: IncrementalParam = None
 
 
@@ -211,19 +203,16 @@ class HttpRows(Action[HttpRowsParams]):
     type = "http_rows"
     family = "read"
     makes_files: ClassVar[bool] = False
-    Params = HttpRowsParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
 
-    def check(self, params: HttpRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: HttpRowsParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         found = parameters.type_mistakes(params.columns, {})
         into_json = getattr(params.pagination, "into", "query") == "json"
         if into_json and not isinstance(params.json, dict):
             found.append(Mistake(("pagination",), "`into: json` needs a mapping in `json` to put the page into"))
         return found
 
-    def schemas(
-        self, params: HttpRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: HttpRowsParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": _schema(params, call.declared.get("main"))}
 
     async def run(self, params: HttpRowsParams, call: Call) -> Any:
@@ -251,8 +240,6 @@ async def _fetch_all(params: HttpRowsParams, call: Call, spool: IO[bytes]) -> tu
 
 
 async def _fetch(params: HttpRowsParams, page: Page, call: Call) -> Any:
-    from penstock.tools.http.tool import HttpParams, HttpTool
-
     body = {**params.json, **page.json} if page.json else params.json
     request = HttpParams(
         url=page.url,

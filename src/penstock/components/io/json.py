@@ -1,32 +1,32 @@
-"""`read_json`: objects of JSON files as rows. Fused with what follows it when it can be; with a reject port it runs
-by itself."""
+"""`read_json` and `write_json`: objects of JSON files as rows. Reading is fused with what follows where it can be; with a
+reject port it runs by itself."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, Relational, Sink
+from penstock.components.base import Call, ComponentFailure, Known, Mistake, PlanCall, Port, Sink
 from penstock.components.conversion import is_written_whole
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import file_paths, json_shape, parameters
 from penstock.components.io.csv import PACKED
-from penstock.components.io.json_shape import Manner, Reading, named, rows_in
-from penstock.components.io.row_types import REJECTED, Notation, first_failure, try_cast
+from penstock.components.io.json_shape import Manner, NoSuchRows, Reading, named, rows_in
+from penstock.components.io.row_types import Notation, first_failure, try_cast
 from penstock.components.io.row_types import call as function
+from penstock.components.io.scans import FileReader
 from penstock.components.queries import everything
 from penstock.components.types import WHOLE
 from penstock.data import select
-from penstock.data.types import NOTHING, is_open
+from penstock.data.types import NOTHING
 from penstock.kernel.values import Json
-from penstock.ports.rows import Column, Copy, Relation, RowsFailed, Schema, SqlText
+from penstock.ports.rows import Column, Copy, Relation, RowsFailed, Schema
+from penstock.tools.parameters import about
 
 _OF_THE_ROWS = ("format", "conversion", "data")
 
@@ -35,26 +35,22 @@ class ReadJsonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.SourcePath
     format: Annotated[
         Literal["auto", "array", "lines"],
-        Meta(description="`array`: one list of objects; `lines`: one object a line; `auto`: by how the file begins."),
+        about("`array`: one list of objects; `lines`: one object a line; `auto`: by how the file begins."),
     ] = "auto"
     rows: Annotated[
         str | None,
-        Meta(
-            description="Where in the document the list of rows is, such as `data.items`; the document itself if left out."
-        ),
+        about("Where in the document the list of rows is, such as `data.items`; the document itself if left out."),
     ] = None
     columns: Annotated[
         parameters.Columns,
-        Meta(description="The keys to read, in this order: names, or `{name, type}`. All of them when left out."),
+        about("The keys to read, in this order: names, or `{name, type}`. All of them when left out."),
     ] = []
     types: parameters.Types = {}
     date_format: parameters.DateFormat = None
     timestamp_format: parameters.TimestampFormat = None
     file_column: parameters.FileColumn = None
-    sample: Annotated[int, Meta(ge=-1, description="Objects from which keys and types are inferred; -1 for all.")] = (
-        20_480
-    )
-    max_object_bytes: Annotated[int, Meta(ge=1, description="The largest object that is accepted.")] = 16_777_216
+    sample: Annotated[int, about("Objects from which keys and types are inferred; -1 for all.", ge=-1)] = 20_480
+    max_object_bytes: Annotated[int, about("The largest object that is accepted.", ge=1)] = 16_777_216
     on_error: parameters.OnError = "fail"
     incremental: IncrementalParam = None
 
@@ -76,7 +72,7 @@ def settle(params: ReadJsonParams, call: PlanCall | Call) -> Reading:
     return json_shape.settle(found, manner, wanted, types, params.file_column)
 
 
-class ReadJson(Relational[ReadJsonParams]):
+class ReadJson(FileReader[ReadJsonParams]):
     """Read rows from JSON: one list of objects, one object a line, or a list somewhere inside a document.
 
     The keys are the columns; a key that an object does not have is NULL. Types are inferred from the first `sample`
@@ -92,8 +88,6 @@ class ReadJson(Relational[ReadJsonParams]):
 
     type = "read_json"
     refuses = True
-    family = "read"
-    Params = ReadJsonParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows"),
         Port("reject", reject=True, description="what is not a row, with what is wrong"),
@@ -102,36 +96,14 @@ class ReadJson(Relational[ReadJsonParams]):
     def is_fusable(self, params: ReadJsonParams, connected: frozenset[str]) -> bool:
         return "reject" not in connected and params.on_error == "fail"
 
-    def check(self, params: ReadJsonParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
-        found = parameters.type_mistakes(params.columns, params.types)
-        if found:
-            return found
-        try:
-            settle(params, call)
-        except ComponentFailure as failure:
-            if failure.kind == "columns":
-                where = "rows" if "`rows:" in failure.message else "columns" if params.columns else "types"
-                return [Mistake((where,), failure.message, kind="column")]
-        return []
+    def wrong(self, params: ReadJsonParams) -> list[Mistake]:
+        return parameters.type_mistakes(params.columns, params.types)
 
-    def schemas(
-        self, params: ReadJsonParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
-        try:
-            found = settle(params, call).schema
-            main = None if is_open(found) else found
-        except ComponentFailure:
-            main = call.declared.get("main")
-        return {"main": main, "reject": REJECTED}
+    def culprit(self, params: ReadJsonParams, failure: ComponentFailure) -> str:
+        return "rows" if isinstance(failure, NoSuchRows) else "columns" if params.columns else "types"
 
-    def prepare(self, params: ReadJsonParams, call: PlanCall) -> None:
-        settle(params, call)
-
-    def selects(self, params: ReadJsonParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, SqlText]:
-        try:
-            return {"main": select.sql(settle(params, call).query())}
-        except ComponentFailure:
-            return {}  # `prepare` has said so in the run, and before it the file may be missing
+    def settled(self, params: ReadJsonParams, call: PlanCall | Call) -> Reading:
+        return settle(params, call)
 
     def run(self, params: ReadJsonParams, call: Call) -> None:
         reading = settle(params, call)
@@ -264,9 +236,7 @@ class WriteJsonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.TargetPath
     format: Annotated[
         Literal["auto", "array", "lines"],
-        Meta(
-            description="`array`: one list; `lines`: one object a line; `auto`: lines for `.jsonl` and `.ndjson`, else a list."
-        ),
+        about("`array`: one list; `lines`: one object a line; `auto`: lines for `.jsonl` and `.ndjson`, else a list."),
     ] = "auto"
     date_format: parameters.DateFormat = None
     timestamp_format: parameters.TimestampFormat = None
@@ -289,13 +259,8 @@ class WriteJson(Sink[WriteJsonParams]):
     """
 
     type = "write_json"
-    Params = WriteJsonParams
 
-    @classmethod
-    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
-        return "input", "main"
-
-    def check(self, params: WriteJsonParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: WriteJsonParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         if params.append and not is_lines(params.path, params.format):
             return [Mistake(("append",), "only lines can be added to a file; hint: `format: lines`")]
         if params.append and Path(params.path).suffix in PACKED:

@@ -242,6 +242,10 @@ def _columns(types: Mapping[str, str]) -> Schema:
     return tuple(Column(name, type) for name, type in types.items())
 
 
+class NoSuchRows(ComponentFailure):
+    """The path in `rows` leads nowhere."""
+
+
 def _present(path: Path, manner: Manner, top: Mapping[str, str]) -> dict[str, str]:
     """The columns of the rows, by what the documents are."""
     if manner.rows is None:
@@ -249,7 +253,7 @@ def _present(path: Path, manner: Manner, top: Mapping[str, str]) -> dict[str, st
     try:
         type = _element_type(manner.rows, top)
     except KeyError as error:
-        raise ComponentFailure("columns", f"`{path}`: {error.args[0]}", path=str(path)) from None
+        raise NoSuchRows("columns", f"`{path}`: {error.args[0]}", path=str(path)) from None
     return _fields(type) or {ONLY: type}
 
 

@@ -1,19 +1,19 @@
-"""`log_rows`: rows on the terminal, and on to whoever reads them next."""
+"""`log_rows`: shows rows on the terminal and passes them on."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Action, Call, PlanCall, Port
+from penstock.components.base import Call, Port, Writer
 from penstock.data import select
 from penstock.kernel.values import Json
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 from penstock.tools.sql.results import to_json
 
 _NUMERIC = ("INT", "DECIMAL", "DOUBLE", "FLOAT", "REAL")
@@ -22,16 +22,14 @@ _NUMERIC = ("INT", "DECIMAL", "DOUBLE", "FLOAT", "REAL")
 class LogRowsParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     format: Annotated[
         Literal["table", "lines", "json"],
-        Meta(
-            description="`table` with ruled columns, `lines` with one `name: value, …` a row, or `json` with one object a row."
-        ),
+        about("`table` with ruled columns, `lines` with one `name: value, …` a row, or `json` with one object a row."),
     ] = "table"
-    limit: Annotated[int, Meta(ge=0, description="At most so many rows are shown; all of them go on.")] = 100
-    width: Annotated[int, Meta(ge=1, description="Longer values are cut in a table.")] = 60
-    title: Annotated[str | None, Meta(description="A line above the rows; the component's name when left out.")] = None
+    limit: Annotated[int, about("At most so many rows are shown; all of them go on.", ge=0)] = 100
+    width: Annotated[int, about("Longer values are cut in a table.", ge=1)] = 60
+    title: Annotated[str | None, about("A line above the rows; the component's name when left out.")] = None
 
 
-class LogRows(Action[LogRowsParams]):
+class LogRows(Writer[LogRowsParams]):
     """Show rows on the terminal and pass them on unchanged.
 
     The lines are also kept in the run's log, and secrets that are known are hidden in them. At most `limit` rows are
@@ -39,20 +37,9 @@ class LogRows(Action[LogRowsParams]):
     """
 
     type = "log_rows"
-    family = "write"
     makes_files: ClassVar[bool] = False
-    Params = LogRowsParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to show"),)
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows"),)
-
-    @classmethod
-    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
-        return "input", "main"
-
-    def schemas(
-        self, params: LogRowsParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
-        return {"main": inputs.get("input")}
 
     def run(self, params: LogRowsParams, call: Call) -> None:
         rows = call.input()
@@ -93,7 +80,9 @@ def _table(schema: Schema, rows: Sequence[Sequence[Any]], width: int) -> Iterato
 
 def _lines(schema: Schema, rows: Sequence[Sequence[Any]], width: int) -> Iterator[str]:
     for row in rows:
-        yield ", ".join(f"{column.name}: {_printable(_said(value))}" for column, value in zip(schema, row, strict=True))
+        yield ", ".join(
+            f"{column.name}: {_printable(_as_text(value))}" for column, value in zip(schema, row, strict=True)
+        )
 
 
 def _objects(schema: Schema, rows: Sequence[Sequence[Any]], width: int) -> Iterator[str]:
@@ -105,7 +94,7 @@ def _objects(schema: Schema, rows: Sequence[Sequence[Any]], width: int) -> Itera
 _LINES = {"table": _table, "lines": _lines, "json": _objects}
 
 
-def _said(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if value is None:
         return "NULL"
     told = to_json(value)
@@ -118,7 +107,7 @@ def _said(value: Any) -> str:
 
 
 def _cell(value: Any, width: int) -> str:
-    return _cut(_printable(_said(value)), width)
+    return _cut(_printable(_as_text(value)), width)
 
 
 def _printable(text: str) -> str:

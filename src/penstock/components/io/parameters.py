@@ -10,11 +10,12 @@ from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components.base import ComponentFailure, Mistake
+from penstock.components.io.file_paths import codec
 from penstock.data import select
 from penstock.data.types import NOTHING, MissingColumn, TypeMistake, duckdb_type
 from penstock.ports.meanings import LOCAL_PATH, READS_FILE
 from penstock.ports.rows import Schema
-from penstock.tools.parameters import similar
+from penstock.tools.parameters import about, similar
 
 Character = Annotated[str, Meta(min_length=1, max_length=1)]
 Filled = Annotated[str, Meta(min_length=1)]
@@ -22,77 +23,57 @@ AtLeastOne = Annotated[int, Meta(ge=1)]
 
 SourcePath = Annotated[
     str,
-    Meta(
-        min_length=1,
-        description="The file, relative to the document's folder; or a pattern such as `in/*.csv`, whose files are read in "
+    about(
+        "The file, relative to the document's folder; or a pattern such as `in/*.csv`, whose files are read in "
         "the order of their names.",
-        extra_json_schema=READS_FILE,
+        min_length=1,
+        schema=READS_FILE,
     ),
 ]
-OneSourcePath = Annotated[
-    str, Meta(min_length=1, description="The file, relative to the document's folder.", extra_json_schema=READS_FILE)
-]
+OneSourcePath = Annotated[str, about("The file, relative to the document's folder.", min_length=1, schema=READS_FILE)]
 TargetPath = Annotated[
     str,
-    Meta(
-        min_length=1,
-        description="The file, relative to the document's folder; folders that are missing are made. It appears whole or not "
+    about(
+        "The file, relative to the document's folder; folders that are missing are made. It appears whole or not "
         "at all.",
-        extra_json_schema=LOCAL_PATH,
+        min_length=1,
+        schema=LOCAL_PATH,
     ),
 ]
 Append = Annotated[
     bool,
-    Meta(
-        description="Add to the end of the file, if there is one, instead of replacing it. Running the job again adds again."
-    ),
+    about("Add to the end of the file, if there is one, instead of replacing it. Running the job again adds again."),
 ]
 Delimiter = Annotated[
-    str, Meta(min_length=1, max_length=4, description="The delimiter between two values; `tab` for a tab character.")
+    str, about("The delimiter between two values; `tab` for a tab character.", min_length=1, max_length=4)
 ]
 Encoding = Annotated[
-    str,
-    Meta(
-        description="How the text is written in bytes: `utf-8`, `latin-1`, `cp1252`, `utf-16` … as Python names them."
-    ),
+    str, about("How the text is written in bytes: `utf-8`, `latin-1`, `cp1252`, `utf-16` … as Python names them.")
 ]
-NullTexts = Annotated[
-    str | list[str], Meta(description="How a missing value is written; a list when there are several ways.")
-]
-Decimal = Annotated[str, Meta(min_length=1, max_length=1, description="The decimal mark of numbers: `.` or `,`.")]
-Thousands = Annotated[Character | None, Meta(description="The separator of thousands in a number.")]
-DateFormat = Annotated[
-    str | None, Meta(description="How dates are written, such as `%d/%m/%Y`; `2024-12-31` when left out.")
-]
+NullTexts = Annotated[str | list[str], about("How a missing value is written; a list when there are several ways.")]
+Decimal = Annotated[str, about("The decimal mark of numbers: `.` or `,`.", min_length=1, max_length=1)]
+Thousands = Annotated[Character | None, about("The separator of thousands in a number.")]
+DateFormat = Annotated[str | None, about("How dates are written, such as `%d/%m/%Y`; `2024-12-31` when left out.")]
 TimestampFormat = Annotated[
-    str | None,
-    Meta(description="How timestamps are written, such as `%d/%m/%Y %H:%M`; `2024-12-31 23:59:59` when left out."),
+    str | None, about("How timestamps are written, such as `%d/%m/%Y %H:%M`; `2024-12-31 23:59:59` when left out.")
 ]
 OnError = Annotated[
     Literal["fail", "skip"],
-    Meta(
-        description="What a line that cannot be read does when the `reject` port is not connected: `fail` ends the component in "
+    about(
+        "What a line that cannot be read does when the `reject` port is not connected: `fail` ends the component in "
         "ERROR and names the line, `skip` leaves it out and counts it."
     ),
 ]
-FileColumn = Annotated[
-    Filled | None,
-    Meta(description="The name of a further column with the path of the file each row is from."),
-]
-Types = Annotated[
-    dict[str, str], Meta(description="Types of some columns, such as `{id: integer, price: 'decimal(10,2)'}`.")
-]
-Header = Annotated[bool, Meta(description="The first line names the columns.")]
-
-
-WriteMode = Literal["insert", "update", "upsert", "delete", "truncate_insert", "create", "replace"]
+FileColumn = Annotated[Filled | None, about("The name of a further column with the path of the file each row is from.")]
+Types = Annotated[dict[str, str], about("Types of some columns, such as `{id: integer, price: 'decimal(10,2)'}`.")]
+Header = Annotated[bool, about("The first line names the columns.")]
 
 
 class NamedColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A column and its type."""
 
-    name: Annotated[str, Meta(min_length=1, description="Its name.")]
-    type: Annotated[str | None, Meta(description="Its type, such as `integer`; inferred when left out.")] = None
+    name: Annotated[str, about("Its name.", min_length=1)]
+    type: Annotated[str | None, about("Its type, such as `integer`; inferred when left out.")] = None
 
 
 Columns = list[str | NamedColumn]
@@ -143,6 +124,14 @@ def _type_mistake(type: str, path: Place) -> list[Mistake]:
         sql_type(type)
     except ComponentFailure as failure:
         return [Mistake(path, failure.message, kind="type")]
+    return []
+
+
+def encoding_mistakes(encoding: str) -> list[Mistake]:
+    try:
+        codec(encoding)
+    except ComponentFailure as failure:
+        return [Mistake(("encoding",), failure.message)]
     return []
 
 

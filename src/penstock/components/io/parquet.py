@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import ComponentFailure, Mistake, PlanCall, Port, Relational, Sink
+from penstock.components.base import Call, ComponentFailure, PlanCall, Port, Sink
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import file_paths, parameters, scans
-from penstock.components.io.scans import scan
+from penstock.components.io.scans import FileReader, scan
 from penstock.data import select
-from penstock.ports.rows import Column, Copy, Schema, SqlText
+from penstock.ports.rows import Column, Copy, Schema
+from penstock.tools.parameters import about
 
 _MAGIC = b"PAR1"
 
 
 class ReadParquetParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.SourcePath
-    columns: Annotated[
-        list[str], Meta(description="The columns to read, in this order; all of them when left out.")
-    ] = []
-    by_name: Annotated[
-        bool, Meta(description="Files of a pattern may differ in their columns; NULL where one is missing.")
-    ] = False
-    partitions: Annotated[bool, Meta(description="Folders such as `year=2024` in the path are columns, too.")] = False
+    columns: Annotated[list[str], about("The columns to read, in this order; all of them when left out.")] = []
+    by_name: Annotated[bool, about("Files of a pattern may differ in their columns; NULL where one is missing.")] = (
+        False
+    )
+    partitions: Annotated[bool, about("Folders such as `year=2024` in the path are columns, too.")] = False
     file_column: parameters.FileColumn = None
     incremental: IncrementalParam = None
 
 
-class ReadParquet(Relational[ReadParquetParams]):
+class ReadParquet(FileReader[ReadParquetParams]):
     """Read rows from Parquet files. Only the columns and parts of the file that the job needs are read.
 
     `path` may be a pattern such as `in/**/*.parquet`. The files of a pattern have the same columns, unless `by_name:
@@ -42,38 +41,25 @@ class ReadParquet(Relational[ReadParquetParams]):
     """
 
     type = "read_parquet"
-    family = "read"
-    Params = ReadParquetParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
 
-    def check(self, params: ReadParquetParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
-        try:
-            _settled(params, call)
-        except ComponentFailure as failure:
-            if failure.kind == "columns":
-                return [Mistake(("columns",), failure.message, kind="column")]
-        return []
-
-    def schemas(
-        self, params: ReadParquetParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
-        try:
-            return {"main": _settled(params, call)[1]}
-        except ComponentFailure:
-            return {"main": call.declared.get("main")}
-
-    def prepare(self, params: ReadParquetParams, call: PlanCall) -> None:
-        _settled(params, call)
-
-    def selects(self, params: ReadParquetParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, SqlText]:
-        try:
-            return {"main": select.sql(_settled(params, call)[0])}
-        except ComponentFailure:
-            return {}  # `prepare` has said so in the run, and before it the file may be missing
+    def settled(self, params: ReadParquetParams, call: PlanCall | Call) -> Reading:
+        return _settled(params, call)
 
 
-def _settled(params: ReadParquetParams, call: PlanCall) -> tuple[exp.Query, Schema]:
-    """The query and its columns. Looks at the files; raises ComponentFailure."""
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Files, how they are read, and the columns that are wanted of them."""
+
+    paths: list[Path]
+    options: tuple[bool, bool, str | None]
+    schema: Schema
+
+    def query(self) -> exp.Query:
+        return _query(self.paths, self.options, [column.name for column in self.schema])
+
+
+def _settled(params: ReadParquetParams, call: PlanCall | Call) -> Reading:
     found = file_paths.all_files(params.path, call)
     for path in found:
         _require_parquet(path)
@@ -87,7 +73,7 @@ def _settled(params: ReadParquetParams, call: PlanCall) -> tuple[exp.Query, Sche
     chosen = tuple(by_name[name] for name in wanted) or present
     if wanted and params.file_column is not None and params.file_column not in wanted:
         chosen = (*chosen, by_name[params.file_column])
-    return _query(found, options, [column.name for column in chosen]), chosen
+    return Reading(found, options, chosen)
 
 
 def _query(found: Sequence[Path], options: tuple[bool, bool, str | None], names: Sequence[str]) -> exp.Query:
@@ -116,11 +102,9 @@ def _require_parquet(path: Path) -> None:
 class WriteParquetParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.TargetPath
     compression: Annotated[
-        Literal["zstd", "snappy", "gzip", "lz4", "uncompressed"], Meta(description="How the columns are packed.")
+        Literal["zstd", "snappy", "gzip", "lz4", "uncompressed"], about("How the columns are packed.")
     ] = "zstd"
-    row_group_size: Annotated[
-        int, Meta(ge=2048, description="Rows of one group, the part that can be read by itself.")
-    ] = 122_880
+    row_group_size: Annotated[int, about("Rows of one group, the part that can be read by itself.", ge=2048)] = 122_880
 
 
 class WriteParquet(Sink[WriteParquetParams]):
@@ -130,11 +114,6 @@ class WriteParquet(Sink[WriteParquetParams]):
     """
 
     type = "write_parquet"
-    Params = WriteParquetParams
-
-    @classmethod
-    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
-        return "input", "main"
 
     def copy(self, params: WriteParquetParams, schema: Schema, call: PlanCall) -> Copy:
         path = file_paths.resolved(params.path, call)

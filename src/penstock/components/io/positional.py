@@ -1,50 +1,50 @@
-"""`read_positional`: text in which a value is where it stands, not what stands around it."""
+"""`read_positional` and `write_positional`: text with columns of fixed width."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
+from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas, Writer
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import file_paths, parameters
 from penstock.components.io.row_types import REJECTED, Notation, Wanted, deliver, loading_schema
 from penstock.data import select
-from penstock.ports.rows import Column, Schema
+from penstock.ports.rows import Column
+from penstock.tools.parameters import about
 from penstock.tools.sql.results import as_json_text, to_json
 
 
 class PositionalColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One column: how wide it is, and what stands in it."""
 
-    name: Annotated[str, Meta(min_length=1, description="Its name.")]
-    width: Annotated[int, Meta(ge=1, description="How many characters it takes.")]
+    name: Annotated[str, about("Its name.", min_length=1)]
+    width: Annotated[int, about("How many characters it takes.", ge=1)]
     start: Annotated[
         parameters.AtLeastOne | None,
-        Meta(description="Where it begins, the first character being 1; after the column before it if left out."),
+        about("Where it begins, the first character being 1; after the column before it if left out."),
     ] = None
-    type: Annotated[str | None, Meta(description="Its type; inferred from all values when left out.")] = None
-    format: Annotated[str | None, Meta(description="How its dates or timestamps are written, such as `%Y%m%d`.")] = None
+    type: Annotated[str | None, about("Its type; inferred from all values when left out.")] = None
+    format: Annotated[str | None, about("How its dates or timestamps are written, such as `%Y%m%d`.")] = None
 
 
 class ReadPositionalParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.SourcePath
-    columns: Annotated[list[PositionalColumn], Meta(min_length=1, description="The columns, from left to right.")]
-    skip: Annotated[int, Meta(ge=0, description="Lines to leave out at the beginning.")] = 0
+    columns: Annotated[list[PositionalColumn], about("The columns, from left to right.", min_length=1)]
+    skip: Annotated[int, about("Lines to leave out at the beginning.", ge=0)] = 0
     encoding: parameters.Encoding = "utf-8"
-    trim: Annotated[bool, Meta(description="Take the blanks around values off.")] = True
+    trim: Annotated[bool, about("Take the blanks around values off.")] = True
     null: parameters.NullTexts = ""
     decimal: parameters.Decimal = "."
     thousands: parameters.Thousands = None
     fill_missing: Annotated[
-        bool, Meta(description="A line that ends too early is filled up with blanks, as many programs cut them off.")
+        bool, about("A line that ends too early is filled up with blanks, as many programs cut them off.")
     ] = True
     on_error: parameters.OnError = "fail"
     incremental: IncrementalParam = None
@@ -77,24 +77,18 @@ class ReadPositional(Action[ReadPositionalParams]):
     type = "read_positional"
     family = "read"
     makes_files: ClassVar[bool] = False
-    Params = ReadPositionalParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows"),
         Port("reject", reject=True, description="lines that cannot be read, with what is wrong"),
     )
 
-    def check(self, params: ReadPositionalParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: ReadPositionalParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         typed = [parameters.NamedColumn(name=column.name, type=column.type) for column in params.columns]
         found = parameters.type_mistakes(typed, {})
-        try:
-            file_paths.codec(params.encoding)
-        except ComponentFailure as failure:
-            found.append(Mistake(("encoding",), failure.message))
+        found += parameters.encoding_mistakes(params.encoding)
         return found
 
-    def schemas(
-        self, params: ReadPositionalParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: ReadPositionalParams, inputs: Known, call: PlanCall) -> Schemas:
         types = [column.type for column in params.columns]
         known = tuple(
             Column(column.name, parameters.sql_type(column.type))
@@ -147,29 +141,29 @@ def _misfit(line: str, end: int, params: ReadPositionalParams) -> str | None:
 class WrittenColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One column: how wide it is, and how values stand in it."""
 
-    name: Annotated[str, Meta(min_length=1, description="The column of the rows.")]
-    width: Annotated[int, Meta(ge=1, description="How many characters it takes.")]
-    align: Annotated[
-        Literal["auto", "left", "right"], Meta(description="Where values stand; `auto`: numbers to the right.")
-    ] = "auto"
-    pad: Annotated[str, Meta(min_length=1, max_length=1, description="What fills the rest.")] = " "
-    format: Annotated[str | None, Meta(description="How dates and timestamps are written, such as `%Y%m%d`.")] = None
+    name: Annotated[str, about("The column of the rows.", min_length=1)]
+    width: Annotated[int, about("How many characters it takes.", ge=1)]
+    align: Annotated[Literal["auto", "left", "right"], about("Where values stand; `auto`: numbers to the right.")] = (
+        "auto"
+    )
+    pad: Annotated[str, about("What fills the rest.", min_length=1, max_length=1)] = " "
+    format: Annotated[str | None, about("How dates and timestamps are written, such as `%Y%m%d`.")] = None
 
 
 class WritePositionalParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.TargetPath
-    columns: Annotated[list[WrittenColumn], Meta(min_length=1, description="The columns, from left to right.")]
-    header: Annotated[bool, Meta(description="Name the columns in the first line.")] = False
+    columns: Annotated[list[WrittenColumn], about("The columns, from left to right.", min_length=1)]
+    header: Annotated[bool, about("Name the columns in the first line.")] = False
     overflow: Annotated[
-        Literal["fail", "cut"], Meta(description="What a value that is too long does: end in ERROR, or be cut.")
+        Literal["fail", "cut"], about("What a value that is too long does: end in ERROR, or be cut.")
     ] = "fail"
-    null: Annotated[str, Meta(description="How a missing value is written.")] = ""
+    null: Annotated[str, about("How a missing value is written.")] = ""
     decimal: parameters.Decimal = "."
     encoding: parameters.Encoding = "utf-8"
     append: parameters.Append = False
 
 
-class WritePositional(Action[WritePositionalParams]):
+class WritePositional(Writer[WritePositionalParams]):
     """Write rows as text with columns of fixed width.
 
     Numbers stand to the right, everything else to the left, unless `align` says otherwise. A value that does not fit
@@ -180,22 +174,10 @@ class WritePositional(Action[WritePositionalParams]):
     """
 
     type = "write_positional"
-    family = "write"
-    Params = WritePositionalParams
-    inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)
-    outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
 
-    @classmethod
-    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
-        return "input", "main"
-
-    def check(
-        self, params: WritePositionalParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> list[Mistake]:
-        try:
-            file_paths.codec(params.encoding)
-        except ComponentFailure as failure:
-            return [Mistake(("encoding",), failure.message)]
+    def check(self, params: WritePositionalParams, inputs: Known, call: PlanCall) -> list[Mistake]:
+        if mistakes := parameters.encoding_mistakes(params.encoding):
+            return mistakes
         schema = inputs.get("input")
         present = [] if schema is None else [column.name for column in schema]
         wrong = [] if schema is None else [(i, c.name) for i, c in enumerate(params.columns) if c.name not in present]
@@ -203,11 +185,6 @@ class WritePositional(Action[WritePositionalParams]):
             Mistake(("columns", index, "name"), parameters.missing([name], present, "the input") or "", kind="column")
             for index, name in wrong
         ]
-
-    def schemas(
-        self, params: WritePositionalParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
-        return {"main": inputs.get("input")}
 
     def run(self, params: WritePositionalParams, call: Call) -> None:
         rows = call.input()

@@ -256,7 +256,7 @@ def parted(found: Relation, wanted: Sequence[Wanted]) -> tuple[exp.Select, exp.S
 
 
 def deliver(found: Relation, wanted: Sequence[Wanted], call: Call, on_error: Literal["fail", "skip"]) -> None:
-    """Put the rows on `main` and what is refused on `reject`; raise when nobody wants to hear of it."""
+    """Put the rows on `main` and what is refused on `reject`; raise when `reject` is not connected."""
     good, bad = parted(found, settled(found, wanted, call))
     rejected = call.engine.select(select.sql(bad), {"found": found})
     call.after["NB_LINE_REJECTED"] = rejected.rows

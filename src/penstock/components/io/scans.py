@@ -1,4 +1,4 @@
-"""DuckDB's table functions, as trees: `read_csv([…], delim := ',', …)`."""
+"""DuckDB's table functions, as trees: `read_csv([…], delim := ',', …)`, and the components that read files with them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,73 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sqlglot import exp
 
-from penstock.components.base import ComponentFailure
+from penstock.components.base import Call, ComponentFailure, Known, Mistake, P, PlanCall, Relational, Schemas
+from penstock.components.io.row_types import REJECTED
 from penstock.data import select
-from penstock.ports.rows import Column, Schema
+from penstock.data.types import is_open
+from penstock.ports.rows import Column, Schema, SqlText
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-    from sqlglot import exp
+
+
+class Scanned(Protocol):
+    """Files that have been looked at: their columns, and the query that reads them."""
+
+    @property
+    def schema(self) -> Schema: ...
+
+    def query(self) -> exp.Query: ...
+
+
+class FileReader(Relational[P]):
+    family: ClassVar[str] = "read"
+
+    def settled(self, params: P, call: PlanCall | Call) -> Scanned:
+        """What is to be read. Looks at the files; raises ComponentFailure when they are not there or not what was asked
+        for."""
+        raise NotImplementedError
+
+    def wrong(self, params: P) -> list[Mistake]:
+        """Mistakes that show without a look at the files."""
+        return []
+
+    def culprit(self, params: P, failure: ComponentFailure) -> str:
+        """The parameter that asks for columns which are not there."""
+        return "columns"
+
+    def check(self, params: P, inputs: Known, call: PlanCall) -> list[Mistake]:
+        found = self.wrong(params)
+        if found:
+            return found
+        try:
+            self.settled(params, call)
+        except ComponentFailure as failure:
+            # A file that is not there yet may be written by the job itself; what is there is held to what is asked of it.
+            if failure.kind == "columns":
+                return [Mistake((self.culprit(params, failure),), failure.message, kind="column")]
+        return []
+
+    def schemas(self, params: P, inputs: Known, call: PlanCall) -> Schemas:
+        try:
+            found = self.settled(params, call).schema
+            main = None if is_open(found) else found
+        except ComponentFailure:
+            main = call.declared.get("main")
+        return {"main": main, "reject": REJECTED} if len(self.outputs) > 1 else {"main": main}
+
+    def prepare(self, params: P, call: PlanCall) -> None:
+        self.settled(params, call)
+
+    def selects(self, params: P, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, SqlText]:
+        try:
+            return {"main": select.sql(self.settled(params, call).query())}
+        except ComponentFailure:
+            return {}  # Before the run the file may be missing; in the run `prepare` has said what is wrong.
 
 
 def scan(function: str, paths: Iterable[Path], options: Mapping[str, Any]) -> exp.Table:
@@ -78,7 +134,7 @@ _opened: list[DuckDBPyConnection] = []
 
 @contextmanager
 def _cursor() -> Iterator[DuckDBPyConnection]:
-    import duckdb
+    import duckdb  # It takes 0.1 s to import.
 
     with _lock:
         if not _opened:

@@ -1,4 +1,4 @@
-"""`read_xml`: elements of XML files as rows."""
+"""`read_xml` and `write_xml`: elements of XML files as rows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
-from msgspec import Meta
 
-from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
+from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas, Writer
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import file_paths, parameters
 from penstock.components.io.csv_shape import distinct
@@ -25,6 +24,7 @@ from penstock.components.queries import everything
 from penstock.data import select
 from penstock.data.types import UNKNOWN_COLUMNS
 from penstock.ports.rows import Column, Relation, Schema
+from penstock.tools.parameters import about
 from penstock.tools.sql.results import as_json_text, to_json
 
 _CHUNK = 1 << 16
@@ -166,32 +166,27 @@ _BATCH = 2_000
 class XmlColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One column: where its value is within the row's element, and what it is."""
 
-    path: Annotated[str, Meta(min_length=1, description="Such as `customer/name`, `@id`, `price/@currency` or `.`.")]
-    type: Annotated[str | None, Meta(description="Its type; inferred from all values when left out.")] = None
-    format: Annotated[str | None, Meta(description="How its dates or timestamps are written, such as `%d.%m.%Y`.")] = (
-        None
-    )
-    many: Annotated[bool, Meta(description="Take all values that the path leads to, as a list of texts.")] = False
+    path: Annotated[str, about("Such as `customer/name`, `@id`, `price/@currency` or `.`.", min_length=1)]
+    type: Annotated[str | None, about("Its type; inferred from all values when left out.")] = None
+    format: Annotated[str | None, about("How its dates or timestamps are written, such as `%d.%m.%Y`.")] = None
+    many: Annotated[bool, about("Take all values that the path leads to, as a list of texts.")] = False
 
 
 class ReadXmlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.SourcePath
     rows: Annotated[
         str,
-        Meta(
-            min_length=1,
-            description="The elements that are rows: `/orders/order` from the root, or `order` wherever it is.",
-        ),
+        about("The elements that are rows: `/orders/order` from the root, or `order` wherever it is.", min_length=1),
     ]
     columns: Annotated[
         dict[str, str | XmlColumn],
-        Meta(
-            description="Column to its path within the row (`customer/name`, `@id`, `.`), or `{path, type, format, many}`. "
+        about(
+            "Column to its path within the row (`customer/name`, `@id`, `.`), or `{path, type, format, many}`. "
             "When left out, the attributes and child elements of the rows."
         ),
     ] = {}
     types: parameters.Types = {}
-    encoding: Annotated[str | None, Meta(description="When the file itself says it wrongly.")] = None
+    encoding: Annotated[str | None, about("When the file itself says it wrongly.")] = None
     decimal: parameters.Decimal = "."
     thousands: parameters.Thousands = None
     on_error: parameters.OnError = "fail"
@@ -216,13 +211,12 @@ class ReadXml(Action[ReadXmlParams]):
     type = "read_xml"
     family = "read"
     makes_files: ClassVar[bool] = False
-    Params = ReadXmlParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows"),
         Port("reject", reject=True, description="rows with values of the wrong type, with what is wrong"),
     )
 
-    def check(self, params: ReadXmlParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: ReadXmlParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         typed = {name: column.type for name, column in _columns(params).items() if column.type is not None}
         found = [
             Mistake(("columns", str(mistake.path[1]), "type"), mistake.message, kind="type")
@@ -235,9 +229,7 @@ class ReadXml(Action[ReadXmlParams]):
             found.append(Mistake(("rows",), failure.message))
         return found
 
-    def schemas(
-        self, params: ReadXmlParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: ReadXmlParams, inputs: Known, call: PlanCall) -> Schemas:
         given = {name: _type(name, column, params) for name, column in _columns(params).items()}
         known = tuple(Column(name, type) for name, type in given.items() if type is not None)
         is_known = bool(given) and len(known) == len(given)
@@ -326,16 +318,16 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 class WriteXmlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: parameters.TargetPath
-    root: Annotated[str, Meta(min_length=1, description="Name of the element around all rows.")] = "rows"
-    row: Annotated[str, Meta(min_length=1, description="Name of the element of each row.")] = "row"
+    root: Annotated[str, about("Name of the element around all rows.", min_length=1)] = "rows"
+    row: Annotated[str, about("Name of the element of each row.", min_length=1)] = "row"
     columns: Annotated[
         dict[str, str],
-        Meta(
-            description="Column to the place of its value: `name`, `customer/name`, `@id`, `price/@currency` or `.`. "
+        about(
+            "Column to the place of its value: `name`, `customer/name`, `@id`, `price/@currency` or `.`. "
             "When left out, each column is a child of its own name."
         ),
     ] = {}
-    namespace: Annotated[str | None, Meta(description="The namespace of all elements.")] = None
+    namespace: Annotated[str | None, about("The namespace of all elements.")] = None
     encoding: parameters.Encoding = "utf-8"
 
 
@@ -379,7 +371,7 @@ def _checked(name: str) -> str:
     return name
 
 
-class WriteXml(Action[WriteXmlParams]):
+class WriteXml(Writer[WriteXmlParams]):
     """Write rows as XML: an element for each row, with the columns as children, attributes or text.
 
     `columns` says where each value goes: `@id` is an attribute of the row, `customer/name` a child of a child, `.`
@@ -388,33 +380,20 @@ class WriteXml(Action[WriteXmlParams]):
     """
 
     type = "write_xml"
-    family = "write"
-    Params = WriteXmlParams
-    inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)
-    outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows, written"),)
 
-    @classmethod
-    def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
-        return "input", "main"
-
-    def check(self, params: WriteXmlParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: WriteXmlParams, inputs: Known, call: PlanCall) -> list[Mistake]:
+        if wrong := parameters.encoding_mistakes(params.encoding):
+            return wrong
         for where, name in (("root", params.root), ("row", params.row)):
             if not _NAME.fullmatch(name):
                 return [Mistake((where,), f"`{name}` cannot be the name of an XML element")]
         schema = inputs.get("input")
         try:
-            file_paths.codec(params.encoding)
             if schema is not None:
                 _shape(params, schema)
         except ComponentFailure as failure:
-            where = "encoding" if "encoding" in failure.message else "columns"
-            return [Mistake((where,), failure.message, kind="column" if failure.kind == "columns" else "value")]
+            return [Mistake(("columns",), failure.message, kind="column" if failure.kind == "columns" else "value")]
         return []
-
-    def schemas(
-        self, params: WriteXmlParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
-        return {"main": inputs.get("input")}
 
     def run(self, params: WriteXmlParams, call: Call) -> None:
         rows = call.input()

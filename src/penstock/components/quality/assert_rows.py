@@ -1,38 +1,33 @@
-"""`assert_rows`: rows are what the document says they are, or the job learns of it."""
+"""`assert_rows`: checks rows against rules, and fails or warns when they break one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, UserSql
+from penstock.components.base import Call, ComponentFailure, Known, Mistake, PlanCall, Port, UserSql
 from penstock.components.quality.rules import KINDS, Check, Flagged, named_columns, rules
 from penstock.components.queries import picked, volatile
 from penstock.components.shape.patterns import wrong_pattern
-from penstock.components.transform.base import Known, Parameters, Transform, missing, refuse, type_of
+from penstock.components.transform.base import Parameters, Transform, missing, refuse, type_of
 from penstock.components.types import is_moment, is_nothing
 from penstock.data import select
 from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Relation, Schema
-
-if TYPE_CHECKING:
-    from penstock.components.quality.rules import Flagged
+from penstock.tools.parameters import about
 
 SHOWN = 3
 """Values that a message shows of those that failed."""
 
 
 class AssertRowsParams(Parameters):
-    checks: Annotated[list[Check], Meta(min_length=1, description="What must be true, each entry one kind of check.")]
+    checks: Annotated[list[Check], about("What must be true, each entry one kind of check.", min_length=1)]
     on_fail: Annotated[
         Literal["fail", "reject", "warn"],
-        Meta(
-            description="`fail`: the component is in ERROR; `reject`: failing rows leave through `reject`; `warn`: only logged."
-        ),
+        about("`fail`: the component is in ERROR; `reject`: failing rows leave through `reject`; `warn`: only logged."),
     ] = "fail"
 
 
@@ -60,14 +55,13 @@ class AssertRows(Transform[AssertRowsParams]):
 
     type = "assert_rows"
     family = "quality"
-    Params = AssertRowsParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows that passed"),
         Port("reject", reject=True, description="the rows that failed a check, with `on_fail: reject`"),
     )
 
     def is_fusable(self, params: AssertRowsParams, connected: frozenset[str]) -> bool:
-        return False  # what failed has to be counted, whoever reads the rows
+        return False  # Failures are counted even if the rows have no reader.
 
     def user_sql(self, params: AssertRowsParams) -> Iterable[UserSql]:
         for number, check in enumerate(params.checks):
@@ -122,7 +116,7 @@ class AssertRows(Transform[AssertRowsParams]):
         inputs = {"input": call.input()}
         if params.on_fail == "warn":
             for each in fatal:
-                call.say(f"warning: {_told(each)}")
+                call.say(f"warning: {_summary(each)}")
         rejects = params.on_fail == "reject" and bool(failed)
         if "main" in call.connected:
             call.put("main", call.engine.select(select.sql(flagged.passed()), inputs) if rejects else inputs["input"])
@@ -145,12 +139,12 @@ def _failure(code: str, says: str, count: int, total: int, sample: list[str]) ->
 
 def _sentence(failed: list[JsonMap]) -> str:
     count = len(failed)
-    told = "; ".join(map(_told, failed[:10]))
+    told = "; ".join(map(_summary, failed[:10]))
     more = f"; and {count - 10} more" if count > 10 else ""
     return f"{count} check{'s' if count > 1 else ''} failed: {told}{more}"
 
 
-def _told(failed: JsonMap) -> str:
+def _summary(failed: JsonMap) -> str:
     """Under the name that the author gave the check; a message without one says itself what was checked."""
     is_named = failed["check"] not in {kind.rstrip("_") for kind in KINDS}
     return f"{failed['check']}: {failed['message']}" if is_named else str(failed["message"])

@@ -1,4 +1,4 @@
-"""`check_schema`: rows that have the columns, types and values that were agreed on, and rows that have not."""
+"""`check_schema`: separates the rows that have the agreed columns, types and values from those that do not."""
 
 from __future__ import annotations
 
@@ -6,42 +6,39 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 
-from penstock.components.base import ColumnMistake, Mistake, Port
+from penstock.components.base import ColumnMistake, Known, Mistake, Port
 from penstock.components.conversion import Conversion, not_that
 from penstock.components.quality.rules import Flagged, Refusing, RefusingParams, Rule, no_match, seen_before
 from penstock.components.queries import called, every_one, is_not, is_null
 from penstock.components.shape.patterns import wrong_pattern
-from penstock.components.transform.base import Known, actual, repeated, type_of
+from penstock.components.transform.base import actual, repeated, type_of
 from penstock.components.types import sql_type, wrong_type
 from penstock.data import select
 from penstock.data.types import OPEN, MissingColumn
 from penstock.ports.rows import Schema
-from penstock.tools.parameters import similar
+from penstock.tools.parameters import about, similar
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from penstock.components.quality.rules import Flagged, Rule
-
 
 class AgreedColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    name: Annotated[str, Meta(min_length=1, description="Its name.")]
-    type: Annotated[str | None, Meta(description="Its type; any when left out.")] = None
-    nullable: Annotated[bool, Meta(description="May a value be missing?")] = True
-    key: Annotated[
-        bool, Meta(description="Part of the key: never missing, and unique together with the other key columns.")
-    ] = False
-    pattern: Annotated[str | None, Meta(description="A regular expression that the whole text must match.")] = None
+    name: Annotated[str, about("Its name.", min_length=1)]
+    type: Annotated[str | None, about("Its type; any when left out.")] = None
+    nullable: Annotated[bool, about("May a value be missing?")] = True
+    key: Annotated[bool, about("Part of the key: never missing, and unique together with the other key columns.")] = (
+        False
+    )
+    pattern: Annotated[str | None, about("A regular expression that the whole text must match.")] = None
 
 
 class CheckSchemaParams(RefusingParams):
-    columns: Annotated[list[AgreedColumn], Meta(min_length=1, description="The columns that were agreed on.")]
+    columns: Annotated[list[AgreedColumn], about("The columns that were agreed on.", min_length=1)]
     mode: Annotated[
         Literal["strict", "lenient"],
-        Meta(
-            description="`strict`: a missing column, or one too many, is an error. `lenient`: missing ones are filled with NULL, "
+        about(
+            "`strict`: a missing column, or one too many, is an error. `lenient`: missing ones are filled with NULL, "
             "others pass."
         ),
     ] = "strict"
@@ -65,7 +62,6 @@ class CheckSchema(Refusing[CheckSchemaParams]):
 
     type = "check_schema"
     family = "quality"
-    Params = CheckSchemaParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="rows that fit the schema, in its types"),
         Port("reject", reject=True, description="rows that do not"),

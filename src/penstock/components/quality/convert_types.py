@@ -1,4 +1,4 @@
-"""`convert_types`: columns in the types they should have, and the rows in which that cannot be."""
+"""`convert_types`: casts columns, and rejects the rows in which that is impossible."""
 
 from __future__ import annotations
 
@@ -9,52 +9,46 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import Call, Mistake, PlanCall, Port
+from penstock.components.base import Call, Known, Mistake, PlanCall, Port
 from penstock.components.conversion import Conversion, not_that
 from penstock.components.quality.rules import Flagged, Refusing, RefusingParams, Rule
 from penstock.components.queries import case, changed, picked
 from penstock.components.shape.patterns import wrong_time_format
-from penstock.components.transform.base import Known, actual, missing, type_of
+from penstock.components.transform.base import actual, missing, type_of
 from penstock.components.types import sql_type, wrong_type
 from penstock.data import select
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 
 if TYPE_CHECKING:
     from sqlglot import exp
-
-    from penstock.components.conversion import Conversion
-    from penstock.components.quality.rules import Flagged
 
 
 Mark = Annotated[str, Meta(min_length=1, max_length=1)]
 
 
 class Wanted(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    type: Annotated[str, Meta(description="The new type.")]
+    type: Annotated[str, about("The new type.")]
     format: Annotated[
-        str | None,
-        Meta(description="How a date or time is written, such as `%d/%m/%Y %H:%M`, in the text it is or becomes."),
+        str | None, about("How a date or time is written, such as `%d/%m/%Y %H:%M`, in the text it is or becomes.")
     ] = None
-    decimal: Annotated[str, Meta(min_length=1, max_length=1, description="The decimal mark.")] = "."
-    thousands: Annotated[Mark | None, Meta(description="The separator of thousands.")] = None
-    true_values: Annotated[list[str], Meta(description="Texts that mean true; then nothing else does.")] = (
-        msgspec.field(default_factory=list)
+    decimal: Annotated[str, about("The decimal mark.", min_length=1, max_length=1)] = "."
+    thousands: Annotated[Mark | None, about("The separator of thousands.")] = None
+    true_values: Annotated[list[str], about("Texts that mean true; then nothing else does.")] = msgspec.field(
+        default_factory=list
     )
-    false_values: Annotated[list[str], Meta(description="Texts that mean false; then nothing else does.")] = (
-        msgspec.field(default_factory=list)
+    false_values: Annotated[list[str], about("Texts that mean false; then nothing else does.")] = msgspec.field(
+        default_factory=list
     )
 
 
 class ConvertTypesParams(RefusingParams):
     columns: Annotated[
-        dict[str, str | Wanted],
-        Meta(min_length=1, description="Column -> its new type, or a mapping with `type` and more."),
+        dict[str, str | Wanted], about("Column -> its new type, or a mapping with `type` and more.", min_length=1)
     ]
     invalid: Annotated[
         Literal["reject", "null", "fail"],
-        Meta(
-            description="A value that does not convert: its row goes to `reject`, it becomes NULL, or the component fails."
-        ),
+        about("A value that does not convert: its row goes to `reject`, it becomes NULL, or the component fails."),
     ] = "reject"
 
 
@@ -75,7 +69,6 @@ class ConvertTypes(Refusing[ConvertTypesParams]):
 
     type = "convert_types"
     family = "quality"
-    Params = ConvertTypesParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows with their columns converted"),
         Port("reject", reject=True, description="rows in which a value did not convert, as they came"),

@@ -1,36 +1,25 @@
-"""`data_profile`: what stands in the columns, as one row for each of them."""
+"""`data_profile`: statistics of the columns, one row for each of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Mistake, PlanCall
+from penstock.components.base import Known, Mistake, PlanCall
 from penstock.components.queries import called, function, picked, text
-from penstock.components.transform.base import Known, Parameters, Transform, absent, actual
+from penstock.components.transform.base import Parameters, Transform, absent, actual
 from penstock.components.types import is_nested, is_number, is_text
 from penstock.data import select
 from penstock.ports.rows import Column, Schema
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
+from penstock.tools.parameters import about
 
 _TYPES = {
-    "column": "VARCHAR",
-    "type": "VARCHAR",
-    "rows": "BIGINT",
-    "nulls": "BIGINT",
-    "distinct": "BIGINT",
-    "min": "VARCHAR",
-    "max": "VARCHAR",
-    "mean": "DOUBLE",
-    "min_length": "BIGINT",
-    "max_length": "BIGINT",
-}
+    "column": "VARCHAR", "type": "VARCHAR", "rows": "BIGINT", "nulls": "BIGINT", "distinct": "BIGINT",
+    "min": "VARCHAR", "max": "VARCHAR", "mean": "DOUBLE", "min_length": "BIGINT", "max_length": "BIGINT",
+}  # fmt: skip
 
 
 def profile(seen: Sequence[Column], approximate: bool) -> exp.Query:
@@ -83,10 +72,9 @@ Some = Annotated[list[str], Meta(min_length=1)]
 
 
 class DataProfileParams(Parameters):
-    columns: Annotated[Some | None, Meta(description="The columns to look at; all when left out.")] = None
+    columns: Annotated[Some | None, about("The columns to look at; all when left out.")] = None
     approximate: Annotated[
-        bool,
-        Meta(description="Estimate `distinct`, within a few per cent, instead of counting; much faster on many rows."),
+        bool, about("Estimate `distinct`, within a few per cent, instead of counting; much faster on many rows.")
     ] = False
 
 
@@ -100,7 +88,6 @@ class DataProfile(Transform[DataProfileParams]):
 
     type = "data_profile"
     family = "quality"
-    Params = DataProfileParams
 
     def wrong(self, params: DataProfileParams, inputs: Known) -> Iterable[Mistake]:
         return absent(("columns",), params.columns or (), inputs.get("input"))

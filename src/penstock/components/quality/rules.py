@@ -8,44 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
+from penstock.components import queries as build
 from penstock.components.base import Call, ComponentFailure, PlanCall
-from penstock.components.queries import (
-    POSITION,
-    ascending,
-    called,
-    case,
-    columns,
-    every,
-    every_one,
-    function,
-    is_not,
-    is_not_null,
-    is_null,
-    is_true,
-    joined,
-    names,
-    numbered,
-    one_of,
-    picked,
-    row_number,
-    some,
-    text,
-)
-from penstock.components.runner import gathered
+from penstock.components.queries import gathered
 from penstock.components.transform.base import Parameters, Transform, actual, refuse
 from penstock.data import select
 from penstock.ports.rows import Relation, Schema
-from penstock.tools.parameters import Positive
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
+from penstock.tools.parameters import Positive, about
 
 Count = Annotated[int, Meta(ge=0)]
 Place = tuple[str | int, ...]
@@ -55,9 +30,9 @@ _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|m|h|d|w|second|minute|hour|day|
 
 
 class Freshness(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    column: Annotated[str, Meta(description="A date or timestamp.")]
+    column: Annotated[str, about("A date or timestamp.")]
     max_age: Annotated[
-        Positive | str, Meta(description="How old the newest value may be: seconds, or text such as `24h`, `7 days`.")
+        Positive | str, about("How old the newest value may be: seconds, or text such as `24h`, `7 days`.")
     ]
 
     def __post_init__(self) -> None:
@@ -73,8 +48,8 @@ class Freshness(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class RowCount(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    min: Annotated[Count | None, Meta(description="At least so many rows.")] = None
-    max: Annotated[Count | None, Meta(description="At most so many rows.")] = None
+    min: Annotated[Count | None, about("At least so many rows.")] = None
+    max: Annotated[Count | None, about("At most so many rows.")] = None
 
     def __post_init__(self) -> None:
         if self.min is None and self.max is None:
@@ -84,24 +59,21 @@ class RowCount(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class Check(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One kind of check, for one or more columns."""
 
-    name: Annotated[str | None, Meta(description="What the check is called in messages and in `error_code`.")] = None
-    not_null: Annotated[list[str] | None, Meta(description="Columns that must have a value.")] = None
+    name: Annotated[str | None, about("What the check is called in messages and in `error_code`.")] = None
+    not_null: Annotated[list[str] | None, about("Columns that must have a value.")] = None
     unique: Annotated[
-        list[str] | None, Meta(description="Columns that together occur once; a row repeating an earlier one fails.")
+        list[str] | None, about("Columns that together occur once; a row repeating an earlier one fails.")
     ] = None
     range: Annotated[
-        dict[str, tuple[Any, Any]] | None,
-        Meta(description="Column -> `[lowest, highest]`, both allowed; null for an open end."),
+        dict[str, tuple[Any, Any]] | None, about("Column -> `[lowest, highest]`, both allowed; null for an open end.")
     ] = None
-    regex: Annotated[dict[str, str] | None, Meta(description="Column -> pattern that its whole text must match.")] = (
-        None
-    )
-    in_: Annotated[dict[str, list[Any]] | None, Meta(description="Column -> the values it may have.")] = msgspec.field(
+    regex: Annotated[dict[str, str] | None, about("Column -> pattern that its whole text must match.")] = None
+    in_: Annotated[dict[str, list[Any]] | None, about("Column -> the values it may have.")] = msgspec.field(
         name="in", default=None
     )
-    expression: Annotated[str | None, Meta(description="A condition in SQL that must not be false.")] = None
-    freshness: Annotated[Freshness | None, Meta(description="How old the newest row may be.")] = None
-    row_count: Annotated[RowCount | None, Meta(description="How many rows there must be.")] = None
+    expression: Annotated[str | None, about("A condition in SQL that must not be false.")] = None
+    freshness: Annotated[Freshness | None, about("How old the newest row may be.")] = None
+    row_count: Annotated[RowCount | None, about("How many rows there must be.")] = None
 
     def __post_init__(self) -> None:
         given = [kind for kind in KINDS if getattr(self, kind) is not None]
@@ -154,19 +126,21 @@ def rules(checks: Sequence[Check], schema: Schema) -> list[Rule]:
 
 
 def missing_value(name: str, code: str) -> Rule:
-    return Rule(code, f"`{name}` has no value", is_null(select.column(name)))
+    return Rule(code, f"`{name}` has no value", build.is_null(select.column(name)))
 
 
 def seen_before(keys: Sequence[str], code: str) -> Rule:
     """An earlier row has the same key. The condition needs the rows to have their `POSITION`."""
     found = [select.column(name) for name in keys]
-    again = exp.GT(this=row_number(found, [ascending(select.column(POSITION))]), expression=select.literal(1))
-    fails = every_one([again, *(is_not_null(key) for key in found)])
+    again = exp.GT(
+        this=build.row_number(found, [build.ascending(select.column(build.POSITION))]), expression=select.literal(1)
+    )
+    fails = build.every_one([again, *(build.is_not_null(key) for key in found)])
     return Rule(code, f"{', '.join(f'`{name}`' for name in keys)} occurred before", fails, tuple(keys))
 
 
 def no_match(name: str, pattern: str, code: str) -> Rule:
-    fails = is_not(function("regexp_full_match", text(select.column(name)), select.literal(pattern)))
+    fails = build.is_not(build.function("regexp_full_match", build.text(select.column(name)), select.literal(pattern)))
     return Rule(code, f"`{name}` does not match `{pattern}`", fails, (name,))
 
 
@@ -198,13 +172,15 @@ def _outside(name: str, low: Any, high: Any, code: str) -> Rule:
         (False, True): f"at most {high}",
     }
     said = bounds.get((low is not None, high is not None), "in any range")
-    return Rule(code, f"`{name}` is not {said}", some(outside), (name,))
+    return Rule(code, f"`{name}` is not {said}", build.some(outside), (name,))
 
 
 def _none_of(name: str, values: Sequence[Any], code: str) -> Rule:
     values = [value for value in values if value is not None]  # `x NOT IN (…, NULL)` is never true in SQL
     shown = ", ".join(f"`{value}`" for value in values[:8]) + (" …" if len(values) > 8 else "")
-    return Rule(code, f"`{name}` is not one of {shown}", is_not(one_of(select.column(name), values)), (name,))
+    return Rule(
+        code, f"`{name}` is not one of {shown}", build.is_not(build.one_of(select.column(name), values)), (name,)
+    )
 
 
 def _false(expression: str, name: str | None, schema: Schema) -> Rule:
@@ -212,7 +188,7 @@ def _false(expression: str, name: str | None, schema: Schema) -> Rule:
     mentioned = dict.fromkeys(column.name for column in node.find_all(exp.Column))
     shown = tuple(column for column in mentioned if actual(column, schema) is not None)
     said = f"`{name}`: `{expression.strip()}` is false" if name else f"`{expression.strip()}` is false"
-    return Rule(name or "expression", said, is_not(node), shown)
+    return Rule(name or "expression", said, build.is_not(node), shown)
 
 
 class Flagged:
@@ -229,34 +205,36 @@ class Flagged:
 
     def passed(self, converted: Sequence[exp.Expr] = ()) -> exp.Select:
         """The rows that break no rule, or `converted` of them."""
-        wanted = converted or every(self._schema)
+        wanted = converted or build.every(self._schema)
         if not self.rules:
-            return picked(wanted, "input")
-        return self._in_order(self._select(wanted).where(is_not(some(self._flags()))))
+            return build.picked(wanted, "input")
+        return self._in_order(self._select(wanted).where(build.is_not(build.some(self._flags()))))
 
     def failed(self) -> exp.Select:
         """The rows that break one or more: the first is their `error_code`, all are in their `error_message`."""
         branches = list(zip(self._flags(), self.rules, strict=True))
-        code = text(case([(flag, select.literal(rule.code)) for flag, rule in branches]))
-        said = joined("; ", [case([(flag, rule.said())]) for flag, rule in branches] or [select.literal("")])
-        own = [name for name in names(self._schema) if name.lower() not in ("error_code", "error_message")]
-        wanted = [*columns(own), called(code, "error_code"), called(said, "error_message")]
-        return self._in_order(self._select(wanted).where(some(self._flags())))
+        code = build.text(build.case([(flag, select.literal(rule.code)) for flag, rule in branches]))
+        said = build.joined(
+            "; ", [build.case([(flag, rule.said())]) for flag, rule in branches] or [select.literal("")]
+        )
+        own = [name for name in build.names(self._schema) if name.lower() not in ("error_code", "error_message")]
+        wanted = [*build.columns(own), build.called(code, "error_code"), build.called(said, "error_message")]
+        return self._in_order(self._select(wanted).where(build.some(self._flags())))
 
     def first(self) -> exp.Select:
         """Of the first row that breaks one: the number of the rule, what it says, and all columns."""
         branches = list(zip(self._flags(), self.rules, strict=True))
-        number = case([(flag, select.literal(place)) for place, flag in enumerate(self._flags())])
-        said = case([(flag, rule.said()) for flag, rule in branches])
-        own = [text(column) for column in every(self._schema)]
-        return self._in_order(self._select([number, said, *own]).where(some(self._flags()))).limit(1)
+        number = build.case([(flag, select.literal(place)) for place, flag in enumerate(self._flags())])
+        said = build.case([(flag, rule.said()) for flag, rule in branches])
+        own = [build.text(column) for column in build.every(self._schema)]
+        return self._in_order(self._select([number, said, *own]).where(build.some(self._flags()))).limit(1)
 
     def names(self) -> list[str]:
-        return names(self._schema)
+        return build.names(self._schema)
 
     def counts(self) -> exp.Select:
         """How many rows there are, and how many break each rule."""
-        counted = [function("count_if", flag) for flag in self._flags()]
+        counted = [build.function("count_if", flag) for flag in self._flags()]
         return self._select([exp.Count(this=exp.Star()), *counted])
 
     def sample(self, number: int, size: int) -> exp.Select | None:
@@ -264,28 +242,30 @@ class Flagged:
         rule = self.rules[number]
         if not rule.columns:
             return None
-        return self._in_order(self._select(columns(rule.columns)).where(self._flags()[number])).limit(size)
+        return self._in_order(self._select(build.columns(rule.columns)).where(self._flags()[number])).limit(size)
 
     def _flags(self) -> list[exp.Expr]:
         return [select.column(f"__flag_{number}") for number in range(len(self.rules))]
 
     def _select(self, wanted: Sequence[exp.Expr]) -> exp.Select:
-        marked = [called(is_true(rule.fails), f"__flag_{number}") for number, rule in enumerate(self.rules)]
-        place = [POSITION] if self._looks_around else []
-        source = numbered("input") if self._looks_around else self._source or "input"
-        return picked(wanted, picked([*every(self._schema), *columns([*place, *self._beside]), *marked], source))
+        marked = [build.called(build.is_true(rule.fails), f"__flag_{number}") for number, rule in enumerate(self.rules)]
+        place = [build.POSITION] if self._looks_around else []
+        source = build.numbered("input") if self._looks_around else self._source or "input"
+        return build.picked(
+            wanted, build.picked([*build.every(self._schema), *build.columns([*place, *self._beside]), *marked], source)
+        )
 
     def _in_order(self, query: exp.Select) -> exp.Select:
         """Windows disturb the order of rows."""
-        return query.order_by(ascending(select.column(POSITION))) if self._looks_around else query
+        return query.order_by(build.ascending(select.column(build.POSITION))) if self._looks_around else query
 
 
 _SHOWN = 60
 
 OnError = Annotated[
     Literal["fail", "skip"],
-    Meta(
-        description="What a row that is refused does when the `reject` port is not connected: `fail` ends the component in ERROR "
+    about(
+        "What a row that is refused does when the `reject` port is not connected: `fail` ends the component in ERROR "
         "and names the value, `skip` leaves the row out and counts it."
     ),
 ]

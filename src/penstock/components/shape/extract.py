@@ -4,40 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Mistake, Port
+from penstock.components import queries as build
+from penstock.components.base import Known, Mistake, Port
 from penstock.components.conversion import Conversion, not_that
 from penstock.components.quality.rules import Flagged, Refusing, RefusingParams, Rule
-from penstock.components.queries import (
-    called,
-    case,
-    every,
-    every_one,
-    function,
-    is_not,
-    is_not_null,
-    is_not_true,
-    is_null,
-    picked,
-    some,
-    text,
-)
 from penstock.components.shape.patterns import group_count, group_names, problem, wrong_path, wrong_pattern
-from penstock.components.transform.base import Known, actual, missing, repeated
+from penstock.components.transform.base import actual, missing, repeated
 from penstock.components.types import is_nested, is_text, sql_type, wrong_type
 from penstock.data import select
 from penstock.ports.rows import Schema
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
-    from penstock.components.quality.rules import Flagged
-
+from penstock.tools.parameters import about
 
 CODE = "EXTRACT"
 
@@ -66,22 +48,24 @@ class Extraction:
 
     def parted(self, schema: Schema, keep: bool) -> tuple[Flagged, list[exp.Expr]]:
         """The rules that a row may break, and the columns of one that breaks none."""
-        apart = picked([*every(schema), called(self.whole, WHOLE)], "input")
+        apart = build.picked([*build.every(schema), build.called(self.whole, WHOLE)], "input")
         flagged = Flagged(schema, self._rules(), apart, [WHOLE])
         kept = tuple(column for column in schema if keep or column.name != self.column)
-        made = [called(piece.converted(), name) for name, piece in self.pieces.items()]
-        return flagged, [*every(kept), *made]
+        made = [build.called(piece.converted(), name) for name, piece in self.pieces.items()]
+        return flagged, [*build.every(kept), *made]
 
     def _rules(self) -> list[Rule]:
         column = select.column(self.column)
-        shown = function("left", select.cast(column, "VARCHAR"), select.literal(60))
-        said: exp.Expr = function(
+        shown = build.function("left", select.cast(column, "VARCHAR"), select.literal(60))
+        said: exp.Expr = build.function(
             "concat", select.literal(f"`{self.column}`: `"), shown, select.literal(f"` {self.says}")
         )
-        found = [Rule(CODE, self.says, every_one([is_not_null(column), self.fails]), (self.column,), said)]
+        found = [Rule(CODE, self.says, build.every_one([build.is_not_null(column), self.fails]), (self.column,), said)]
         for name, piece in self.pieces.items():
             if piece.type is not None and piece.type != piece.raw:
-                lost = every_one([is_not_true(self.fails), Conversion(piece.type).loses(piece.value, piece.raw)])
+                lost = build.every_one(
+                    [build.is_not_true(self.fails), Conversion(piece.type).loses(piece.value, piece.raw)]
+                )
                 said = not_that(piece.value, name, piece.type)
                 found.append(Rule("CONVERSION", f"`{name}` is not {piece.type}", lost, (self.column,), said))
         return found
@@ -104,8 +88,8 @@ Names = list[str] | dict[str, str]
 
 
 class ExtractParams(RefusingParams, kw_only=True):
-    column: Annotated[str, Meta(description="The column to take apart.")]
-    keep: Annotated[bool, Meta(description="Keep the column itself beside the new ones.")] = True
+    column: Annotated[str, about("The column to take apart.")]
+    keep: Annotated[bool, about("Keep the column itself beside the new ones.")] = True
 
 
 E_ = TypeVar("E_", bound=ExtractParams)
@@ -162,14 +146,9 @@ def _typed(into: Names) -> dict[str, str | None]:
 
 
 class ExtractRegexParams(ExtractParams, kw_only=True):
-    pattern: Annotated[
-        str, Meta(min_length=1, description="A regular expression (RE2); each group gives one new column.")
-    ]
+    pattern: Annotated[str, about("A regular expression (RE2); each group gives one new column.", min_length=1)]
     into: Annotated[
-        Names,
-        Meta(
-            description="The new columns, one per group: a list of names, or name -> type. Not needed for named groups."
-        ),
+        Names, about("The new columns, one per group: a list of names, or name -> type. Not needed for named groups.")
     ] = msgspec.field(default_factory=list)
 
 
@@ -186,7 +165,6 @@ class ExtractRegex(Extract[ExtractRegexParams]):
     """
 
     type = "extract_regex"
-    Params = ExtractRegexParams
 
     def new_columns(self, params: ExtractRegexParams) -> dict[str, str | None]:
         return _typed(params.into or group_names(params.pattern))
@@ -208,18 +186,15 @@ class ExtractRegex(Extract[ExtractRegexParams]):
 
 
 class JsonField(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(min_length=1, description="Where the value is: `$.customer.name`, `$.lines[0]`.")]
-    type: Annotated[str | None, Meta(description="Its type; text when left out.")] = None
-    required: Annotated[bool, Meta(description="Refuse rows that do not have it.")] = False
+    path: Annotated[str, about("Where the value is: `$.customer.name`, `$.lines[0]`.", min_length=1)]
+    type: Annotated[str | None, about("Its type; text when left out.")] = None
+    required: Annotated[bool, about("Refuse rows that do not have it.")] = False
 
 
 class ExtractJsonParams(ExtractParams, kw_only=True):
     fields: Annotated[
         dict[str, str | JsonField],
-        Meta(
-            min_length=1,
-            description="New column -> a path such as `$.customer.name`, or a mapping with `path` and `type`.",
-        ),
+        about("New column -> a path such as `$.customer.name`, or a mapping with `path` and `type`.", min_length=1),
     ]
 
 
@@ -235,7 +210,6 @@ class ExtractJson(ExtractFields[ExtractJsonParams]):
     """
 
     type = "extract_json"
-    Params = ExtractJsonParams
 
     def wrong(self, params: ExtractJsonParams, inputs: Known) -> Iterable[Mistake]:
         for name, field in params.fields.items():
@@ -250,11 +224,11 @@ class ExtractJson(ExtractFields[ExtractJsonParams]):
 
 
 class ExtractDelimitedParams(ExtractParams, kw_only=True):
-    separator: Annotated[str, Meta(min_length=1, description="The delimiter between two pieces.")] = ","
-    into: Annotated[Names, Meta(description="The new columns in their order: names, or name -> type.")]
-    trim: Annotated[bool, Meta(description="Take blanks off the ends of each piece.")] = True
+    separator: Annotated[str, about("The delimiter between two pieces.", min_length=1)] = ","
+    into: Annotated[Names, about("The new columns in their order: names, or name -> type.")]
+    trim: Annotated[bool, about("Take blanks off the ends of each piece.")] = True
     ragged: Annotated[
-        bool, Meta(description="Accept rows with fewer pieces (the rest is NULL) or more (the rest is left out).")
+        bool, about("Accept rows with fewer pieces (the rest is NULL) or more (the rest is left out).")
     ] = False
 
 
@@ -270,7 +244,6 @@ class ExtractDelimited(Extract[ExtractDelimitedParams]):
     """
 
     type = "extract_delimited"
-    Params = ExtractDelimitedParams
 
     def new_columns(self, params: ExtractDelimitedParams) -> dict[str, str | None]:
         return _typed(params.into)
@@ -287,9 +260,9 @@ class ExtractDelimited(Extract[ExtractDelimitedParams]):
 
 
 class Stretch(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    start: Annotated[int, Meta(ge=1, description="The place of the first character, counted from 1.")]
-    length: Annotated[int, Meta(ge=1, description="How many characters.")]
-    type: Annotated[str | None, Meta(description="Its type; text when left out.")] = None
+    start: Annotated[int, about("The place of the first character, counted from 1.", ge=1)]
+    length: Annotated[int, about("How many characters.", ge=1)]
+    type: Annotated[str | None, about("Its type; text when left out.")] = None
 
 
 Width = Annotated[int, Meta(ge=1)]
@@ -298,13 +271,12 @@ Width = Annotated[int, Meta(ge=1)]
 class ExtractPositionalParams(ExtractParams, kw_only=True):
     fields: Annotated[
         dict[str, Width | Stretch],
-        Meta(
-            min_length=1,
-            description="New column -> its width, one after another; or a mapping with `start`, `length` and `type`.",
+        about(
+            "New column -> its width, one after another; or a mapping with `start`, `length` and `type`.", min_length=1
         ),
     ]
-    trim: Annotated[bool, Meta(description="Take blanks off the ends of each piece.")] = True
-    ragged: Annotated[bool, Meta(description="Accept texts that end too early; what is missing is NULL.")] = False
+    trim: Annotated[bool, about("Take blanks off the ends of each piece.")] = True
+    ragged: Annotated[bool, about("Accept texts that end too early; what is missing is NULL.")] = False
 
 
 class ExtractPositional(ExtractFields[ExtractPositionalParams]):
@@ -319,7 +291,6 @@ class ExtractPositional(ExtractFields[ExtractPositionalParams]):
     """
 
     type = "extract_positional"
-    Params = ExtractPositionalParams
 
     def extraction(self, params: ExtractPositionalParams, column: str, type: str) -> Extraction:
 
@@ -330,29 +301,31 @@ Types = Mapping[str, str | None]
 
 
 def by_regex(column: str, pattern: str, types: Types) -> Extraction:
-    value, matcher = text(select.column(column)), select.literal(pattern)
+    value, matcher = build.text(select.column(column)), select.literal(pattern)
     places = [str(number) for number in range(1, len(types) + 1)]
     if group_count(pattern) == 0:
-        taken: exp.Expr = function("regexp_extract", value, matcher)
+        taken: exp.Expr = build.function("regexp_extract", value, matcher)
         read: list[exp.Expr] = [whole()]
     else:
-        taken = function("regexp_extract", value, matcher, select.literal(places))
-        read = [function("struct_extract", whole(), select.literal(place)) for place in places]
+        taken = build.function("regexp_extract", value, matcher, select.literal(places))
+        read = [build.function("struct_extract", whole(), select.literal(place)) for place in places]
     pieces = {
         name: Piece(_or_nothing(part), wanted_type(type))
         for part, (name, type) in zip(read, types.items(), strict=True)
     }
-    fails = is_not(function("regexp_matches", value, matcher))
+    fails = build.is_not(build.function("regexp_matches", value, matcher))
     return Extraction(column, taken, fails, f"does not match `{pattern}`", pieces)
 
 
 def by_separator(column: str, separator: str, types: Types, trim: bool, ragged: bool) -> Extraction:
-    taken = function("string_split", text(select.column(column)), select.literal(separator))
+    taken = build.function("string_split", build.text(select.column(column)), select.literal(separator))
     pieces = {
-        name: Piece(_or_nothing(function("list_extract", whole(), select.literal(number)), trim), wanted_type(type))
+        name: Piece(
+            _or_nothing(build.function("list_extract", whole(), select.literal(number)), trim), wanted_type(type)
+        )
         for number, (name, type) in enumerate(types.items(), 1)
     }
-    other = exp.NEQ(this=function("len", whole()), expression=select.literal(len(types)))
+    other = exp.NEQ(this=build.function("len", whole()), expression=select.literal(len(types)))
     fails: exp.Expr = exp.false() if ragged else other
     return Extraction(column, taken, fails, f"does not have {len(types)} pieces between `{separator}`", pieces)
 
@@ -363,32 +336,32 @@ def by_position(column: str, fields: Mapping[str, int | Stretch], trim: bool, ra
     for name, field in fields.items():
         start, length = (after, field) if isinstance(field, int) else (field.start, field.length)
         type = None if isinstance(field, int) else wanted_type(field.type)
-        part = function("substr", whole(), select.literal(start), select.literal(length))
+        part = build.function("substr", whole(), select.literal(start), select.literal(length))
         pieces[name] = Piece(_or_nothing(part, trim), type)
         after, last = start + length, max(last, start + length - 1)
-    short = exp.LT(this=function("length", whole()), expression=select.literal(last))
+    short = exp.LT(this=build.function("length", whole()), expression=select.literal(last))
     fails: exp.Expr = exp.false() if ragged else short
-    return Extraction(column, text(select.column(column)), fails, f"is shorter than {last} characters", pieces)
+    return Extraction(column, build.text(select.column(column)), fails, f"is shorter than {last} characters", pieces)
 
 
 def by_json(column: str, type: str, fields: Mapping[str, str | JsonField]) -> Extraction:
     value = select.column(column)
-    valid = case([(function("json_valid", value), select.cast(value, "JSON"))])
-    taken = valid if is_text(type) else function("to_json", value)
+    valid = build.case([(build.function("json_valid", value), select.cast(value, "JSON"))])
+    taken = valid if is_text(type) else build.function("to_json", value)
     pieces: dict[str, Piece] = {}
-    fails = [is_null(whole())]
+    fails = [build.is_null(whole())]
     for name, field in fields.items():
         path = select.literal(field if isinstance(field, str) else field.path)
         wanted = None if isinstance(field, str) else wanted_type(field.type)
         if wanted is not None and is_nested(wanted):
-            pieces[name] = Piece(function("json_extract", whole(), path), wanted, "JSON")
+            pieces[name] = Piece(build.function("json_extract", whole(), path), wanted, "JSON")
         else:
-            pieces[name] = Piece(function("json_extract_string", whole(), path), wanted)
+            pieces[name] = Piece(build.function("json_extract_string", whole(), path), wanted)
         if not isinstance(field, str) and field.required:
-            fails.append(is_null(function("json_extract_string", whole(), path)))
+            fails.append(build.is_null(build.function("json_extract_string", whole(), path)))
     says = "is not JSON" if len(fails) == 1 else "is not JSON, or lacks a field that is required"
-    return Extraction(column, taken, some(fails), says, pieces)
+    return Extraction(column, taken, build.some(fails), says, pieces)
 
 
 def _or_nothing(value: exp.Expr, trim: bool = False) -> exp.Expr:
-    return function("nullif", function("trim", value) if trim else value, select.literal(""))
+    return build.function("nullif", build.function("trim", value) if trim else value, select.literal(""))

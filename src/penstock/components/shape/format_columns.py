@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Mistake, PlanCall
+from penstock.components.base import Known, Mistake, PlanCall
 from penstock.components.queries import case, changed, function, picked, text, tried
 from penstock.components.shape.patterns import wrong_time_format
-from penstock.components.transform.base import Known, Parameters, Transform, actual, missing, type_of
+from penstock.components.transform.base import Parameters, Transform, actual, missing, type_of
 from penstock.components.types import is_moment, is_nothing, is_number
 from penstock.data import select
 from penstock.ports.rows import Column, Schema
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
+from penstock.tools.parameters import about
 
 Digits = Annotated[int, Meta(ge=0, le=20)]
 Width = Annotated[int, Meta(ge=1)]
@@ -27,21 +24,19 @@ Width = Annotated[int, Meta(ge=1)]
 
 class Layout(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     format: Annotated[
-        str | None, Meta(description="For dates and times, such as `%d.%m.%Y %H:%M`; `2024-12-31` when left out.")
+        str | None, about("For dates and times, such as `%d.%m.%Y %H:%M`; `2024-12-31` when left out.")
     ] = None
-    decimals: Annotated[Digits | None, Meta(description="For numbers: digits after the decimal mark.")] = None
-    decimal: Annotated[str, Meta(min_length=1, max_length=1, description="The decimal mark.")] = "."
-    thousands: Annotated[str, Meta(max_length=1, description="The separator of thousands; none by default.")] = ""
-    width: Annotated[Width | None, Meta(description="At least so many characters; filled on the left for numbers.")] = (
-        None
-    )
-    fill: Annotated[str, Meta(min_length=1, max_length=1, description="What to fill with.")] = " "
-    prefix: Annotated[str, Meta(description="Put before the value.")] = ""
-    suffix: Annotated[str, Meta(description="Put behind the value.")] = ""
+    decimals: Annotated[Digits | None, about("For numbers: digits after the decimal mark.")] = None
+    decimal: Annotated[str, about("The decimal mark.", min_length=1, max_length=1)] = "."
+    thousands: Annotated[str, about("The separator of thousands; none by default.", max_length=1)] = ""
+    width: Annotated[Width | None, about("At least so many characters; filled on the left for numbers.")] = None
+    fill: Annotated[str, about("What to fill with.", min_length=1, max_length=1)] = " "
+    prefix: Annotated[str, about("Put before the value.")] = ""
+    suffix: Annotated[str, about("Put behind the value.")] = ""
 
 
 class FormatColumnsParams(Parameters):
-    columns: Annotated[dict[str, Layout], Meta(min_length=1, description="Column -> how to write its values.")]
+    columns: Annotated[dict[str, Layout], about("Column -> how to write its values.", min_length=1)]
 
 
 class FormatColumns(Transform[FormatColumnsParams]):
@@ -51,7 +46,6 @@ class FormatColumns(Transform[FormatColumnsParams]):
     """
 
     type = "format_columns"
-    Params = FormatColumnsParams
     keeps_count: ClassVar[bool] = True
 
     def wrong(self, params: FormatColumnsParams, inputs: Known) -> Iterable[Mistake]:

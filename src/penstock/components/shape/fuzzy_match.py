@@ -1,71 +1,44 @@
-"""`fuzzy_match`: rows that belong together although they are not written the same way."""
+"""`fuzzy_match`: rows that belong together although they are spelled differently."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Mistake, PlanCall, Port
-from penstock.components.queries import (
-    POSITION,
-    ascending,
-    called,
-    case,
-    columns,
-    every,
-    every_one,
-    function,
-    is_null,
-    named,
-    numbered,
-    picked,
-    refused,
-    row_number,
-    text,
-)
-from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, missing
+from penstock.components import queries as build
+from penstock.components.base import Known, Mistake, PlanCall, Port
+from penstock.components.transform.base import Parameters, Transform, absent, actual, missing
 from penstock.data import select
 from penstock.ports.rows import Schema
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
+from penstock.tools.parameters import about
 
 Pairs = list[str] | dict[str, str]
 
 
 class FuzzyMatchParams(Parameters, kw_only=True):
-    on: Annotated[
-        Pairs,
-        Meta(description="The columns to compare: names in both inputs, or main column -> lookup column."),
-    ]
+    on: Annotated[Pairs, about("The columns to compare: names in both inputs, or main column -> lookup column.")]
     method: Annotated[
         Literal["jaro_winkler", "levenshtein", "damerau"],
-        Meta(
-            description="How alike two texts are: `jaro_winkler` suits names, `levenshtein` counts changed letters, `damerau` "
+        about(
+            "How alike two texts are: `jaro_winkler` suits names, `levenshtein` counts changed letters, `damerau` "
             "also letters that changed places."
         ),
     ] = "jaro_winkler"
-    threshold: Annotated[
-        float, Meta(ge=0, le=1, description="How alike they must be: 1 is equal, 0 is nothing alike.")
-    ] = 0.85
+    threshold: Annotated[float, about("How alike they must be: 1 is equal, 0 is nothing alike.", ge=0, le=1)] = 0.85
     match: Annotated[
-        Literal["best", "all"],
-        Meta(description="The most similar row of the lookup, the first of several; or all of them."),
+        Literal["best", "all"], about("The most similar row of the lookup, the first of several; or all of them.")
     ] = "best"
     within: Annotated[
-        Pairs,
-        Meta(description="Columns that must be equal, as in `on`: only such rows are compared. For many rows."),
+        Pairs, about("Columns that must be equal, as in `on`: only such rows are compared. For many rows.")
     ] = []  # noqa: RUF012
-    ignore_case: Annotated[
-        bool, Meta(description="Take large and small letters for the same, and leave outer blanks away.")
-    ] = True
-    columns: Annotated[list[str] | None, Meta(description="The lookup's columns to add; all when left out.")] = None
-    suffix: Annotated[str, Meta(min_length=1, description="Added to a lookup column whose name is taken.")] = "_lookup"
-    score: Annotated[str, Meta(min_length=1, description="The new column with the similarity.")] = "score"
+    ignore_case: Annotated[bool, about("Take large and small letters for the same, and leave outer blanks away.")] = (
+        True
+    )
+    columns: Annotated[list[str] | None, about("The lookup's columns to add; all when left out.")] = None
+    suffix: Annotated[str, about("Added to a lookup column whose name is taken.", min_length=1)] = "_lookup"
+    score: Annotated[str, about("The new column with the similarity.", min_length=1)] = "score"
 
 
 class FuzzyMatch(Transform[FuzzyMatchParams]):
@@ -78,7 +51,6 @@ class FuzzyMatch(Transform[FuzzyMatchParams]):
     """
 
     type = "fuzzy_match"
-    Params = FuzzyMatchParams
     inputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the rows to find a partner for"),
         Port("lookup", description="the rows to find it in"),
@@ -134,52 +106,54 @@ class Matching:
     def queries(self) -> dict[str, exp.Query]:
         mine = [*(column.name for column in self._main), *self._added.values(), self._params.score]
         matched = self._matched()
-        found = picked(columns(mine), matched).order_by(
-            ascending(select.column(POSITION)), ascending(select.column(_RANK))
+        found = build.picked(build.columns(mine), matched).order_by(
+            build.ascending(select.column(build.POSITION)), build.ascending(select.column(_RANK))
         )
-        alone = picked(
-            refused(self._main, "NO_MATCH", "no row of `lookup` is similar enough", "main"),
-            numbered("main"),
+        alone = build.picked(
+            build.refused(self._main, "NO_MATCH", "no row of `lookup` is similar enough", "main"),
+            build.numbered("main"),
             "main",
         ).join(
-            named(picked([select.column(POSITION)], matched).distinct(), "found"),
-            on=exp.EQ(this=select.column(POSITION, "main"), expression=select.column(POSITION, "found")),
+            build.named(build.picked([select.column(build.POSITION)], matched).distinct(), "found"),
+            on=exp.EQ(this=select.column(build.POSITION, "main"), expression=select.column(build.POSITION, "found")),
             join_type="left",
         )
-        lonely = alone.where(is_null(select.column(POSITION, "found"))).order_by(
-            ascending(select.column(POSITION, "main"))
+        lonely = alone.where(build.is_null(select.column(build.POSITION, "found"))).order_by(
+            build.ascending(select.column(build.POSITION, "main"))
         )
         return {"main": found, "reject": lonely}
 
     def _matched(self) -> exp.Select:
         """Pairs that are similar enough; with `match: best` one for each row."""
-        score, place = select.column(self._params.score), select.column(POSITION)
+        score, place = select.column(self._params.score), select.column(build.POSITION)
         enough = exp.GTE(this=score, expression=select.literal(self._params.threshold))
-        best = [exp.Ordered(this=score, desc=True, nulls_first=False), ascending(select.column(_CANDIDATE))]
-        mine = [column.name for column in self._main] + [*self._added.values(), self._params.score, POSITION]
-        ranked = picked([*columns(mine), called(row_number([place], best), _RANK)], self._compared()).where(enough)
-        chosen = picked(columns([*mine, _RANK]), ranked)
+        best = [exp.Ordered(this=score, desc=True, nulls_first=False), build.ascending(select.column(_CANDIDATE))]
+        mine = [column.name for column in self._main] + [*self._added.values(), self._params.score, build.POSITION]
+        ranked = build.picked(
+            [*build.columns(mine), build.called(build.row_number([place], best), _RANK)], self._compared()
+        ).where(enough)
+        chosen = build.picked(build.columns([*mine, _RANK]), ranked)
         if self._params.match == "all":
             return chosen
         return chosen.where(exp.EQ(this=select.column(_RANK), expression=select.literal(1)))
 
     def _compared(self) -> exp.Select:
-        added = [called(select.column(name, "lookup"), alias) for name, alias in self._added.items()]
+        added = [build.called(select.column(name, "lookup"), alias) for name, alias in self._added.items()]
         wanted = [
-            *every(self._main, "main"),
-            select.column(POSITION, "main"),
+            *build.every(self._main, "main"),
+            select.column(build.POSITION, "main"),
             *added,
-            called(select.column(POSITION, "lookup"), _CANDIDATE),
-            called(self._score(), self._params.score),
+            build.called(select.column(build.POSITION, "lookup"), _CANDIDATE),
+            build.called(self._score(), self._params.score),
         ]
         near = [
             exp.EQ(this=select.column(left, "main"), expression=select.column(right, "lookup"))
             for left, right in pairs(self._params.within)
         ]
-        query = picked(wanted, numbered("main"), "main")
+        query = build.picked(wanted, build.numbered("main"), "main")
         if not near:
-            return query.join(named(numbered("lookup"), "lookup"), join_type="cross")
-        return query.join(named(numbered("lookup"), "lookup"), on=every_one(near))
+            return query.join(build.named(build.numbered("lookup"), "lookup"), join_type="cross")
+        return query.join(build.named(build.numbered("lookup"), "lookup"), on=build.every_one(near))
 
     def _score(self) -> exp.Expr:
         scores = [
@@ -196,20 +170,22 @@ class Matching:
         )
 
     def _plain(self, column: str, table: str) -> exp.Expr:
-        value = text(select.column(column, table))
-        return function("lower", function("trim", value)) if self._params.ignore_case else value
+        value = build.text(select.column(column, table))
+        return build.function("lower", build.function("trim", value)) if self._params.ignore_case else value
 
     def _similarity(self, left: exp.Expr, right: exp.Expr) -> exp.Expr:
         if self._params.method == "jaro_winkler":
             return _by_letters("jaro_winkler_similarity", left, right)
         distance = select.cast(_by_letters(_DISTANCES[self._params.method], left, right), "DOUBLE")
-        longest = function("greatest", function("length", left), function("length", right), select.literal(1))
+        longest = build.function(
+            "greatest", build.function("length", left), build.function("length", right), select.literal(1)
+        )
         return exp.Paren(this=exp.Sub(this=select.literal(1.0), expression=exp.Div(this=distance, expression=longest)))
 
 
 def _by_letters(name: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:
     """DuckDB compares bytes, and `ü` has two: where there are such letters, each becomes the code of its first place."""
     both = exp.DPipe(this=left, expression=right)
-    one_byte_each = exp.EQ(this=function("strlen", both), expression=function("length", both))
-    coded = [function("translate", each, both, select.literal(_CODES)) for each in (left, right)]
-    return case([(one_byte_each, function(name, left, right))], function(name, *coded))
+    one_byte_each = exp.EQ(this=build.function("strlen", both), expression=build.function("length", both))
+    coded = [build.function("translate", each, both, select.literal(_CODES)) for each in (left, right)]
+    return build.case([(one_byte_each, build.function(name, left, right))], build.function(name, *coded))

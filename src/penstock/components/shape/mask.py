@@ -1,33 +1,29 @@
-"""`mask`: columns that say less than they did."""
+"""`mask`: columns whose values are digested, redacted or partly hidden."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Mistake, PlanCall
+from penstock.components.base import Known, Mistake, PlanCall
 from penstock.components.queries import case, changed, function, picked, text
-from penstock.components.transform.base import Known, Parameters, Transform, actual, missing
+from penstock.components.transform.base import Parameters, Transform, actual, missing
 from penstock.data import select
 from penstock.ports.rows import Schema
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
+from penstock.tools.parameters import about
 
 Method = Literal["sha256", "md5", "redact", "clear", "keep"]
 
 
 class Masking(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    method: Annotated[Method, Meta(description="As in `columns`.")] = "redact"
-    first: Annotated[int, Meta(ge=0, description="With `keep`: characters at the start that stay.")] = 0
-    last: Annotated[int, Meta(ge=0, description="With `keep`: characters at the end that stay.")] = 0
+    method: Annotated[Method, about("As in `columns`.")] = "redact"
+    first: Annotated[int, about("With `keep`: characters at the start that stay.", ge=0)] = 0
+    last: Annotated[int, about("With `keep`: characters at the end that stay.", ge=0)] = 0
     text: Annotated[
-        str, Meta(description="With `redact` the text in its place; with `keep` what stands for each hidden character.")
+        str, about("With `redact` the text in its place; with `keep` what stands for each hidden character.")
     ] = "***"
 
     def __post_init__(self) -> None:
@@ -38,17 +34,14 @@ class Masking(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class MaskParams(Parameters):
     columns: Annotated[
         dict[str, Method | Masking],
-        Meta(
-            min_length=1,
-            description="Column -> `sha256` or `md5` (a digest), `redact` (a fixed text), `clear` (NULL), or a mapping with "
+        about(
+            "Column -> `sha256` or `md5` (a digest), `redact` (a fixed text), `clear` (NULL), or a mapping with "
             "`method: keep` and how many characters stay.",
+            min_length=1,
         ),
     ]
     salt: Annotated[
-        str,
-        Meta(
-            description="Put before every value that is digested, so that digests cannot be looked up. Keep it secret."
-        ),
+        str, about("Put before every value that is digested, so that digests cannot be looked up. Keep it secret.")
     ] = ""
 
 
@@ -62,7 +55,6 @@ class Mask(Transform[MaskParams]):
     """
 
     type = "mask"
-    Params = MaskParams
     keeps_count: ClassVar[bool] = True
 
     def wrong(self, params: MaskParams, inputs: Known) -> Iterable[Mistake]:

@@ -3,46 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Mistake, PlanCall
+from penstock.components.base import Known, Mistake, PlanCall
 from penstock.components.queries import case, changed, function, picked, text
 from penstock.components.shape.patterns import wrong_pattern
-from penstock.components.transform.base import Known, Parameters, Transform, actual, missing
+from penstock.components.transform.base import Parameters, Transform, actual, missing
 from penstock.components.types import is_number, is_text
 from penstock.data import select
 from penstock.ports.rows import Schema
-
-if TYPE_CHECKING:
-    from sqlglot import exp
+from penstock.tools.parameters import about
 
 
 class Replacement(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    trim: Annotated[
-        bool | Literal["left", "right"], Meta(description="Take blanks off both ends of a text, or off one.")
-    ] = False
-    spaces: Annotated[bool, Meta(description="Make one space of every run of blanks, tabs and line ends.")] = False
-    case: Annotated[Literal["upper", "lower", "title"] | None, Meta(description="Change the case of a text.")] = None
+    trim: Annotated[bool | Literal["left", "right"], about("Take blanks off both ends of a text, or off one.")] = False
+    spaces: Annotated[bool, about("Make one space of every run of blanks, tabs and line ends.")] = False
+    case: Annotated[Literal["upper", "lower", "title"] | None, about("Change the case of a text.")] = None
     regex: Annotated[
-        dict[str, str],
-        Meta(description="Pattern -> what to put in its place, everywhere it is found; `\\1` is its first group."),
+        dict[str, str], about("Pattern -> what to put in its place, everywhere it is found; `\\1` is its first group.")
     ] = msgspec.field(default_factory=dict)
     values: Annotated[
-        dict[str, Any], Meta(description="Old value -> new value, where it is the whole value; new may be null.")
+        dict[str, Any], about("Old value -> new value, where it is the whole value; new may be null.")
     ] = msgspec.field(default_factory=dict)
-    otherwise: Annotated[
-        Any, Meta(description="What becomes of values that `values` does not have; they stay when left out.")
-    ] = msgspec.UNSET
-    missing: Annotated[Any, Meta(description="What to put where there is no value.")] = None
-    empty_as_null: Annotated[bool, Meta(description="Take a text with nothing in it for no value.")] = False
+    otherwise: Annotated[Any, about("What becomes of values that `values` does not have; they stay when left out.")] = (
+        msgspec.UNSET
+    )
+    missing: Annotated[Any, about("What to put where there is no value.")] = None
+    empty_as_null: Annotated[bool, about("Take a text with nothing in it for no value.")] = False
 
 
 class ReplaceParams(Parameters):
-    columns: Annotated[dict[str, Replacement], Meta(min_length=1, description="Column -> what to do with its values.")]
+    columns: Annotated[dict[str, Replacement], about("Column -> what to do with its values.", min_length=1)]
 
 
 class Replace(Transform[ReplaceParams]):
@@ -54,7 +48,6 @@ class Replace(Transform[ReplaceParams]):
     """
 
     type = "replace"
-    Params = ReplaceParams
     keeps_count: ClassVar[bool] = True
 
     def wrong(self, params: ReplaceParams, inputs: Known) -> Iterable[Mistake]:

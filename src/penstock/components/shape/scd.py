@@ -5,37 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Call, Mistake, PlanCall, Port
+from penstock.components import queries as build
+from penstock.components.base import Call, Known, Mistake, PlanCall, Port
 from penstock.components.io.parameters import missing_value
-from penstock.components.queries import (
-    POSITION,
-    ascending,
-    called,
-    case,
-    differ,
-    every,
-    every_one,
-    function,
-    is_not,
-    is_not_null,
-    is_null,
-    is_true,
-    named,
-    numbered,
-    picked,
-    row_number,
-    same,
-    some,
-    together,
-)
-from penstock.components.shape.comparison import last_of_each
+from penstock.components.shape.merge_changes import last_of_each
 from penstock.components.transform.base import (
-    Known,
     Parameters,
     Transform,
     absent,
@@ -48,45 +26,33 @@ from penstock.components.transform.base import (
 from penstock.components.types import is_nothing
 from penstock.data import select
 from penstock.ports.rows import Column, Schema
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-
+from penstock.tools.parameters import about
 
 ANY_TIME = "1970-01-01 00:00:00"
 """Stands for the time of the run while nothing runs."""
 
 
 class ScdParams(Parameters, kw_only=True):
-    keys: Annotated[list[str], Meta(min_length=1, description="The columns that name one thing of the dimension.")]
-    type1: Annotated[
-        list[str], Meta(description="Columns whose new value takes the place of the old one, without history.")
-    ] = []  # noqa: RUF012
+    keys: Annotated[list[str], about("The columns that name one thing of the dimension.", min_length=1)]
+    type1: Annotated[list[str], about("Columns whose new value takes the place of the old one, without history.")] = []  # noqa: RUF012
     type2: Annotated[
         list[str] | None,
-        Meta(
-            description="Columns whose change begins a new version; all but the keys when this and `type1` are left out."
-        ),
+        about("Columns whose change begins a new version; all but the keys when this and `type1` are left out."),
     ] = None
     as_of: Annotated[
-        str | None, Meta(description="The date or time from which the input holds; that of the run when left out.")
+        str | None, about("The date or time from which the input holds; that of the run when left out.")
     ] = None
-    valid_from: Annotated[str, Meta(min_length=1, description="Column with the time a version begins.")] = "valid_from"
-    valid_to: Annotated[str, Meta(min_length=1, description="Column with the time it ended.")] = "valid_to"
-    current: Annotated[str, Meta(min_length=1, description="Column that is true for the version that holds.")] = (
-        "is_current"
-    )
+    valid_from: Annotated[str, about("Column with the time a version begins.", min_length=1)] = "valid_from"
+    valid_to: Annotated[str, about("Column with the time it ended.", min_length=1)] = "valid_to"
+    current: Annotated[str, about("Column that is true for the version that holds.", min_length=1)] = "is_current"
     open_end: Annotated[
-        str | None,
-        Meta(description="What `valid_to` has while a version holds, such as `9999-12-31`; NULL when left out."),
+        str | None, about("What `valid_to` has while a version holds, such as `9999-12-31`; NULL when left out.")
     ] = None
     surrogate_key: Annotated[
-        str | None,
-        Meta(description="A column that numbers the versions, counted on from the highest there is."),
+        str | None, about("A column that numbers the versions, counted on from the highest there is.")
     ] = None
     gone: Annotated[
-        Literal["keep", "close"],
-        Meta(description="Things that are not in the input stay as they are, or their version ends."),
+        Literal["keep", "close"], about("Things that are not in the input stay as they are, or their version ends.")
     ] = "keep"
 
 
@@ -108,7 +74,6 @@ class Scd(Transform[ScdParams]):
     """
 
     type = "scd"
-    Params = ScdParams
     inputs: ClassVar[tuple[Port, ...]] = (
         Port("input", description="the things as they are now"),
         Port("dimension", required=False, description="the versions known so far"),
@@ -184,23 +149,23 @@ class History:
         self._type2 = [name for name in tracked if actual(name, self._columns) is not None]
 
     def queries(self) -> dict[str, exp.Query]:
-        matched = is_not_null(select.column(POSITION, "new"))
-        differs = some([self._differs(self._type2), self._differs(self._params.type1)])
+        matched = build.is_not_null(select.column(build.POSITION, "new"))
+        differs = build.some([self._differs(self._type2), self._differs(self._params.type1)])
         return {
             "main": self._whole(),
             "insert": _ordered(self._begins(), "new"),
-            "update": _ordered(self._versions([some([self._closes(), self._overwritten()])]), "old"),
-            "unchanged": _ordered(self._versions([matched, is_not(differs)]), "old"),
+            "update": _ordered(self._versions([build.some([self._closes(), self._overwritten()])]), "old"),
+            "unchanged": _ordered(self._versions([matched, build.is_not(differs)]), "old"),
         }
 
     def _whole(self) -> exp.Select:
         """All versions: the old ones in their order, then the new ones in theirs."""
         parts = [
-            query.select(called(select.literal(number), _PART), select.column(POSITION, side))
+            query.select(build.called(select.literal(number), _PART), select.column(build.POSITION, side))
             for number, (query, side) in enumerate([(self._versions([]), "old"), (self._begins(), "new")])
         ]
-        order = [ascending(select.column(_PART)), ascending(select.column(POSITION))]
-        return picked(every(self._columns), together(parts)).order_by(*order)
+        order = [build.ascending(select.column(_PART)), build.ascending(select.column(build.POSITION))]
+        return build.picked(build.every(self._columns), build.together(parts)).order_by(*order)
 
     def _first_columns(self) -> Schema:
         params = self._params
@@ -223,29 +188,29 @@ class History:
 
     def _versions(self, conditions: list[exp.Expr]) -> exp.Select:
         """The versions that meet the conditions, as they are to be."""
-        wanted = [called(self._version(column), column.name) for column in self._columns]
-        query = picked(wanted, self._old(), "old")
-        query = query.join(named(self._new(), "new"), on=self._belong(), join_type="left")
+        wanted = [build.called(self._version(column), column.name) for column in self._columns]
+        query = build.picked(wanted, self._old(), "old")
+        query = query.join(build.named(self._new(), "new"), on=self._belong(), join_type="left")
         return query.where(*conditions)
 
     def _version(self, column: Column) -> exp.Expr:
         params, value = self._params, select.column(column.name, "old")
         name = column.name.lower()
         if name in {each.lower() for each in params.type1}:
-            return case([(self._overwritten(), self._incoming(column))], value)
+            return build.case([(self._overwritten(), self._incoming(column))], value)
         if name == params.valid_to.lower():
-            return case([(self._closes(), self._moment(self._as_of, column))], value)
+            return build.case([(self._closes(), self._moment(self._as_of, column))], value)
         if name == params.current.lower():
-            return case([(self._closes(), select.cast(exp.false(), column.type))], value)
+            return build.case([(self._closes(), select.cast(exp.false(), column.type))], value)
         return value
 
     def _begins(self) -> exp.Select:
-        wanted = [called(self._beginning(column), column.name) for column in self._columns]
-        query = picked(wanted, self._new(), "new")
-        query = query.join(named(self._old(), "old"), on=self._belong(), join_type="left")
-        fresh = is_null(select.column(POSITION, "old"))
-        return query.where(some([fresh, self._differs(self._type2)])).order_by(
-            ascending(select.column(POSITION, "new"))
+        wanted = [build.called(self._beginning(column), column.name) for column in self._columns]
+        query = build.picked(wanted, self._new(), "new")
+        query = query.join(build.named(self._old(), "old"), on=self._belong(), join_type="left")
+        fresh = build.is_null(select.column(build.POSITION, "old"))
+        return query.where(build.some([fresh, self._differs(self._type2)])).order_by(
+            build.ascending(select.column(build.POSITION, "new"))
         )
 
     def _beginning(self, column: Column) -> exp.Expr:
@@ -262,11 +227,11 @@ class History:
         return self._incoming(column) if actual(column.name, self._source) else select.column(column.name, "old")
 
     def _number(self, column: Column) -> exp.Expr:
-        turn = row_number(order=[ascending(select.column(POSITION, "new"))])
+        turn = build.row_number(order=[build.ascending(select.column(build.POSITION, "new"))])
         if self._is_first:
             return select.cast(turn, column.type)
-        highest = exp.Subquery(this=picked([exp.Max(this=select.column(column.name))], "dimension"))
-        after = exp.Add(this=function("coalesce", highest, select.literal(0)), expression=turn)
+        highest = exp.Subquery(this=build.picked([exp.Max(this=select.column(column.name))], "dimension"))
+        after = exp.Add(this=build.function("coalesce", highest, select.literal(0)), expression=turn)
         return select.cast(after, column.type)
 
     def _incoming(self, column: Column) -> exp.Expr:
@@ -278,20 +243,22 @@ class History:
         return select.cast(select.literal(value), column.type)
 
     def _closes(self) -> exp.Expr:
-        there = is_not_null(select.column(POSITION, "new"))
-        changed = every_one([there, self._differs(self._type2)])
+        there = build.is_not_null(select.column(build.POSITION, "new"))
+        changed = build.every_one([there, self._differs(self._type2)])
         if self._params.gone == "keep":
             return changed
-        return some([changed, every_one([self._holds(), is_null(select.column(POSITION, "new"))])])
+        return build.some(
+            [changed, build.every_one([self._holds(), build.is_null(select.column(build.POSITION, "new"))])]
+        )
 
     def _overwritten(self) -> exp.Expr:
-        there = is_not_null(select.column(POSITION, "new"))
-        return every_one([there, is_not(self._differs(self._type2)), self._differs(self._params.type1)])
+        there = build.is_not_null(select.column(build.POSITION, "new"))
+        return build.every_one([there, build.is_not(self._differs(self._type2)), self._differs(self._params.type1)])
 
     def _differs(self, names: list[str]) -> exp.Expr:
-        return some(
+        return build.some(
             [
-                differ(select.column(column.name, "old"), self._incoming(column))
+                build.differ(select.column(column.name, "old"), self._incoming(column))
                 for column in self._columns
                 if column.name.lower() in {name.lower() for name in names}
             ]
@@ -300,25 +267,25 @@ class History:
     def _belong(self) -> exp.Expr:
         keys = {name.lower() for name in self._params.keys}
         pairs = [
-            same(select.column(column.name, "old"), self._incoming(column))
+            build.same(select.column(column.name, "old"), self._incoming(column))
             for column in self._columns
             if column.name.lower() in keys
         ]
-        return every_one([*pairs, self._holds()])
+        return build.every_one([*pairs, self._holds()])
 
     def _holds(self) -> exp.Expr:
-        return is_true(select.cast(select.column(self._params.current, "old"), "BOOLEAN"))
+        return build.is_true(select.cast(select.column(self._params.current, "old"), "BOOLEAN"))
 
     def _new(self) -> exp.Select:
         return last_of_each("input", self._params.keys, self._source)
 
     def _old(self) -> exp.Select:
         if not self._is_first:
-            return numbered("dimension")
+            return build.numbered("dimension")
         nothing = [missing_value(column.name, column.type) for column in self._columns]
-        none = exp.Select(expressions=[*nothing, called(select.cast(exp.null(), "BIGINT"), POSITION)])
+        none = exp.Select(expressions=[*nothing, build.called(select.cast(exp.null(), "BIGINT"), build.POSITION)])
         return none.where(exp.false())
 
 
 def _ordered(query: exp.Select, side: str) -> exp.Select:
-    return query.order_by(ascending(select.column(POSITION, side)))
+    return query.order_by(build.ascending(select.column(build.POSITION, side)))

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from msgspec import Meta
-
 from penstock.components import queries as build
-from penstock.components.base import Call, Mistake, PlanCall, Port, Ports, UserSql
+from penstock.components.base import Call, Known, Mistake, PlanCall, Port, Ports, UserSql
 from penstock.components.queries import volatile
-from penstock.components.transform.base import Known, Parameters, Transform, unused
+from penstock.components.transform.base import Parameters, Transform, unused
 from penstock.data import select
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -22,12 +21,10 @@ REST = "rest"
 
 class SplitParams(Parameters):
     conditions: Annotated[
-        dict[str, str],
-        Meta(min_length=1, description="Output port -> condition in SQL; a port's name begins with `output_`."),
+        dict[str, str], about("Output port -> condition in SQL; a port's name begins with `output_`.", min_length=1)
     ]
     mode: Annotated[
-        Literal["first", "all"],
-        Meta(description="A row goes to the `first` port whose condition is true, or to `all` of them."),
+        Literal["first", "all"], about("A row goes to the `first` port whose condition is true, or to `all` of them.")
     ] = "first"
 
 
@@ -40,7 +37,6 @@ class Split(Transform[SplitParams]):
     """
 
     type = "split"
-    Params = SplitParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("output_*", description="rows that meet the condition of that name"),
         Port(REST, reject=True, description="rows that meet none"),

@@ -1,4 +1,4 @@
-"""Many rows become one: aggregation, and lists of values in one field."""
+"""`aggregate` and `denormalise`: many rows become one."""
 
 from __future__ import annotations
 
@@ -6,25 +6,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated
 
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
-from penstock.components.base import Mistake, PlanCall, UserSql
-from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, repeated, unused
+from penstock.components.base import Known, Mistake, PlanCall, UserSql
+from penstock.components.transform.base import Parameters, Transform, absent, actual, repeated, unused
 from penstock.data import select
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 
 
 class AggregateParams(Parameters):
     by: Annotated[
         list[str] | dict[str, str],
-        Meta(
-            description="The columns that make groups; or a mapping of name to SQL expression. None: one group of all rows."
-        ),
+        about("The columns that make groups; or a mapping of name to SQL expression. None: one group of all rows."),
     ] = []  # noqa: RUF012
     measures: Annotated[
-        dict[str, str], Meta(description="Column name to SQL aggregate: `total: sum(amount)`, `orders: count(*)`.")
+        dict[str, str], about("Column name to SQL aggregate: `total: sum(amount)`, `orders: count(*)`.")
     ] = {}  # noqa: RUF012
 
 
@@ -37,7 +35,6 @@ class Aggregate(Transform[AggregateParams]):
     """
 
     type = "aggregate"
-    Params = AggregateParams
 
     def user_sql(self, params: AggregateParams) -> Iterable[UserSql]:
         if isinstance(params.by, dict):
@@ -78,12 +75,12 @@ class Aggregate(Transform[AggregateParams]):
 
 
 class DenormaliseParams(Parameters):
-    by: Annotated[list[str], Meta(min_length=1, description="The columns that make groups.")]
-    column: Annotated[str | None, Meta(description="The column to gather.")] = None
-    columns: Annotated[list[str] | None, Meta(description="The columns to gather, if there are several.")] = None
-    separator: Annotated[str, Meta(description="The delimiter between the values.")] = ","
-    as_list: Annotated[bool, Meta(description="Make a list of them instead of one text.")] = False
-    distinct: Annotated[bool, Meta(description="Each value once.")] = False
+    by: Annotated[list[str], about("The columns that make groups.", min_length=1)]
+    column: Annotated[str | None, about("The column to gather.")] = None
+    columns: Annotated[list[str] | None, about("The columns to gather, if there are several.")] = None
+    separator: Annotated[str, about("The delimiter between the values.")] = ","
+    as_list: Annotated[bool, about("Make a list of them instead of one text.")] = False
+    distinct: Annotated[bool, about("Each value once.")] = False
 
 
 class Denormalise(Transform[DenormaliseParams]):
@@ -94,7 +91,6 @@ class Denormalise(Transform[DenormaliseParams]):
     """
 
     type = "denormalise"
-    Params = DenormaliseParams
 
     def wrong(self, params: DenormaliseParams, inputs: Known) -> Iterable[Mistake]:
         schema = inputs.get("input")

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
-from penstock.components.base import ColumnMistake, ComponentFailure, Mistake, P, PlanCall, Port, Relational, missing_of
+from penstock.components.base import (
+    ColumnMistake,
+    ComponentFailure,
+    Known,
+    Mistake,
+    P,
+    PlanCall,
+    Port,
+    Relational,
+    missing_of,
+)
 from penstock.data import select
 from penstock.data.types import MissingColumn
 from penstock.kernel.values import Json
@@ -22,7 +32,6 @@ from penstock.tools.parameters import similar
 if TYPE_CHECKING:
     from sqlglot import exp
 
-Known = Mapping[str, Schema | None]
 Place = tuple[str | int, ...]
 
 MOST_KNOWN = 1_024
@@ -48,7 +57,7 @@ class Transform(Relational[P]):
         return ()
 
     def queries(self, params: P, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
-        """A query for each output port; of those that nobody reads, too, if that is simpler."""
+        """A query for each output port; also for unconnected ones, if that is simpler."""
         raise NotImplementedError
 
     def check(self, params: P, inputs: Known, call: PlanCall) -> list[Mistake]:

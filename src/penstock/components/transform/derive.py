@@ -1,19 +1,19 @@
-"""Which columns a row has: chosen, renamed, in another order; and new ones made of the others."""
+"""`select` and `derive`: columns chosen, renamed and reordered, and new ones computed from others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, ClassVar, TypeAlias
 
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import inference
 from penstock.components import queries as build
-from penstock.components.base import Mistake, PlanCall, UserSql
-from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, missing, repeated
+from penstock.components.base import Known, Mistake, PlanCall, UserSql
+from penstock.components.transform.base import Parameters, Transform, absent, actual, missing, repeated
 from penstock.data import select
 from penstock.ports.rows import Column, Schema
+from penstock.tools.parameters import about
 
 ALL_OTHERS = "*"
 Chosen = list[str | dict[str, str]] | dict[str, str]
@@ -22,13 +22,13 @@ Chosen = list[str | dict[str, str]] | dict[str, str]
 class SelectParams(Parameters):
     columns: Annotated[
         Chosen | None,
-        Meta(
-            description="The columns that go on, in this order: a list of names, or a mapping of new name to old name. In a "
+        about(
+            "The columns that go on, in this order: a list of names, or a mapping of new name to old name. In a "
             "list, `{new: old}` renames one and `*` stands for all that are not named. All of them by default."
         ),
     ] = None
-    exclude: Annotated[list[str], Meta(description="Columns to leave out.")] = []  # noqa: RUF012
-    rename: Annotated[dict[str, str], Meta(description="Other names: old name to new name.")] = {}  # noqa: RUF012
+    exclude: Annotated[list[str], about("Columns to leave out.")] = []  # noqa: RUF012
+    rename: Annotated[dict[str, str], about("Other names: old name to new name.")] = {}  # noqa: RUF012
 
 
 class Select(Transform[SelectParams]):
@@ -38,7 +38,6 @@ class Select(Transform[SelectParams]):
     """
 
     type = "select"
-    Params = SelectParams
     keeps_count: ClassVar[bool] = True
 
     def wrong(self, params: SelectParams, inputs: Known) -> Iterable[Mistake]:
@@ -100,10 +99,10 @@ def _clashes(pairs: list[tuple[str, str]]) -> Iterator[Mistake]:
 class DeriveParams(Parameters):
     columns: Annotated[
         dict[str, str],
-        Meta(
-            min_length=1,
-            description="Column name to SQL expression. A name that exists is replaced in its place; others are added at the "
+        about(
+            "Column name to SQL expression. A name that exists is replaced in its place; others are added at the "
             "end. Later expressions may use earlier ones.",
+            min_length=1,
         ),
     ]
 
@@ -116,7 +115,6 @@ class Derive(Transform[DeriveParams]):
     """
 
     type = "derive"
-    Params = DeriveParams
     keeps_count: ClassVar[bool] = True
 
     def user_sql(self, params: DeriveParams) -> Iterable[UserSql]:

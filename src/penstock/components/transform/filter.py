@@ -1,4 +1,4 @@
-"""Which rows go on: by a condition, without their doubles, a sample of them, or the first of an order."""
+"""`filter`, `unique`, `sample` and `top`: which rows go on."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
-from penstock.components.base import Call, Mistake, PlanCall, Port, UserSql
-from penstock.components.queries import volatile
-from penstock.components.runner import gathered
-from penstock.components.transform.base import Known, Parameters, Transform, absent, repeated, unused
+from penstock.components.base import Call, Known, Mistake, PlanCall, Port, UserSql
+from penstock.components.queries import gathered, volatile
+from penstock.components.transform.base import Parameters, Transform, absent, repeated, unused
 from penstock.components.transform.sort import By, ordering, wrong_order
 from penstock.data import select
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 
 SHARES = 1_000_000_000
 
 
 class FilterParams(Parameters):
-    where: Annotated[
-        str, Meta(description="SQL condition over the columns of the row: `amount > 100 AND country = 'DE'`.")
-    ]
+    where: Annotated[str, about("SQL condition over the columns of the row: `amount > 100 AND country = 'DE'`.")]
 
 
 class Filter(Transform[FilterParams]):
@@ -35,7 +33,6 @@ class Filter(Transform[FilterParams]):
     """
 
     type = "filter"
-    Params = FilterParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="rows for which the condition is true"),
         Port("reject", reject=True, description="the others, with `error_code` and `error_message`"),
@@ -72,9 +69,7 @@ def _split(condition: exp.Expr, text: str, schema: Schema) -> dict[str, exp.Quer
 
 
 class UniqueParams(Parameters):
-    by: Annotated[list[str] | None, Meta(description="The columns that make rows alike; all of them by default.")] = (
-        None
-    )
+    by: Annotated[list[str] | None, about("The columns that make rows alike; all of them by default.")] = None
 
 
 class Unique(Transform[UniqueParams]):
@@ -86,7 +81,6 @@ class Unique(Transform[UniqueParams]):
     """
 
     type = "unique"
-    Params = UniqueParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("unique", description="the first row of each kind"),
         Port("duplicate", reject=True, description="all further ones"),
@@ -112,14 +106,13 @@ class Unique(Transform[UniqueParams]):
 
 
 class SampleParams(Parameters):
-    count: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="How many rows to take.")] = None
+    count: Annotated[Annotated[int, Meta(ge=0)] | None, about("How many rows to take.")] = None
     fraction: Annotated[
-        Annotated[float, Meta(ge=0, le=1)] | None, Meta(description="Which part of the rows to take, from 0 to 1.")
+        Annotated[float, Meta(ge=0, le=1)] | None, about("Which part of the rows to take, from 0 to 1.")
     ] = None
-    seed: Annotated[int, Meta(description="Another seed gives another sample.")] = 0
+    seed: Annotated[int, about("Another seed gives another sample.")] = 0
     by: Annotated[
-        list[str] | None,
-        Meta(description="Columns whose values decide, so that rows that agree in them are taken together."),
+        list[str] | None, about("Columns whose values decide, so that rows that agree in them are taken together.")
     ] = None
 
 
@@ -132,7 +125,6 @@ class Sample(Transform[SampleParams]):
     """
 
     type = "sample"
-    Params = SampleParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the sample"),
         Port("rest", reject=True, description="all other rows"),
@@ -181,11 +173,11 @@ def _fewest(draw: exp.Expr, place: exp.Expr, count: int) -> exp.Expr:
 
 
 class TopParams(Parameters):
-    n: Annotated[int, Meta(ge=0, description="How many rows, of each group if there are groups.")]
-    by: Annotated[
-        list[By] | None, Meta(description="The order, as in `sort`; that of the input by default: `[amount desc]`.")
-    ] = None
-    per: Annotated[list[str], Meta(description="Columns whose values make groups.")] = []  # noqa: RUF012
+    n: Annotated[int, about("How many rows, of each group if there are groups.", ge=0)]
+    by: Annotated[list[By] | None, about("The order, as in `sort`; that of the input by default: `[amount desc]`.")] = (
+        None
+    )
+    per: Annotated[list[str], about("Columns whose values make groups.")] = []  # noqa: RUF012
 
 
 class Top(Transform[TopParams]):
@@ -196,7 +188,6 @@ class Top(Transform[TopParams]):
     """
 
     type = "top"
-    Params = TopParams
 
     def wrong(self, params: TopParams, inputs: Known) -> Iterable[Mistake]:
         yield from absent(("per",), params.per, inputs.get("input"))

@@ -1,4 +1,4 @@
-"""Two inputs side by side, by the values of columns that both have."""
+"""`join`: two inputs side by side, by the values of columns that both have."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
-from penstock.components.base import Mistake, PlanCall, Port
+from penstock.components.base import Known, Mistake, PlanCall, Port
 from penstock.components.transform.base import (
-    Known,
     Parameters,
     Place,
     Transform,
@@ -24,6 +23,7 @@ from penstock.components.transform.base import (
 )
 from penstock.data import select
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 
 Match = Literal["unique", "first", "last", "all"]
 On = Annotated[list[str], Meta(min_length=1)] | Annotated[dict[str, str], Meta(min_length=1)]
@@ -164,25 +164,24 @@ def unmatched(sides: Sides) -> exp.Query:
 class JoinParams(Parameters):
     on: Annotated[
         On,
-        Meta(
-            description="The columns that must be equal: a list of names that both sides have, or a mapping of a column of "
-            "`main` to one of `lookup`.",
+        about(
+            "The columns that must be equal: a list of names that both sides have, or a mapping of a column of "
+            "`main` to one of `lookup`."
         ),
     ]
     how: Annotated[
         How,
-        Meta(
-            description="`inner`: rows that match. `left`: also rows of `main` that do not. `right`: also those of `lookup`. "
+        about(
+            "`inner`: rows that match. `left`: also rows of `main` that do not. `right`: also those of `lookup`. "
             "`full`: both."
         ),
     ] = "inner"
-    match: Annotated[Match, Meta(description=MATCH_WORDS)] = "all"
-    suffix: Annotated[
-        str, Meta(min_length=1, description="What is added to a column of `lookup` whose name `main` has, too.")
-    ] = "_lookup"
+    match: Annotated[Match, about(MATCH_WORDS)] = "all"
+    suffix: Annotated[str, about("What is added to a column of `lookup` whose name `main` has, too.", min_length=1)] = (
+        "_lookup"
+    )
     keep_order: Annotated[
-        bool,
-        Meta(description="Give the rows in the order of `main`, at the cost of sorting them. Otherwise any order."),
+        bool, about("Give the rows in the order of `main`, at the cost of sorting them. Otherwise any order.")
     ] = False
 
 
@@ -197,7 +196,6 @@ class Join(Transform[JoinParams]):
     """
 
     type = "join"
-    Params = JoinParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("main"), Port("lookup"))
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", description="the joined rows"),

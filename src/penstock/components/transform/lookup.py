@@ -1,4 +1,4 @@
-"""Rows with what a table, a file or a database says about them: a lookup that needs no second input.
+"""`lookup`: rows enriched from a table, a file or a database, without a second input.
 
 The source is read once per execution and kept, so that a body that runs a thousand times asks a database once and sees one state
 of it. With `cache: false` a file becomes part of the query instead, and is read by each run anew.
@@ -6,30 +6,22 @@ of it. With `cache: false` a file becomes part of the query instead, and is read
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
-from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall, Port, Relational
-from penstock.components.queries import everything
-from penstock.components.runner import gathered, run
-from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, missing, refuse
-from penstock.components.transform.join import (
-    MATCH_WORDS,
-    Match,
-    On,
-    Sides,
-    beside,
-    joined,
-    pairs,
-    unmatched,
-    wrong_pairs,
-)
+from penstock.components.base import Call, ComponentFailure, Known, Mistake, PlanCall, Port, Relational
+from penstock.components.queries import everything, gathered
+from penstock.components.registry import ComponentRegistry
+from penstock.components.runner import run
+from penstock.components.transform import join
+from penstock.components.transform.base import Parameters, Transform, absent, actual, missing, refuse
 from penstock.components.unknown_columns import with_columns
 from penstock.data import select
 from penstock.data.select import read
@@ -37,6 +29,7 @@ from penstock.data.types import is_open
 from penstock.ports.meanings import DATABASE, KEYCHAIN_ENTRY, READS_FILE
 from penstock.ports.rows import Column, Copy, Relation, Schema
 from penstock.ports.undoing import unless_done_async
+from penstock.tools.parameters import about
 
 _READERS = {
     ".csv": "read_csv",
@@ -50,46 +43,38 @@ _FORMATS = {"csv": "read_csv", "parquet": "read_parquet", "json": "read_json"}
 
 class LookupParams(Parameters):
     on: Annotated[
-        On,
-        Meta(
-            description="The key: columns that both sides have, or a mapping of a column of the input to one of the lookup."
-        ),
+        join.On,
+        about("The key: columns that both sides have, or a mapping of a column of the input to one of the lookup."),
     ]
-    rows: Annotated[list[dict[str, Any]] | None, Meta(description="The lookup itself: a list of mappings.")] = None
-    path: Annotated[str | None, Meta(description="A file that holds the lookup.", extra_json_schema=READS_FILE)] = None
+    rows: Annotated[list[dict[str, Any]] | None, about("The lookup itself: a list of mappings.")] = None
+    path: Annotated[str | None, about("A file that holds the lookup.", schema=READS_FILE)] = None
     format: Annotated[
-        Literal["csv", "parquet", "json"] | None,
-        Meta(description="What the file is; its extension says so by default."),
+        Literal["csv", "parquet", "json"] | None, about("What the file is; its extension says so by default.")
     ] = None
-    connection: Annotated[
-        str | None, Meta(description="A database that holds the lookup, as in `read_sql`.", extra_json_schema=DATABASE)
-    ] = None
+    connection: Annotated[str | None, about("A database that holds the lookup, as in `read_sql`.", schema=DATABASE)] = (
+        None
+    )
     auth: Annotated[
-        str | None,
-        Meta(description="A keychain entry for the database, as in `read_sql`.", extra_json_schema=KEYCHAIN_ENTRY),
+        str | None, about("A keychain entry for the database, as in `read_sql`.", schema=KEYCHAIN_ENTRY)
     ] = None
-    table: Annotated[str | None, Meta(description="The table in the database.")] = None
-    query: Annotated[str | None, Meta(description="A query in the database's own SQL, instead of a table.")] = None
+    table: Annotated[str | None, about("The table in the database.")] = None
+    query: Annotated[str | None, about("A query in the database's own SQL, instead of a table.")] = None
     options: Annotated[
-        dict[str, Any], Meta(description="Further parameters of `read_csv`, `read_parquet`, `read_json` or `read_sql`.")
+        dict[str, Any], about("Further parameters of `read_csv`, `read_parquet`, `read_json` or `read_sql`.")
     ] = {}  # noqa: RUF012
     columns: Annotated[
         list[str] | dict[str, str] | None,
-        Meta(
-            description="Which columns to take from the lookup: names, or a mapping of new name to name. All by default."
-        ),
+        about("Which columns to take from the lookup: names, or a mapping of new name to name. All by default."),
     ] = None
     how: Annotated[
         Literal["left", "inner"],
-        Meta(
-            description="`left`: a row without a match goes on, with nothing in these columns. `inner`: it is rejected."
-        ),
+        about("`left`: a row without a match goes on, with nothing in these columns. `inner`: it is rejected."),
     ] = "left"
-    match: Annotated[Match, Meta(description=MATCH_WORDS)] = "unique"
-    suffix: Annotated[
-        str, Meta(min_length=1, description="What is added to a column of the lookup whose name is taken.")
-    ] = "_lookup"
-    cache: Annotated[bool, Meta(description="Read the source once per execution.")] = True
+    match: Annotated[join.Match, about(join.MATCH_WORDS)] = "unique"
+    suffix: Annotated[str, about("What is added to a column of the lookup whose name is taken.", min_length=1)] = (
+        "_lookup"
+    )
+    cache: Annotated[bool, about("Read the source once per execution.")] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +95,6 @@ class Lookup(Transform[LookupParams]):
     """
 
     type = "lookup"
-    Params = LookupParams
     is_pure: ClassVar[bool] = False
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main"),
@@ -128,7 +112,7 @@ class Lookup(Transform[LookupParams]):
         elif params.path is not None and _reader(params) is None:
             hint = "say `format: csv`, `format: parquet` or `format: json`"
             yield Mistake(("path",), f"what is in `{params.path}` cannot be told from its name", hint=hint)
-        for index, (left, _) in enumerate(pairs(params.on)):
+        for index, (left, _) in enumerate(join.pairs(params.on)):
             where = ("on", left) if isinstance(params.on, dict) else ("on", index)
             yield from missing(where, left, inputs.get("input"))
 
@@ -184,8 +168,6 @@ def _described(params: LookupParams) -> dict[str, Any]:
 
 def _source(params: LookupParams) -> tuple[Any, Any]:
     """The component that reads the lookup, with its parameters. Raises ComponentFailure."""
-    from penstock.components.registry import ComponentRegistry
-
     registry = ComponentRegistry()
     reader = _reader(params) or ""
     return registry.get(reader), registry.convert(reader, _described(params))
@@ -221,9 +203,6 @@ def _parquet(path: Path) -> exp.Query:
 
 async def _keep(params: LookupParams, call: Call) -> tuple[Kept, Callable[[], Awaitable[None]]]:
     """Read the source once; what was read is gone when the execution is over."""
-    import shutil
-    import tempfile
-
     reader, told = _source(params)
     reading = replace(call, inputs={}, connected=frozenset({"main"}), declared={}, outputs={}, after={})
     await run(reader, told, reading)
@@ -242,7 +221,7 @@ async def _keep(params: LookupParams, call: Call) -> tuple[Kept, Callable[[], Aw
 def _with_what_is_asked(rows: Relation, params: LookupParams, call: Call) -> Relation:
     """A lookup without rows may have none of the columns, either; then it has those that are asked for."""
     taken = params.columns or ()
-    names = [right for _, right in pairs(params.on)]
+    names = [right for _, right in join.pairs(params.on)]
     names += taken.values() if isinstance(taken, dict) else taken
     return with_columns(rows, names, call) if is_open(rows.schema) else rows
 
@@ -255,14 +234,14 @@ def _taken(params: LookupParams, main: Schema, lookup: Schema) -> dict[str, str]
     """New name -> column of the lookup."""
     own = [column.name for column in main]
     if params.columns is None:
-        return beside(own, lookup, [right for _, right in pairs(params.on)], params.suffix)
+        return join.beside(own, lookup, [right for _, right in join.pairs(params.on)], params.suffix)
     picked = params.columns if isinstance(params.columns, dict) else {name: name for name in params.columns}
-    clear = beside(own, tuple(Column(new, "") for new in picked), [], params.suffix)
+    clear = join.beside(own, tuple(Column(new, "") for new in picked), [], params.suffix)
     return {new: actual(picked[old], lookup) or picked[old] for new, old in clear.items()}
 
 
 def _unfit(params: LookupParams, main: Schema | None, lookup: Schema) -> Iterable[Mistake]:
-    yield from wrong_pairs(("on",), params.on, main, lookup, ("input", "lookup"))
+    yield from join.wrong_pairs(("on",), params.on, main, lookup, ("input", "lookup"))
     if isinstance(params.columns, dict):
         for new, old in params.columns.items():
             yield from missing(("columns", new), old, lookup, "lookup")
@@ -272,14 +251,14 @@ def _unfit(params: LookupParams, main: Schema | None, lookup: Schema) -> Iterabl
 
 def _outputs(params: LookupParams, main: Schema, lookup: Schema, origin: exp.Query) -> dict[str, exp.Query]:
     names = _taken(params, main, lookup)
-    sides = Sides(
+    sides = join.Sides(
         main="input",
         main_schema=main,
         lookup=origin,
         lookup_schema=lookup,
-        on=pairs(params.on),
+        on=join.pairs(params.on),
         names=names,
         how=params.how,
         match=params.match,
     )
-    return {"main": joined(sides), "reject": unmatched(sides)}
+    return {"main": join.joined(sides), "reject": join.unmatched(sides)}

@@ -1,4 +1,4 @@
-"""The large one: an input with any number of lookups, variables, and any number of outputs."""
+"""`map`: an input with any number of lookups, variables, and any number of outputs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.components import inference
-from penstock.components.base import Call, Mistake, PlanCall, Port, Ports
-from penstock.components.runner import gathered
+from penstock.components.base import Call, Known, Mistake, PlanCall, Port, Ports
+from penstock.components.queries import gathered
 from penstock.components.transform import map_query
-from penstock.components.transform.base import Known, Place, Transform, missing, refuse, type_of
+from penstock.components.transform.base import Place, Transform, missing, refuse, type_of
 from penstock.components.transform.join import uncomparable
 from penstock.components.transform.map_query import (
     MAIN,
@@ -42,7 +42,6 @@ class Map(Transform[MapParams]):
     """
 
     type = "map"
-    Params = MapParams
     inputs: ClassVar[tuple[Port, ...]] = (Port(MAIN), Port("lookup_*", required=False))
     outputs: ClassVar[tuple[Port, ...]] = (Port("main"),)
 

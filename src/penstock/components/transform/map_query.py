@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
@@ -21,58 +20,53 @@ from penstock.data import select
 from penstock.data.sql_rules import SqlMistake, place
 from penstock.data.types import MissingColumn
 from penstock.ports.rows import Schema
-from penstock.tools.parameters import similar
+from penstock.tools.parameters import about, similar
 
 
 class LookupSpec(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     on: Annotated[
         On,
-        Meta(
-            description="The key: columns that the input has under the same name, or a mapping of a column of the lookup to an "
+        about(
+            "The key: columns that the input has under the same name, or a mapping of a column of the lookup to an "
             "SQL expression over the input and the lookups above."
         ),
     ]
     how: Annotated[
         Literal["inner", "left"],
-        Meta(
-            description="`left`: a row without a match goes on, with nothing in these columns. `inner`: it is rejected."
-        ),
+        about("`left`: a row without a match goes on, with nothing in these columns. `inner`: it is rejected."),
     ] = "left"
-    match: Annotated[Match, Meta(description=MATCH_WORDS)] = "unique"
+    match: Annotated[Match, about(MATCH_WORDS)] = "unique"
 
 
 class OutputSpec(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     columns: Annotated[
         dict[str, str | None] | list[str] | None,
-        Meta(
-            description="Column name to SQL expression, or a list of columns. Without it, all columns of the input and of the "
+        about(
+            "Column name to SQL expression, or a list of columns. Without it, all columns of the input and of the "
             "lookups."
         ),
     ] = None
-    where: Annotated[str | None, Meta(description="SQL condition for the rows this output takes.")] = None
+    where: Annotated[str | None, about("SQL condition for the rows this output takes.")] = None
     reject: Annotated[
         bool | Literal["filter", "lookup"],
-        Meta(
-            description="Take the rows that no plain output took: `lookup` those without a match in an inner lookup, `filter` "
+        about(
+            "Take the rows that no plain output took: `lookup` those without a match in an inner lookup, `filter` "
             "those that meet no condition, `true` both."
         ),
     ] = False
 
 
 class MapParams(Parameters):
-    lookups: Annotated[dict[str, LookupSpec], Meta(description="Input port -> how its rows are found.")] = {}  # noqa: RUF012
-    variables: Annotated[
-        dict[str, str], Meta(description="Name to SQL expression, for use below as `name` or `var.name`.")
-    ] = {}  # noqa: RUF012
+    lookups: Annotated[dict[str, LookupSpec], about("Input port -> how its rows are found.")] = {}  # noqa: RUF012
+    variables: Annotated[dict[str, str], about("Name to SQL expression, for use below as `name` or `var.name`.")] = {}  # noqa: RUF012
     outputs: Annotated[
-        dict[str, OutputSpec], Meta(description="Output port -> what it gives; `main` with all columns by default.")
+        dict[str, OutputSpec], about("Output port -> what it gives; `main` with all columns by default.")
     ] = {}  # noqa: RUF012
-    suffix: Annotated[
-        str, Meta(min_length=1, description="What is added to a column of a lookup whose name is taken.")
-    ] = "_lookup"
+    suffix: Annotated[str, about("What is added to a column of a lookup whose name is taken.", min_length=1)] = (
+        "_lookup"
+    )
     keep_order: Annotated[
-        bool,
-        Meta(description="Give the rows in the order of the input, at the cost of sorting them. Otherwise any order."),
+        bool, about("Give the rows in the order of the input, at the cost of sorting them. Otherwise any order.")
     ] = False
 
 

@@ -1,17 +1,15 @@
-"""One row becomes many: a field with several values, or several columns that are values of one kind."""
+"""`normalise` and `unpivot`: one row becomes many."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated
 
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
-from penstock.components.base import Mistake, PlanCall
+from penstock.components.base import Known, Mistake, PlanCall
 from penstock.components.transform.base import (
-    Known,
     Parameters,
     Transform,
     absent,
@@ -25,18 +23,17 @@ from penstock.components.transform.base import (
 from penstock.data import select
 from penstock.data.types import NOTHING
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 
 
 class NormaliseParams(Parameters):
-    column: Annotated[str, Meta(description="The column with several values: text to cut, or a list.")]
-    separator: Annotated[str, Meta(min_length=1, description="The delimiter between the values of a text.")] = ","
-    trim: Annotated[bool, Meta(description="Cut blanks off both ends of each value.")] = True
+    column: Annotated[str, about("The column with several values: text to cut, or a list.")]
+    separator: Annotated[str, about("The delimiter between the values of a text.", min_length=1)] = ","
+    trim: Annotated[bool, about("Cut blanks off both ends of each value.")] = True
     keep_empty: Annotated[
-        bool, Meta(description="A row without any value stays, with nothing in the column; otherwise it goes.")
+        bool, about("A row without any value stays, with nothing in the column; otherwise it goes.")
     ] = True
-    position: Annotated[
-        str | None, Meta(description="A new column for the number of the value in its row, from 1.")
-    ] = None
+    position: Annotated[str | None, about("A new column for the number of the value in its row, from 1.")] = None
 
 
 class Normalise(Transform[NormaliseParams]):
@@ -47,7 +44,6 @@ class Normalise(Transform[NormaliseParams]):
     """
 
     type = "normalise"
-    Params = NormaliseParams
 
     def wrong(self, params: NormaliseParams, inputs: Known) -> Iterable[Mistake]:
         schema = inputs.get("input")
@@ -104,14 +100,14 @@ def _values(params: NormaliseParams, column: str, schema: Schema) -> exp.Expr:
 
 class UnpivotParams(Parameters):
     columns: Annotated[
-        list[str] | None, Meta(description="The columns that become rows; all that are not in `keep` by default.")
+        list[str] | None, about("The columns that become rows; all that are not in `keep` by default.")
     ] = None
     keep: Annotated[
-        list[str] | None, Meta(description="The columns that are repeated; all that are not in `columns` by default.")
+        list[str] | None, about("The columns that are repeated; all that are not in `columns` by default.")
     ] = None
-    name: Annotated[str, Meta(min_length=1, description="The new column for the old column names.")] = "name"
-    value: Annotated[str, Meta(min_length=1, description="The new column for the values.")] = "value"
-    keep_nulls: Annotated[bool, Meta(description="Make a row for missing values, too.")] = False
+    name: Annotated[str, about("The new column for the old column names.", min_length=1)] = "name"
+    value: Annotated[str, about("The new column for the values.", min_length=1)] = "value"
+    keep_nulls: Annotated[bool, about("Make a row for missing values, too.")] = False
 
 
 class Unpivot(Transform[UnpivotParams]):
@@ -122,7 +118,6 @@ class Unpivot(Transform[UnpivotParams]):
     """
 
     type = "unpivot"
-    Params = UnpivotParams
 
     def wrong(self, params: UnpivotParams, inputs: Known) -> Iterable[Mistake]:
         schema = inputs.get("input")

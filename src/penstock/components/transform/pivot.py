@@ -1,18 +1,16 @@
-"""Values of one column become columns."""
+"""`pivot`: values of one column become columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
-from penstock.components.base import Call, ComponentFailure, Mistake, PlanCall
-from penstock.components.runner import gathered
+from penstock.components.base import Call, ComponentFailure, Known, Mistake, PlanCall
+from penstock.components.queries import gathered
 from penstock.components.transform.base import (
-    Known,
     Parameters,
     Transform,
     absent,
@@ -24,23 +22,22 @@ from penstock.components.transform.base import (
 from penstock.components.transform.join import spelled
 from penstock.data import select
 from penstock.ports.rows import Schema, SqlText
+from penstock.tools.parameters import about
 
 MOST_COLUMNS = 1_000
 Gathering = Literal["sum", "count", "min", "max", "avg", "first", "last", "list"]
 
 
 class PivotParams(Parameters):
-    column: Annotated[str, Meta(description="The column whose values become columns.")]
-    value: Annotated[str, Meta(description="The column whose values go into them.")]
-    by: Annotated[
-        list[str] | None, Meta(description="The columns that make groups, one row each; all others by default.")
-    ] = None
-    aggregate: Annotated[Gathering, Meta(description="What is made of several values for one field.")] = "sum"
+    column: Annotated[str, about("The column whose values become columns.")]
+    value: Annotated[str, about("The column whose values go into them.")]
+    by: Annotated[list[str] | None, about("The columns that make groups, one row each; all others by default.")] = None
+    aggregate: Annotated[Gathering, about("What is made of several values for one field.")] = "sum"
     values: Annotated[
         list[str | int | float | bool] | None,
-        Meta(description="The values that become columns, in this order. Unless told, those that occur, sorted."),
+        about("The values that become columns, in this order. Unless told, those that occur, sorted."),
     ] = None
-    prefix: Annotated[str, Meta(description="What stands before the value in the name of its column.")] = ""
+    prefix: Annotated[str, about("What stands before the value in the name of its column.")] = ""
 
 
 class Pivot(Transform[PivotParams]):
@@ -51,7 +48,6 @@ class Pivot(Transform[PivotParams]):
     """
 
     type = "pivot"
-    Params = PivotParams
 
     def wrong(self, params: PivotParams, inputs: Known) -> Iterable[Mistake]:
         schema = inputs.get("input")

@@ -1,4 +1,4 @@
-"""Rows in an order."""
+"""`sort`: rows in an order."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import inference
 from penstock.components import queries as build
-from penstock.components.base import Mistake, PlanCall
-from penstock.components.transform.base import Known, Parameters, Place, Transform, actual, missing, unused
+from penstock.components.base import Known, Mistake, PlanCall
+from penstock.components.transform.base import Parameters, Place, Transform, actual, missing, unused
 from penstock.data import select
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 
 
 class SortKey(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    column: Annotated[str, Meta(description="A column, or an SQL expression.")]
-    order: Annotated[Literal["asc", "desc"], Meta(description="The direction.")] = "asc"
-    nulls: Annotated[Literal["first", "last"], Meta(description="Where missing values go.")] = "last"
+    column: Annotated[str, about("A column, or an SQL expression.")]
+    order: Annotated[Literal["asc", "desc"], about("The direction.")] = "asc"
+    nulls: Annotated[Literal["first", "last"], about("Where missing values go.")] = "last"
 
 
 By = str | SortKey
@@ -69,10 +69,10 @@ def wrong_order(path: Place, by: Sequence[By], schema: Schema) -> Iterable[Mista
 class SortParams(Parameters):
     by: Annotated[
         list[By],
-        Meta(
-            min_length=1,
-            description="What to sort by, first things first: `amount`, `amount desc`, `amount desc nulls first`, an SQL "
+        about(
+            "What to sort by, first things first: `amount`, `amount desc`, `amount desc nulls first`, an SQL "
             "expression, or `{column: amount, order: desc, nulls: first}`.",
+            min_length=1,
         ),
     ]
 
@@ -85,7 +85,6 @@ class Sort(Transform[SortParams]):
     """
 
     type = "sort"
-    Params = SortParams
     keeps_count: ClassVar[bool] = True
 
     def unbound(self, params: SortParams, inputs: Mapping[str, Schema]) -> Iterable[Mistake]:

@@ -1,23 +1,22 @@
-"""A query of the author's own over the inputs."""
+"""`sql`: a query of the author's own over the inputs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from msgspec import Meta
-
 from penstock.components.base import PlanCall, Port, UserSql
 from penstock.components.transform.base import Parameters, Transform
 from penstock.data import select
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
 
 class SqlParams(Parameters):
-    query: Annotated[str, Meta(description="One SELECT, in DuckDB's dialect. The input ports are its tables.")]
+    query: Annotated[str, about("One SELECT, in DuckDB's dialect. The input ports are its tables.")]
 
 
 class Sql(Transform[SqlParams]):
@@ -29,7 +28,6 @@ class Sql(Transform[SqlParams]):
     """
 
     type = "sql"
-    Params = SqlParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("*", required=False, description="each is a table in the query"),)
 
     @classmethod

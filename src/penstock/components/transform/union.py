@@ -1,25 +1,25 @@
-"""Several inputs into one, one input to several."""
+"""`union` and `replicate`: several inputs into one, one input to several outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, ClassVar
 
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
-from penstock.components.base import Call, Mistake, PlanCall, Port
-from penstock.components.runner import gathered
-from penstock.components.transform.base import Known, Parameters, Transform, actual
+from penstock.components.base import Call, Known, Mistake, PlanCall, Port
+from penstock.components.queries import gathered
+from penstock.components.transform.base import Parameters, Transform, actual
 from penstock.data import select
 from penstock.ports.rows import Schema
+from penstock.tools.parameters import about
 
 
 class UnionParams(Parameters):
-    distinct: Annotated[bool, Meta(description="Rows that are alike in every column leave once.")] = False
+    distinct: Annotated[bool, about("Rows that are alike in every column leave once.")] = False
     source: Annotated[
-        str | None, Meta(description="A new column that says where a row came from: `shop` for the port `input_shop`.")
+        str | None, about("A new column that says where a row came from: `shop` for the port `input_shop`.")
     ] = None
 
 
@@ -32,7 +32,6 @@ class Union(Transform[UnionParams]):
     """
 
     type = "union"
-    Params = UnionParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input_*", many=True, description="any number of inputs"),)
 
     def wrong(self, params: UnionParams, inputs: Known) -> Iterable[Mistake]:
@@ -74,7 +73,6 @@ class Replicate(Transform[ReplicateParams]):
     """
 
     type = "replicate"
-    Params = ReplicateParams
     keeps_count: ClassVar[bool] = True
     outputs: ClassVar[tuple[Port, ...]] = (Port("output_*", description="any number of outputs"),)
 

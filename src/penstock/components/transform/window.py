@@ -1,34 +1,29 @@
-"""Columns that look at the rows around: numbering, filling down, window functions. Rows leave in the order in which they came."""
+"""`sequence`, `fill_down` and `window`: columns computed from neighbouring rows. Rows leave in the order in which they came."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
-from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import inference
 from penstock.components import queries as build
-from penstock.components.base import ComponentFailure, Mistake, PlanCall
-from penstock.components.transform.base import Known, Parameters, Transform, absent, actual, repeated, unused
+from penstock.components.base import ComponentFailure, Known, Mistake, PlanCall
+from penstock.components.transform.base import Parameters, Transform, absent, actual, repeated, unused
 from penstock.components.transform.sort import By, ordering, wrong_order
 from penstock.data import select
 from penstock.data.select import SqlMistake
 from penstock.ports.rows import Schema
-
-if TYPE_CHECKING:
-    from penstock.data.select import SqlMistake
+from penstock.tools.parameters import about
 
 
 class SequenceParams(Parameters):
-    name: Annotated[
-        str, Meta(min_length=1, description="The new column; an existing one of that name is replaced.")
-    ] = "id"
-    start: Annotated[int, Meta(description="The number of the first row.")] = 1
-    step: Annotated[int, Meta(description="What is added from row to row.")] = 1
-    by: Annotated[list[str], Meta(description="Count anew for each combination of these columns.")] = []  # noqa: RUF012
+    name: Annotated[str, about("The new column; an existing one of that name is replaced.", min_length=1)] = "id"
+    start: Annotated[int, about("The number of the first row.")] = 1
+    step: Annotated[int, about("What is added from row to row.")] = 1
+    by: Annotated[list[str], about("Count anew for each combination of these columns.")] = []  # noqa: RUF012
 
 
 class Sequence(Transform[SequenceParams]):
@@ -39,7 +34,6 @@ class Sequence(Transform[SequenceParams]):
     """
 
     type = "sequence"
-    Params = SequenceParams
     keeps_count: ClassVar[bool] = True
 
     def wrong(self, params: SequenceParams, inputs: Known) -> Iterable[Mistake]:
@@ -60,9 +54,9 @@ class Sequence(Transform[SequenceParams]):
 
 
 class FillDownParams(Parameters):
-    columns: Annotated[list[str], Meta(min_length=1, description="The columns to fill.")]
-    by: Annotated[list[str], Meta(description="Nothing is carried from one of these groups into another.")] = []  # noqa: RUF012
-    empty_text: Annotated[bool, Meta(description="Fill empty text, too, and not only what is missing (NULL).")] = False
+    columns: Annotated[list[str], about("The columns to fill.", min_length=1)]
+    by: Annotated[list[str], about("Nothing is carried from one of these groups into another.")] = []  # noqa: RUF012
+    empty_text: Annotated[bool, about("Fill empty text, too, and not only what is missing (NULL).")] = False
 
 
 class FillDown(Transform[FillDownParams]):
@@ -72,7 +66,6 @@ class FillDown(Transform[FillDownParams]):
     """
 
     type = "fill_down"
-    Params = FillDownParams
     keeps_count: ClassVar[bool] = True
 
     def wrong(self, params: FillDownParams, inputs: Known) -> Iterable[Mistake]:
@@ -105,18 +98,17 @@ def _is_text(name: str, schema: Schema) -> bool:
 class WindowParams(Parameters):
     columns: Annotated[
         dict[str, str],
-        Meta(
-            min_length=1,
-            description="Column name to window function: `sum(amount)` with `partition_by` and `order_by` below, or with an "
+        about(
+            "Column name to window function: `sum(amount)` with `partition_by` and `order_by` below, or with an "
             "`OVER (…)` of its own.",
+            min_length=1,
         ),
     ]
-    partition_by: Annotated[list[str], Meta(description="Columns whose values make groups.")] = []  # noqa: RUF012
-    order_by: Annotated[list[By], Meta(description="The order in a group, as in `sort`.")] = []  # noqa: RUF012
-    frame: Annotated[
-        str | None,
-        Meta(description="Which rows around are meant: `rows between 6 preceding and current row`."),
-    ] = None
+    partition_by: Annotated[list[str], about("Columns whose values make groups.")] = []  # noqa: RUF012
+    order_by: Annotated[list[By], about("The order in a group, as in `sort`.")] = []  # noqa: RUF012
+    frame: Annotated[str | None, about("Which rows around are meant: `rows between 6 preceding and current row`.")] = (
+        None
+    )
 
 
 class Window(Transform[WindowParams]):
@@ -127,7 +119,6 @@ class Window(Transform[WindowParams]):
     """
 
     type = "window"
-    Params = WindowParams
     keeps_count: ClassVar[bool] = True
 
     def wrong(self, params: WindowParams, inputs: Known) -> Iterable[Mistake]:

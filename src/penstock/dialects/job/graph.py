@@ -1,26 +1,10 @@
-"""Pictures of a job: Mermaid and DOT as text, JSON for programs, SVG drawn here, so that no other program is needed."""
+"""The picture of a job: its components, and the links between them; and the same as JSON, for programs that draw."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from penstock.dialects.drawing.layout import Point, Spot, laid_out
-from penstock.dialects.drawing.parts import (
-    Card,
-    box,
-    card_box,
-    curve,
-    dot_label,
-    dot_text,
-    line_label,
-    mermaid_label,
-    mermaid_text,
-    page,
-    shortened,
-    tip,
-    wrapped,
-)
+from penstock.dialects.drawing.picture import Card, Group, Line, LineStyle, Picture, shortened
 from penstock.kernel.net import Gate, Link, Net, Node, On, Region
 from penstock.kernel.values import JsonMap
 
@@ -63,23 +47,12 @@ def link_text(net: Net, link: Link) -> str:
     return f"{source} ({link.on.value}) {target}"
 
 
-# ---- Cards and labels, for all formats
+# ---- Cards and labels
 
 
 _TELLING = (
-    "path",
-    "where",
-    "query",
-    "by",
-    "on",
-    "items",
-    "while",
-    "message",
-    "values",
-    "columns",
-    "seconds",
-    "command",
-)
+    "path", "where", "query", "by", "on", "items", "while", "message", "values", "columns", "seconds", "command",
+)  # fmt: skip
 """Parameters that say most about a component, the most telling first."""
 
 
@@ -144,54 +117,48 @@ def is_failure(link: Link) -> bool:
     return link.on in (On.ERROR, On.SUBJOB_ERROR, On.ITERATION_ERROR)
 
 
-def mermaid(net: Net) -> str:
-    """Sub-jobs are boxes around their members; the inside of a joblet or a body lies in a box of its own."""
-    ids = {name: f"c{number}" for number, name in enumerate(net.nodes)}
-    lines = ["flowchart TD"]
-
-    def component(name: str, indent: str) -> None:
-        lines.append(f'{indent}{ids[name]}["{mermaid_label(card(net.nodes[name]))}"]')
-
-    def begin(number: int, title: str, indent: str) -> None:
-        lines.append(f'{indent}subgraph g{number}["{mermaid_text(title)}"]')
-
-    _boxes(net, component, begin, lambda indent: lines.append(f"{indent}end"))
-    for each in arrows(net):
-        link = each.link
-        arrow = "==>" if link.on is On.DATA else "-.->" if is_failure(link) else "-->"
-        said = "<br/>".join(mermaid_text(line) for line in wrapped(link_label(link)))
-        label = f'|"{said}"|' if said else ""
-        lines.append(f"  {ids[each.source]} {arrow}{label} {ids[each.target]}")
-    return "\n".join(lines) + "\n"
+_ROWS = LineStyle("rows", "#0f766e", 2.4, "==>", "penwidth=2")
+_CONTROL = LineStyle("control", "#64748b", 1.2, option="arrowhead=open")
+_STRIPES = ("#0f766e", "#1d4ed8", "#b45309", "#7c3aed", "#be185d", "#4d7c0f", "#0369a1", "#a16207")
+"""Members of one sub-job have a stripe of one colour."""
 
 
-def _boxes(
-    net: Net,
-    component: Callable[[str, str], None],
-    begin: Callable[[int, str, str], None],
-    end: Callable[[str], None],
-) -> None:
-    """Walk through containers and sub-jobs; a job with one sub-job needs no box around it."""
-    count = 0
+def picture(net: Net) -> Picture:
+    """Data links are thick lines. Sub-jobs are boxes around their members; the inside of a joblet or a body lies in a box of its
+    own."""
+    regions = [region for container in net.containers.values() for region in container.regions]
+    return Picture(
+        name=net.name,
+        cards={name: card(node) for name, node in net.nodes.items()},
+        lines=[
+            Line(
+                each.source,
+                each.target,
+                link_label(each.link),
+                _ROWS if each.link.on is On.DATA else _CONTROL,
+                is_failure=is_failure(each.link),
+                index=each.link.index,
+            )
+            for each in arrows(net)
+        ],
+        members=_members(net, ""),
+        entry=net.entry,
+        styles=(_ROWS, _CONTROL),
+        stripes={name: _STRIPES[number % len(_STRIPES)] for number, one in enumerate(regions) for name in one.members},
+    )
 
-    def walk(key: str, depth: int) -> None:
-        nonlocal count
-        regions = net.containers[key].regions
-        for region in regions:
-            is_boxed = bool(key) or len(regions) > 1
-            indent = "  " * (depth + 1)
-            if is_boxed:
-                count += 1
-                begin(count, _title(net, key, region), indent)
-            for name in region.members:
-                component(name, indent + ("  " if is_boxed else ""))
-                part = net.nodes[name].part
-                if part is not None and part.opens is not None:
-                    walk(part.opens, depth + (1 if is_boxed else 0))
-            if is_boxed:
-                end(indent)
 
-    walk("", 0)
+def _members(net: Net, key: str) -> list[str | Group]:
+    """Of a container: a job with one sub-job needs no box around it."""
+    found: list[str | Group] = []
+    regions = net.containers[key].regions
+    for region in regions:
+        inside: list[str | Group] = []
+        for name in region.members:
+            part = net.nodes[name].part
+            inside += [name, *(_members(net, part.opens) if part is not None and part.opens is not None else [])]
+        found += [Group(_title(net, key, region), inside)] if key or len(regions) > 1 else inside
+    return found
 
 
 def _title(net: Net, key: str, region: Region) -> str:
@@ -200,29 +167,6 @@ def _title(net: Net, key: str, region: Region) -> str:
     handles = f" on {region.handles.value}" if region.handles is not None else ""
     what = "joblet" if net.nodes[key].iterates is None else "body"
     return f"{what} of {key}{handles}"
-
-
-def dot(net: Net) -> str:
-    lines = [
-        f"digraph {dot_text(net.name)} {{",
-        '  rankdir=TB; node [shape=box, style="rounded", fontname="Helvetica", fontsize=11];',
-        '  edge [fontname="Helvetica", fontsize=9];',
-    ]
-
-    def component(name: str, indent: str) -> None:
-        lines.append(f"{indent}{dot_text(name)} [label={dot_label(card(net.nodes[name]))}];")
-
-    def begin(number: int, title: str, indent: str) -> None:
-        lines.append(f"{indent}subgraph cluster_{number} {{ label={dot_text(title)}; style=dotted;")
-
-    _boxes(net, component, begin, lambda indent: lines.append(f"{indent}}}"))
-    for each in arrows(net):
-        link = each.link
-        said = wrapped(link_label(link))
-        options = [f"label={dot_text(chr(10).join(said))}"] if said else []
-        options.append("penwidth=2" if link.on is On.DATA else "style=dashed" if is_failure(link) else "arrowhead=open")
-        lines.append(f"  {dot_text(each.source)} -> {dot_text(each.target)} [{', '.join(options)}];")
-    return "\n".join([*lines, "}"]) + "\n"
 
 
 def as_json(net: Net) -> JsonMap:
@@ -251,48 +195,3 @@ def _link(link: Link) -> JsonMap:
     if link.on is On.IF:
         found.update({"order": link.order, "when": link.when})
     return found
-
-
-# ---- SVG: data links are thick lines, control links thin ones, dashed for failures
-
-
-_GAP_Y = 72.0
-_INDENT = 16.0
-_STRIPES = ("#0f766e", "#1d4ed8", "#b45309", "#7c3aed", "#be185d", "#4d7c0f", "#0369a1", "#a16207")
-"""Members of one sub-job have a stripe of one colour."""
-_STYLE = """\
-.rows{fill:none;stroke:#0f766e;stroke-width:2.4}.control{fill:none;stroke:#64748b;stroke-width:1.2}"""
-
-
-def svg(net: Net) -> str:
-    cards = {name: card(node) for name, node in net.nodes.items()}
-    links = arrows(net)
-    layout = laid_out(
-        {name: box(each, _INDENT, 8) for name, each in cards.items()},
-        [(link.source, link.target) for link in links],
-        net.entry,
-        _GAP_Y,
-    )
-    ways = [(way, arrow.link) for way, arrow in zip(layout.ways, links, strict=True)]
-    body = [_way(way, link) for way, link in ways]
-    stripes = _stripes(net)
-    body += [_part(layout.spots[name], each, stripes[name]) for name, each in cards.items()]
-    labels = [line_label(way, wrapped(link_label(link)), link.index) for way, link in ways]
-    body += [label for label in labels if label]
-    tips = tip("rows", "#0f766e") + tip("control", "#64748b")
-    return page(net.name, _STYLE, tips, layout, body, has_labels=any(labels))
-
-
-def _stripes(net: Net) -> dict[str, str]:
-    regions = [region for container in net.containers.values() for region in container.regions]
-    return {name: _STRIPES[number % len(_STRIPES)] for number, region in enumerate(regions) for name in region.members}
-
-
-def _part(spot: Spot, shown: Card, stripe: str) -> str:
-    return card_box(spot, shown.title, (("line", shown.lines), ("badge", shown.badges)), _INDENT, stripe)
-
-
-def _way(way: list[Point], link: Link) -> str:
-    name = "rows" if link.on is On.DATA else "control"
-    style = f"{name} fail" if is_failure(link) else name
-    return f'<path class="{style}" d="{curve(way)}" marker-end="url(#tip-{name})"/>'

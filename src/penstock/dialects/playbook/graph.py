@@ -1,29 +1,11 @@
-"""Pictures of a playbook: Mermaid and DOT as text, SVG drawn here, so that no other program is needed."""
+"""The picture of a playbook: its steps, and the arcs between them."""
 
 from __future__ import annotations
 
 import re
 
-from penstock.dialects.drawing.layout import Point, Spot, laid_out
-from penstock.dialects.drawing.parts import (
-    Card,
-    box,
-    card_box,
-    curve,
-    dot_label,
-    dot_text,
-    line_label,
-    mermaid_label,
-    mermaid_text,
-    page,
-    shortened,
-    tip,
-    wrapped,
-)
+from penstock.dialects.drawing.picture import Card, Line, LineStyle, Picture, shortened
 from penstock.kernel.net import Arc, Fan, Gate, LoopMode, Net, Node
-
-# ---- Cards and labels, for all formats
-
 
 _MOST_TASKS = 5
 _END_OF_STEP = re.compile(r"""event\.name == (['"])((?:step|loop)\.\w+)\1""")
@@ -69,83 +51,24 @@ def is_failure_arc(edge: Arc) -> bool:
     return edge.guard is not None and "step.failed" in edge.guard
 
 
-def targets(net: Net) -> list[tuple[str, Arc]]:
-    """Every arc with the step it leaves."""
-    return [(node.name, edge) for node in net.nodes.values() for edge in node.edges]
+_ARC = LineStyle("arc", "#475569", 1.3)
 
 
-def mermaid(net: Net) -> str:
-    ids = {name: f"s{number}" for number, name in enumerate(net.nodes)}
-    lines = ["flowchart TD", f"  entry((( ))) --> {ids[net.entry]}"]
-    for name, node in net.nodes.items():
-        lines.append(f'  {ids[name]}["{mermaid_label(card(node))}"]')
-    for source, edge in targets(net):
-        arrow = "-.->" if is_failure_arc(edge) else "-->"
-        guard = "<br/>".join(mermaid_text(line) for line in wrapped(arc_text(edge)))
-        label = f'|"{guard}"|' if guard else ""
-        lines.append(f"  {ids[source]} {arrow}{label} {ids[edge.target]}")
-    return "\n".join(lines) + "\n"
-
-
-def dot(net: Net) -> str:
-    lines = [
-        f"digraph {dot_text(net.name)} {{",
-        '  rankdir=TB; node [shape=box, style="rounded", fontname="Helvetica", fontsize=11];',
-        '  edge [fontname="Helvetica", fontsize=9];',
-        '  "" [shape=point, width=0.15];',
-        f'  "" -> {dot_text(net.entry)};',
-    ]
-    for name, node in net.nodes.items():
-        lines.append(f"  {dot_text(name)} [label={dot_label(card(node))}];")
-    for source, edge in targets(net):
-        options = [f"label={dot_text(chr(10).join(wrapped(arc_text(edge))))}"] if edge.guard is not None else []
-        if is_failure_arc(edge):
-            options.append("style=dashed")
-        suffix = f" [{', '.join(options)}]" if options else ""
-        lines.append(f"  {dot_text(source)} -> {dot_text(edge.target)}{suffix};")
-    return "\n".join([*lines, "}"]) + "\n"
-
-
-# ---- SVG
-
-
-_GAP_Y = 80.0
-_INDENT = 14.0
-_ABOVE = 26.0
-"""Room for the dot that shows where tokens enter."""
-_STYLE = ".arc{fill:none;stroke:#475569;stroke-width:1.3}.entry{fill:#334155}"
-
-
-def svg(net: Net) -> str:
-    cards = {name: card(node) for name, node in net.nodes.items()}
-    arcs = targets(net)
-    layout = laid_out(
-        {name: box(each, _INDENT, 8) for name, each in cards.items()},
-        [(source, edge.target) for source, edge in arcs],
-        net.entry,
-        _GAP_Y,
+def picture(net: Net) -> Picture:
+    return Picture(
+        name=net.name,
+        cards={name: card(node) for name, node in net.nodes.items()},
+        lines=[
+            Line(node.name, edge.target, arc_text(edge), _ARC, is_failure_arc(edge), edge.index)
+            for node in net.nodes.values()
+            for edge in node.edges
+        ],
+        members=list(net.nodes),
+        entry=net.entry,
+        styles=(_ARC,),
+        has_entry=True,
+        letter="s",
+        lines_first=False,
+        indent=14.0,
+        gap_y=80.0,
     )
-    ways = [(way, edge) for way, (_, edge) in zip(layout.ways, arcs, strict=True)]
-    body = [_entry(layout.spots[net.entry])]
-    body += [_arc(way, edge) for way, edge in ways]
-    body += [_step(layout.spots[name], each) for name, each in cards.items()]
-    body += [line_label(way, wrapped(arc_text(edge)), edge.index) for way, edge in ways]
-    has_labels = any(edge.guard for _, edge in arcs)
-    return page(net.name, _STYLE, tip("arc", "#475569"), layout, body, has_labels=has_labels, above=_ABOVE)
-
-
-def _entry(spot: Spot) -> str:
-    top = spot.y - spot.height / 2
-    return (
-        f'<circle class="entry" cx="{spot.x:.1f}" cy="{top - 32:.1f}" r="5"/>'
-        f'<path class="arc" d="M{spot.x:.1f} {top - 27:.1f}V{top:.1f}" marker-end="url(#tip-arc)"/>'
-    )
-
-
-def _step(spot: Spot, shown: Card) -> str:
-    return card_box(spot, shown.title, (("badge", shown.badges), ("line", shown.lines)), _INDENT)
-
-
-def _arc(way: list[Point], edge: Arc) -> str:
-    style = "arc fail" if is_failure_arc(edge) else "arc"
-    return f'<path class="{style}" d="{curve(way)}" marker-end="url(#tip-arc)"/>'

@@ -264,7 +264,7 @@ def check_fanout(reading: Reading, step: StepDraft, tasks: list[TaskDraft], exec
         return
     opening = [task for task in tasks if task.kind in _OPENING]
     if opening:
-        _told_local(reading, step, opening[0])
+        _report_local(reading, step, opening[0])
         return
     for task in tasks:
         for writes in (task.on_ok, *(rule.then.writes for rule in task.rules or ())):
@@ -280,7 +280,7 @@ def check_fanout(reading: Reading, step: StepDraft, tasks: list[TaskDraft], exec
                 return
 
 
-def _told_local(reading: Reading, step: StepDraft, task: TaskDraft) -> None:
+def _report_local(reading: Reading, step: StepDraft, task: TaskDraft) -> None:
     message = f"the loop of step `{step.name}` runs on one worker: its task `{task.label}` runs a {task.kind}"
     hint = "the result is the same; only the place differs"
     if step.fanout.mode is not None:
@@ -301,7 +301,7 @@ def laid_over(outer: FanoutDraft, inner: FanoutDraft) -> FanoutDraft:
     return FanoutDraft(inner.mode or outer.mode, _overlaid(outer.said, inner.said), {**outer.places, **inner.places})
 
 
-def _said(step: StepDraft, executor: ExecutorDraft) -> JsonMap:
+def _fanout_spec(step: StepDraft, executor: ExecutorDraft) -> JsonMap:
     """The settings of a step: its own over the executor's."""
     return _overlaid(executor.fanout.said, step.fanout.said)
 
@@ -318,7 +318,7 @@ def _overlaid(around: JsonMap, inner: JsonMap) -> JsonMap:
 def fanout_of(step: StepDraft, tasks: list[TaskDraft], executor: ExecutorDraft, failure: FailureMode) -> Fanout | None:
     if _mode(step, executor) != "fanout" or any(task.kind in _OPENING for task in tasks):
         return None
-    given: dict[str, Any] = _said(step, executor)
+    given: dict[str, Any] = _fanout_spec(step, executor)
     is_fail_fast = failure is FailureMode.FAIL_FAST
     fail_fast = given.get("fail_fast", is_fail_fast and not given.get("allow_partial", False))
     retries = given.get("max_job_retries")
@@ -343,7 +343,7 @@ def local_failure(
     """The failure mode of a loop that cannot be fanned out: the one of a local loop that is closest to the configured one."""
     if _mode(step, executor) != "fanout" or not any(task.kind in _OPENING for task in tasks):
         return failure
-    given = _said(step, executor)
+    given = _fanout_spec(step, executor)
     if given.get("allow_partial"):
         return FailureMode.BEST_EFFORT
     return FailureMode.FAIL_FAST if given.get("fail_fast") else failure

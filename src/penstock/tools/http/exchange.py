@@ -22,36 +22,18 @@ import httpcore2
 import httpx2
 
 from penstock.kernel.values import JsonMap
+from penstock.tools import network
 from penstock.tools.addresses import Addresses
 from penstock.tools.base import ToolFailure
-from penstock.tools.network import (
-    Resolver,
-    address_refused,
-    addresses_of,
-    causes,
-    connect_words,
-    dns_failure,
-    require_allowed,
-    resolve_host,
-    tls_reason,
-)
 
 MAX_REDIRECTS = 10
 EXCERPT_BYTES = 64 * 1024
 _POOL = httpx2.Limits(max_connections=256, max_keepalive_connections=64, keepalive_expiry=30.0)
 # httpx2 takes `Authorization` off when a redirect leaves the origin; these carry credentials just as often.
-_CREDENTIAL_HEADERS = frozenset(
-    [
-        "authorization",
-        "proxy-authorization",
-        "cookie",
-        "x-api-key",
-        "api-key",
-        "apikey",
-        "x-auth-token",
-        "x-access-token",
-    ]
-)
+_CREDENTIAL_HEADERS = frozenset([
+    "authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "apikey", "x-auth-token",
+    "x-access-token",
+])  # fmt: skip
 
 Close = Callable[[], Awaitable[None]]
 
@@ -59,7 +41,7 @@ Close = Callable[[], Awaitable[None]]
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
     """Opens sockets to judged addresses only. TLS still names and verifies the host, not the address."""
 
-    def __init__(self, allowed: Addresses, resolve: Resolver, inner: httpcore2.AsyncNetworkBackend) -> None:
+    def __init__(self, allowed: Addresses, resolve: network.Resolver, inner: httpcore2.AsyncNetworkBackend) -> None:
         self._allowed = allowed
         self._resolve = resolve
         self._inner = inner
@@ -73,8 +55,8 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         socket_options: Any = None,
     ) -> httpcore2.AsyncNetworkStream:
         deadline = None if timeout is None else time.monotonic() + timeout
-        addresses = await addresses_of(host, port, self._resolve, timeout)
-        require_allowed(host, addresses, self._allowed)
+        addresses = await network.addresses_of(host, port, self._resolve, timeout)
+        network.require_allowed(host, addresses, self._allowed)
         for left in range(len(addresses), 0, -1):
             # An address that does not answer may use up its share of the time, not that of the others.
             share = None if deadline is None else max(0.0, deadline - time.monotonic()) / left
@@ -86,7 +68,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         raise AssertionError("there is at least one address")
 
     async def connect_unix_socket(self, path: str, timeout: float | None = None, socket_options: Any = None) -> Any:
-        raise address_refused(f"`{path}` is a socket of this machine")
+        raise network.address_refused(f"`{path}` is a socket of this machine")
 
     async def sleep(self, seconds: float) -> None:
         await self._inner.sleep(seconds)
@@ -168,7 +150,7 @@ def _usual_context(verify: bool, *places: str | None) -> ssl.SSLContext:
 def open_client(
     verify: bool | str,
     allowed: Addresses,
-    resolve: Resolver = resolve_host,
+    resolve: network.Resolver = network.resolve_host,
     backend: httpcore2.AsyncNetworkBackend | None = None,
 ) -> tuple[httpx2.AsyncClient, Close]:
     """A client and what closes it. Where not every address is open it is guarded, and proxies from the environment are not used:
@@ -293,11 +275,13 @@ def _leaves(here: httpx2.URL, there: httpx2.URL) -> bool:
 
 def _failure_of(error: Exception, named: str, request: httpx2.Request) -> ToolFailure:
     host = request.url.host
-    for cause in causes(error):
+    for cause in network.causes(error):
         if isinstance(cause, (socket.gaierror, UnicodeError)):
-            return dns_failure(host, cause)
+            return network.dns_failure(host, cause)
         if isinstance(cause, ssl.SSLError):
-            return ToolFailure("tls", f"{named}: no secure connection to `{host}`: {tls_reason(cause)}", host=host)
+            return ToolFailure(
+                "tls", f"{named}: no secure connection to `{host}`: {network.tls_reason(cause)}", host=host
+            )
     if isinstance(error, httpx2.TimeoutException):
         return _timeout_of(error, named, request)
     text = str(error) or type(error).__name__
@@ -305,7 +289,7 @@ def _failure_of(error: Exception, named: str, request: httpx2.Request) -> ToolFa
         return ToolFailure("decode", f"{named}: the body is not in the encoding its headers say: {text}")
     if isinstance(error, httpx2.ConnectError):
         port = request.url.port or {"https": 443, "http": 80}.get(request.url.scheme)
-        words = connect_words(error, host, port)
+        words = network.connect_words(error, host, port)
         return ToolFailure("connect", f"{named}: no connection to `{host}`: {words}", retryable=True, host=host)
     if isinstance(error, (httpx2.NetworkError, httpx2.ProxyError)):
         return ToolFailure("connect", f"{named}: the connection broke: {text}", retryable=True, host=host)

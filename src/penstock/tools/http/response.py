@@ -34,17 +34,9 @@ _CHUNK = 256 * 1024
 _OFF_LOOP = 1024 * 1024
 """From this size on, decoding is long enough to be felt by the other tasks on the event loop."""
 _TEXTUAL = (
-    "xml",
-    "javascript",
-    "ecmascript",
-    "x-www-form-urlencoded",
-    "yaml",
-    "ndjson",
-    "jsonl",
-    "json-seq",
-    "csv",
+    "xml", "javascript", "ecmascript", "x-www-form-urlencoded", "yaml", "ndjson", "jsonl", "json-seq", "csv",
     "graphql",
-)
+)  # fmt: skip
 # Python's own notations, not character sets: they can yield text that no JSON can carry.
 _NOT_CHARSETS = {"unicode_escape", "raw_unicode_escape", "undefined", "idna", "punycode"}
 

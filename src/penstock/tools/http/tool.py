@@ -16,13 +16,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Meta
+from msgspec import UNSET
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE, WEB
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path, open_regular
 from penstock.tools.http.response import form_of, media_type, read_value, stream_to_store, text_of, value_of
 from penstock.tools.network import Resolver, resolve_host
+from penstock.tools.parameters import about
 
 if TYPE_CHECKING:
     import httpcore2
@@ -51,14 +52,10 @@ AUTH_TYPES = ("basic", "bearer", "api_key")
 class Upload(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One file of a multipart form."""
 
-    name: Annotated[str, Meta(description="Name of the form field.")]
-    path: Annotated[
-        str, Meta(description="The file to send, relative to the document's folder.", extra_json_schema=READS_FILE)
-    ]
-    filename: Annotated[str | None, Meta(description="The name the server is told; that of the file if left out.")] = (
-        None
-    )
-    content_type: Annotated[str | None, Meta(description="Media type; guessed from the name if left out.")] = None
+    name: Annotated[str, about("Name of the form field.")]
+    path: Annotated[str, about("The file to send, relative to the document's folder.", schema=READS_FILE)]
+    filename: Annotated[str | None, about("The name the server is told; that of the file if left out.")] = None
+    content_type: Annotated[str | None, about("Media type; guessed from the name if left out.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,49 +214,47 @@ MAX_RETRY_AFTER = 300.0
 
 
 class HttpParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    url: Annotated[str, Meta(description="Where to: an `http` or `https` URL.", extra_json_schema=WEB)]
-    method: Annotated[str, Meta(description="`GET`, `POST`, `PUT`, `PATCH`, `DELETE`, `HEAD`, `OPTIONS` …")] = "GET"
-    params: Annotated[
-        Fields, Meta(description="Query parameters. A list repeats the name; null leaves the parameter out.")
-    ] = {}
-    headers: Annotated[dict[str, Scalar], Meta(description="Request headers. Null leaves a header out.")] = {}
-    json: Annotated[Any, Meta(description="A body sent as JSON; any value, null included.")] = UNSET
-    form: Annotated[Fields | None, Meta(description="A body sent as form fields, or the fields beside `files`.")] = None
-    body: Annotated[str | None, Meta(description="A body sent as the text it is.")] = None
-    files: Annotated[list[Upload], Meta(description="Files to send as a multipart form.")] = []
+    url: Annotated[str, about("Where to: an `http` or `https` URL.", schema=WEB)]
+    method: Annotated[str, about("`GET`, `POST`, `PUT`, `PATCH`, `DELETE`, `HEAD`, `OPTIONS` …")] = "GET"
+    params: Annotated[Fields, about("Query parameters. A list repeats the name; null leaves the parameter out.")] = {}
+    headers: Annotated[dict[str, Scalar], about("Request headers. Null leaves a header out.")] = {}
+    json: Annotated[Any, about("A body sent as JSON; any value, null included.")] = UNSET
+    form: Annotated[Fields | None, about("A body sent as form fields, or the fields beside `files`.")] = None
+    body: Annotated[str | None, about("A body sent as the text it is.")] = None
+    files: Annotated[list[Upload], about("Files to send as a multipart form.")] = []
     auth: Annotated[
         str | dict[str, Any] | None,
-        Meta(
-            description="The name of a keychain entry, or a mapping: `{type: basic, username, password}`, "
+        about(
+            "The name of a keychain entry, or a mapping: `{type: basic, username, password}`, "
             "`{type: bearer, token}`, `{type: api_key, header or query, value}`; `credential: name` takes what is "
             "missing from the keychain.",
-            extra_json_schema=KEYCHAIN_ENTRY,
+            schema=KEYCHAIN_ENTRY,
         ),
     ] = None
     follow_redirects: Annotated[
-        bool, Meta(description="Follow up to 10 redirects. Credentials are not sent on to another host.")
+        bool, about("Follow up to 10 redirects. Credentials are not sent on to another host.")
     ] = True
     verify: Annotated[
-        bool | str, Meta(description="Check the server's certificate; a path names the file of certificates to trust.")
+        bool | str, about("Check the server's certificate; a path names the file of certificates to trust.")
     ] = True
     response: Annotated[
         Literal["auto", "json", "text", "bytes", "stream"],
-        Meta(
-            description="What `data` is: `auto` goes by the content type; `bytes` is base64 text; `stream` puts the "
+        about(
+            "What `data` is: `auto` goes by the content type; `bytes` is base64 text; `stream` puts the "
             "body into the result store piece by piece and gives a reference to it."
         ),
     ] = "auto"
     max_response_bytes: Annotated[
-        int, Meta(gt=0, description="The largest body accepted, counted after decompression (100 MiB).")
+        int, about("The largest body accepted, counted after decompression (100 MiB).", gt=0)
     ] = DEFAULT_MAX_BYTES
     ok_status: Annotated[
         int | str | list[int | str] | None,
-        Meta(description="Statuses that are ok: `404`, `200-299`, `2xx`, or a list of these. Otherwise all below 400."),
+        about("Statuses that are ok: `404`, `200-299`, `2xx`, or a list of these. Otherwise all below 400."),
     ] = None
     idempotency_key: Annotated[
         bool | str | None,
-        Meta(
-            description="`Idempotency-Key`: a key that is the same over all retries, and another for each element of a loop, is "
+        about(
+            "`Idempotency-Key`: a key that is the same over all retries, and another for each element of a loop, is "
             "sent with `POST`, `PUT`, `PATCH` and `DELETE`, unless `headers` has one. True sends it always, false never; or a "
             "text of your own."
         ),
@@ -392,26 +387,7 @@ class HttpTool(Tool[HttpParams]):
 
     kind: ClassVar[str] = "http"
     makes_files: ClassVar[bool] = False
-    Params = HttpParams
     defaults: ClassVar[JsonMap] = {"timeout": {"connect": 10, "read": 60, "write": 60}}
-    example: ClassVar[str] = """\
-- name: fetch
-  kind: http
-  method: GET
-  url: "https://api.example.com/orders"
-  params: { status: [open, late], page: 1 }
-  auth: orders_api
-  spec:
-    timeout: { connect: 5, read: 30 }
-    policy:
-      rules:
-        - when: "{{ outcome.status == 'error' and outcome.http.status in [429, 503] }}"
-          then: { do: retry, attempts: 5, backoff: exponential, delay: 1 }
-        - when: "{{ outcome.status == 'error' }}"
-          then: { do: fail }
-        - else:
-          then: { do: continue }
-"""
 
     def __init__(self, resolve: Resolver = resolve_host, backend: httpcore2.AsyncNetworkBackend | None = None) -> None:
         """`resolve` and `backend` are how names are looked up and sockets opened where the private network is closed."""
@@ -539,7 +515,7 @@ async def _data(response: httpx2.Response, params: HttpParams, call: Call, excha
 async def _status_failure(response: httpx2.Response, url: str) -> ToolFailure:
     import httpx2  # Slow to import: only a request needs it.
 
-    from penstock.tools.http.exchange import excerpt
+    from penstock.tools.http.exchange import excerpt  # Only a request needs it.
 
     status = response.status_code
     try:

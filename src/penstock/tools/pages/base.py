@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import msgspec
 
@@ -21,9 +21,9 @@ from penstock.ports.blobs import ResultRef
 from penstock.ports.plugins import ToolDescription
 from penstock.ports.ranges import Page, Pages
 from penstock.ports.results import LazyResult, decode, encode
-from penstock.tools.base import Call, ToolFailure
+from penstock.tools.base import Call, Parametric, ToolFailure
 from penstock.tools.parameters import convert, similar
-from penstock.tools.registry import built_in
+from penstock.tools.plugins import built_in, shipped_example
 
 KINDS = {
     "sql": "penstock.tools.pages.sql:SqlPages",
@@ -39,7 +39,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.25, 4.0
 P = TypeVar("P", bound=msgspec.Struct)
 
 
-class Reader(Generic[P]):
+class Reader(Parametric[P]):
     """Base of all kinds. The docstring is its part of the reference; `Params` fields carry their descriptions.
 
     `page` answers for the collection as it is now; that a page stays what it was is seen to around it. A reader whose pages
@@ -47,9 +47,6 @@ class Reader(Generic[P]):
     """
 
     kind: ClassVar[str]
-    Params: ClassVar[type[msgspec.Struct]]
-    example: ClassVar[str]
-    """`loop.in` of this kind, in YAML."""
     is_fixed: ClassVar[bool] = False
     """Its tokens alone find the same elements again: nothing else has to be remembered of a page."""
     reads: ClassVar[int] = READS
@@ -86,6 +83,11 @@ def reader_of(kind: str) -> type[Reader[Any]]:
         known = ", ".join(f"`{one}`" for one in KINDS)
         raise Refused(f"a loop cannot run over `{kind}`{similar(kind, KINDS)}", f"it can over {known}")
     return cast("type[Reader[Any]]", built_in("collection", kind, KINDS[kind]))
+
+
+def example_of(kind: str) -> str:
+    """`loop.in` of this kind, in YAML."""
+    return shipped_example(f"in_{kind}")
 
 
 def describe_pages(kind: str) -> ToolDescription | None:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, cast
 
 import msgspec
-from msgspec import Meta
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ranges import Page
 from penstock.tools.base import Call, ToolFailure, local_path, os_failure
 from penstock.tools.pages.base import Reader
+from penstock.tools.parameters import about
 from penstock.tools.sql.connection import Stop, interruptible
 from penstock.tools.sql.results import prefixed
 
@@ -26,12 +26,9 @@ AT_ONCE = 10_000
 
 class FilesPagesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[
-        str,
-        Meta(
-            description="A pattern such as `inbox/*.csv` or `data/**/*.json`, or a folder, relative to the document's."
-        ),
+        str, about("A pattern such as `inbox/*.csv` or `data/**/*.json`, or a folder, relative to the document's.")
     ]
-    recursive: Annotated[bool, Meta(description="Look into the folders below, too.")] = False
+    recursive: Annotated[bool, about("Look into the folders below, too.")] = False
 
 
 class FilesPages(Reader[FilesPagesParams]):
@@ -43,10 +40,6 @@ class FilesPages(Reader[FilesPagesParams]):
     """
 
     kind: ClassVar[str] = "files"
-    Params: ClassVar[type[msgspec.Struct]] = FilesPagesParams
-    example: ClassVar[str] = """\
-in: {files: "inbox/*.csv"}
-"""
 
     def __init__(self, params: FilesPagesParams, call: Call) -> None:
         super().__init__(params, call)
@@ -132,8 +125,7 @@ FROM parquet_metadata($path) GROUP BY row_group_id ORDER BY row_group_id"""
 
 class RowGroupPagesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[
-        str,
-        Meta(description="A Parquet file, or a pattern such as `data/*.parquet`, relative to the document's folder."),
+        str, about("A Parquet file, or a pattern such as `data/*.parquet`, relative to the document's folder.")
     ]
 
 
@@ -146,10 +138,6 @@ class RowGroupPages(Reader[RowGroupPagesParams]):
     """
 
     kind: ClassVar[str] = "row_groups"
-    Params: ClassVar[type[msgspec.Struct]] = RowGroupPagesParams
-    example: ClassVar[str] = """\
-in: {row_groups: "data/*.parquet"}
-"""
 
     def __init__(self, params: RowGroupPagesParams, call: Call) -> None:
         super().__init__(params, call)
@@ -186,7 +174,7 @@ in: {row_groups: "data/*.parquet"}
                     continue
                 stop.check()
                 first = 0
-                for number, rows in _told(session, path):
+                for number, rows in _row_groups(session, path):
                     yield {"path": path, "row_group": number, "rows": rows, "first_row": first}
                     first += rows
         finally:
@@ -194,7 +182,7 @@ in: {row_groups: "data/*.parquet"}
             connection.close()
 
 
-def _told(session: Any, path: str) -> list[tuple[int, int]]:
+def _row_groups(session: Any, path: str) -> list[tuple[int, int]]:
     try:
         return [
             (int(number), int(rows)) for number, rows in session.connection.execute(_GROUPS, {"path": path}).fetchall()

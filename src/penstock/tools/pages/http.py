@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 import msgspec
-from msgspec import UNSET, Meta
+from msgspec import UNSET
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ranges import Page
@@ -20,6 +20,7 @@ from penstock.tools.base import Call, ToolFailure
 from penstock.tools.http.response import next_link, origin_of, value_at
 from penstock.tools.http.tool import DEFAULT_MAX_BYTES, Fields, HttpParams, HttpTool, Scalar, identity
 from penstock.tools.pages.base import Reader
+from penstock.tools.parameters import about
 
 _NOTHING = (None, "", False)
 SPEC: JsonMap = {
@@ -29,47 +30,41 @@ SPEC: JsonMap = {
 
 
 class HttpPagesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    url: Annotated[str, Meta(description="Where the first page is.")]
-    method: Annotated[Literal["GET", "POST"], Meta(description="How pages are asked for.")] = "GET"
-    params: Annotated[Fields, Meta(description="Query parameters of every request.")] = {}
+    url: Annotated[str, about("Where the first page is.")]
+    method: Annotated[Literal["GET", "POST"], about("How pages are asked for.")] = "GET"
+    params: Annotated[Fields, about("Query parameters of every request.")] = {}
     json: Annotated[
         dict[str, Any] | None,
-        Meta(description="The body of every request, for `POST`; what leads to the next page is put into it."),
+        about("The body of every request, for `POST`; what leads to the next page is put into it."),
     ] = None
-    headers: Annotated[dict[str, Scalar], Meta(description="Headers of every request.")] = {}
+    headers: Annotated[dict[str, Scalar], about("Headers of every request.")] = {}
     items: Annotated[
-        str | None,
-        Meta(description="Where in the answer the elements are, such as `data.items`; otherwise the answer is a list."),
+        str | None, about("Where in the answer the elements are, such as `data.items`; otherwise the answer is a list.")
     ] = None
     key: Annotated[
-        str | None,
-        Meta(description="Where in an element its name is, such as `id`; otherwise it is called by page and place."),
+        str | None, about("Where in an element its name is, such as `id`; otherwise it is called by page and place.")
     ] = None
     next: Annotated[
         str | None,
-        Meta(
-            description="Where in the answer it says how to go on, such as `meta.next_cursor`: a text for `next_param`, or a "
+        about(
+            "Where in the answer it says how to go on, such as `meta.next_cursor`: a text for `next_param`, or a "
             "URL. Null, empty or missing on the last page."
         ),
     ] = None
-    next_param: Annotated[str, Meta(description="The parameter that takes it.")] = "cursor"
+    next_param: Annotated[str, about("The parameter that takes it.")] = "cursor"
     page_param: Annotated[
-        str | None,
-        Meta(description="The parameter that takes the number of the page. The first empty page is the end."),
+        str | None, about("The parameter that takes the number of the page. The first empty page is the end.")
     ] = None
-    start: Annotated[int, Meta(description="The number of the first page.")] = 1
-    step: Annotated[int, Meta(description="How far numbers are apart: for an offset, the size of a page.", ge=1)] = 1
-    max_pages: Annotated[int, Meta(description="More pages than this are a failure.", ge=1)] = 10_000
+    start: Annotated[int, about("The number of the first page.")] = 1
+    step: Annotated[int, about("How far numbers are apart: for an offset, the size of a page.", ge=1)] = 1
+    max_pages: Annotated[int, about("More pages than this are a failure.", ge=1)] = 10_000
     auth: Annotated[
-        str | dict[str, Any] | None,
-        Meta(description="The name of a keychain entry, or a mapping, as for the `http` tool."),
+        str | dict[str, Any] | None, about("The name of a keychain entry, or a mapping, as for the `http` tool.")
     ] = None
     verify: Annotated[
-        bool | str, Meta(description="Check the server's certificate; a path names the file of certificates to trust.")
+        bool | str, about("Check the server's certificate; a path names the file of certificates to trust.")
     ] = True
-    max_response_bytes: Annotated[int, Meta(gt=0, description="The largest answer accepted (100 MiB).")] = (
-        DEFAULT_MAX_BYTES
-    )
+    max_response_bytes: Annotated[int, about("The largest answer accepted (100 MiB).", gt=0)] = DEFAULT_MAX_BYTES
 
 
 class HttpPages(Reader[HttpPagesParams]):
@@ -86,18 +81,7 @@ class HttpPages(Reader[HttpPagesParams]):
     """
 
     kind: ClassVar[str] = "http"
-    Params: ClassVar[type[msgspec.Struct]] = HttpPagesParams
     reads: ClassVar[int] = 1
-    example: ClassVar[str] = """\
-in:
-  http:
-    url: https://api.example.com/orders
-    auth: orders_api
-    items: data.orders
-    key: id
-    next: data.next_cursor
-    next_param: cursor
-"""
 
     def __init__(self, params: HttpPagesParams, call: Call) -> None:
         super().__init__(params, replace(call, spec={**SPEC, **call.spec}))

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import IO, Annotated, Any, ClassVar, NamedTuple, cast
 
 import msgspec
-from msgspec import Meta
 
 from penstock.kernel.values import Json
 from penstock.ports.ranges import Page
 from penstock.ports.undoing import unless_done
 from penstock.tools.base import Call, ToolFailure, local_path, open_regular, os_failure
 from penstock.tools.pages.base import Reader
+from penstock.tools.parameters import about
 
 PAGE_BYTES = 32 * 1024 * 1024
 """A page of long lines ends early."""
@@ -31,11 +31,9 @@ LONGEST_LINE = 64 * 1024 * 1024
 
 
 class LinesPagesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[
-        str, Meta(description="The file, relative to the document's folder. One that ends in `.gz` is unpacked.")
-    ]
-    encoding: Annotated[str, Meta(description="The encoding of its text.")] = "utf-8"
-    skip: Annotated[int, Meta(description="So many lines at the beginning are no elements: a header.", ge=0)] = 0
+    path: Annotated[str, about("The file, relative to the document's folder. One that ends in `.gz` is unpacked.")]
+    encoding: Annotated[str, about("The encoding of its text.")] = "utf-8"
+    skip: Annotated[int, about("So many lines at the beginning are no elements: a header.", ge=0)] = 0
 
 
 class _Span(NamedTuple):
@@ -64,11 +62,7 @@ class LinesPages(Reader[LinesPagesParams]):
     """
 
     kind: ClassVar[str] = "lines"
-    Params: ClassVar[type[msgspec.Struct]] = LinesPagesParams
     is_fixed: ClassVar[bool] = True
-    example: ClassVar[str] = """\
-in: {lines: {path: orders.csv, skip: 1}}
-"""
 
     def __init__(self, params: LinesPagesParams, call: Call) -> None:
         super().__init__(params, call)
@@ -83,18 +77,18 @@ in: {lines: {path: orders.csv, skip: 1}}
             last_byte, last_line = cast("list[int]", until)
             span = _Span(byte, line, min(most, last_line - max(line, self.params.skip)), last_byte)
         if not self._is_packed and "\n".encode(self._codec) == b"\n":
-            read: _Read = await self.call.threads.run(self._told, self._seek, span)
+            read: _Read = await self.call.threads.run(self._read_or_fail, self._seek, span)
         else:
             stream = await self._stream()
             async with stream.turn:
-                read = await self.call.threads.run(self._told, stream.read, span)
+                read = await self.call.threads.run(self._read_or_fail, stream.read, span)
         if until is not None and len(read.lines) < span.most:
             raise self._changed()
         following: Json = [read.byte, read.line + len(read.lines)]
         keys = [str(number) for number in range(read.line + 1, read.line + 1 + len(read.lines))]
         return Page(read.lines, following, read.is_end, keys)
 
-    def _told(self, read: Callable[[_Span], _Read], span: _Span) -> _Read:
+    def _read_or_fail(self, read: Callable[[_Span], _Read], span: _Span) -> _Read:
         try:
             return read(span)
         except UnicodeDecodeError as error:

@@ -12,7 +12,6 @@ from typing import Annotated, Any, ClassVar, cast
 from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import Meta
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import OBJECT_STORES
@@ -21,6 +20,7 @@ from penstock.tools.addresses import Addresses
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.network import address_refused
 from penstock.tools.pages.base import Reader
+from penstock.tools.parameters import about
 
 AT_ONCE = 1_000
 """So many keys are listed with one question to the store."""
@@ -29,56 +29,29 @@ CLIENT = {"connect_timeout": "10s", "timeout": "60s"}
 RETRY = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 CLIENT_OPTIONS = ("allow_http", "allow_invalid_certificates", "proxy_url", "root_certificate", "timeout")
 # What can be said to a store without naming a host: parts of the path or the signature of a request, and words of its URL.
-SECRET_OPTIONS = frozenset(
-    [
-        "access_key_id",
-        "secret_access_key",
-        "session_token",
-        "token",
-        "access_key",
-        "account_key",
-        "sas_key",
-        "sas_token",
-        "client_secret",
-        "bearer_token",
-        "root_certificate",
-    ]
-)
-WORD_OPTIONS = frozenset(
-    [
-        "region",
-        "default_region",
-        "skip_signature",
-        "request_payer",
-        "allow_http",
-        "allow_invalid_certificates",
-        "timeout",
-        "account_name",
-        "client_id",
-        "tenant_id",
-        "unsigned_payload",
-        "checksum_algorithm",
-    ]
-)
+SECRET_OPTIONS = frozenset([
+    "access_key_id", "secret_access_key", "session_token", "token", "access_key", "account_key", "sas_key",
+    "sas_token", "client_secret", "bearer_token", "root_certificate",
+])  # fmt: skip
+WORD_OPTIONS = frozenset([
+    "region", "default_region", "skip_signature", "request_payer", "allow_http", "allow_invalid_certificates",
+    "timeout", "account_name", "client_id", "tenant_id", "unsigned_payload", "checksum_algorithm",
+])  # fmt: skip
 _WORD = re.compile(r"[A-Za-z0-9-]+")
 
 
 class ObjectPagesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    url: Annotated[
-        str, Meta(description="Where the objects are: `s3://BUCKET/PREFIX`, `gs://…`, `az://…`, or `file:///FOLDER`.")
-    ]
-    pattern: Annotated[
-        str, Meta(description="Which keys, as they are below the URL: `*.csv`; `*` stands for `/` too.")
-    ] = "*"
+    url: Annotated[str, about("Where the objects are: `s3://BUCKET/PREFIX`, `gs://…`, `az://…`, or `file:///FOLDER`.")]
+    pattern: Annotated[str, about("Which keys, as they are below the URL: `*.csv`; `*` stands for `/` too.")] = "*"
     auth: Annotated[
         str | dict[str, Any] | None,
-        Meta(
-            description="A keychain entry with what the store wants: `access_key_id` and `secret_access_key`, `region`, "
+        about(
+            "A keychain entry with what the store wants: `access_key_id` and `secret_access_key`, `region`, "
             "`endpoint` and so on. Without it the environment and the machine are asked (`AWS_…`, `GOOGLE_…`, `AZURE_…`)."
         ),
     ] = None
     options: Annotated[
-        dict[str, str | bool], Meta(description="More of these, such as `endpoint`, `region` or `allow_http`.")
+        dict[str, str | bool], about("More of these, such as `endpoint`, `region` or `allow_http`.")
     ] = {}
 
 
@@ -90,10 +63,6 @@ class ObjectPages(Reader[ObjectPagesParams]):
     """
 
     kind: ClassVar[str] = "objects"
-    Params: ClassVar[type[msgspec.Struct]] = ObjectPagesParams
-    example: ClassVar[str] = """\
-in: {objects: {url: "s3://orders/2024/", pattern: "*.parquet", auth: lake}}
-"""
 
     def __init__(self, params: ObjectPagesParams, call: Call) -> None:
         super().__init__(params, call)
@@ -173,7 +142,7 @@ def _opened(params: ObjectPagesParams, call: Call) -> Any:
             return from_url(params.url)
         return from_url(params.url, config=config, client_options=client, retry_config=RETRY)  # type: ignore[call-overload]
     except (BaseError, ValueError, OSError) as error:
-        raise ToolFailure("parameters", f"`{params.url}` cannot be opened: {_said(error)}") from error
+        raise ToolFailure("parameters", f"`{params.url}` cannot be opened: {_message(error)}") from error
 
 
 def _credential(params: ObjectPagesParams, call: Call) -> dict[str, str | bool]:
@@ -231,9 +200,9 @@ _KINDS = {
 
 def _failure(error: Exception, url: str) -> ToolFailure:
     kind, retryable = _KINDS.get(type(error).__name__, ("connect", True))
-    return ToolFailure(kind, f"`{url}` cannot be listed: {_said(error)}", retryable=retryable)
+    return ToolFailure(kind, f"`{url}` cannot be listed: {_message(error)}", retryable=retryable)
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """Without the library's own view of itself, which comes after an empty line."""
     return " ".join(str(error).partition("\n\nDebug source")[0].split())

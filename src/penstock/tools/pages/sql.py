@@ -17,12 +17,12 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, cast
 from uuid import UUID
 
 import msgspec
-from msgspec import Meta
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ranges import Page
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.pages.base import Reader
+from penstock.tools.parameters import about
 from penstock.tools.sql.connection import (
     FIELDS,
     Auth,
@@ -34,8 +34,8 @@ from penstock.tools.sql.connection import (
     Stop,
     User,
     address_of,
+    failures_at,
     interruptible,
-    told,
 )
 from penstock.tools.sql.plan import Bindings, Command, Planner
 from penstock.tools.sql.results import Place, Table, distinct, parsed, to_json
@@ -46,24 +46,16 @@ TIME_LIMIT_S = 600.0
 
 
 class SqlPagesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    kind: Annotated[
-        Literal["postgres", "mysql", "sqlite", "duckdb"], Meta(description="The SQL tool whose database it is.")
-    ]
-    query: Annotated[
-        str, Meta(description="A query that gives the rows. It needs no order: the key is the order.", min_length=1)
-    ]
+    kind: Annotated[Literal["postgres", "mysql", "sqlite", "duckdb"], about("The SQL tool whose database it is.")]
+    query: Annotated[str, about("A query that gives the rows. It needs no order: the key is the order.", min_length=1)]
     key: Annotated[
         str | None,
-        Meta(
-            description="Needed: a column of the query with a value of its own in every row, such as its primary key."
-        ),
+        about("Needed: a column of the query with a value of its own in every row, such as its primary key."),
     ] = None
-    params: Annotated[
-        Bindings, Meta(description="Values to bind: a mapping for `:name`, a list for `%s`, `?` or `$1`.")
-    ] = None
-    args: Annotated[Bindings, Meta(description="The same as `params`.")] = None
+    params: Annotated[Bindings, about("Values to bind: a mapping for `:name`, a list for `%s`, `?` or `$1`.")] = None
+    args: Annotated[Bindings, about("The same as `params`.")] = None
     auth: Auth = None
-    url: Annotated[str | None, Meta(description="Connection URL, instead of `auth` or the single fields.")] = None
+    url: Annotated[str | None, about("Connection URL, instead of `auth` or the single fields.")] = None
     host: Host = None
     port: Port = None
     user: User = None
@@ -71,23 +63,23 @@ class SqlPagesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     database: Database = None
     sslmode: SslMode = None
     path: Annotated[
-        str | None, Meta(description="The file of a `sqlite` or `duckdb` database, relative to the document's folder.")
+        str | None, about("The file of a `sqlite` or `duckdb` database, relative to the document's folder.")
     ] = None
     read_only: Annotated[
         bool,
-        Meta(
-            description="Open the file of a `sqlite` or `duckdb` database for reading only: several processes can have a DuckDB "
+        about(
+            "Open the file of a `sqlite` or `duckdb` database for reading only: several processes can have a DuckDB "
             "file open that way."
         ),
     ] = False
     keep: Annotated[
         bool,
-        Meta(
-            description="Keep the rows of a page that was read in the result store, so that a shard which is tried again finds "
+        about(
+            "Keep the rows of a page that was read in the result store, so that a shard which is tried again finds "
             "them as they were. If false they are read again, and the shards fail if keys were added or removed among them."
         ),
     ] = True
-    timeout: Annotated[float, Meta(description="Seconds that reading one page may take.", gt=0)] = TIME_LIMIT_S
+    timeout: Annotated[float, about("Seconds that reading one page may take.", gt=0)] = TIME_LIMIT_S
 
 
 class Keyed(msgspec.Struct, frozen=True):
@@ -173,16 +165,6 @@ class SqlPages(Reader[SqlPagesParams]):
     """
 
     kind: ClassVar[str] = "sql"
-    Params: ClassVar[type[msgspec.Struct]] = SqlPagesParams
-    example: ClassVar[str] = """\
-in:
-  sql:
-    kind: postgres
-    auth: warehouse
-    query: SELECT id, customer, amount FROM orders WHERE status = :status
-    params: {status: open}
-    key: id
-"""
 
     def __init__(self, params: SqlPagesParams, call: Call) -> None:
         super().__init__(params, replace(call, spec={**call.spec, "timeout": params.timeout}))
@@ -337,7 +319,7 @@ class DuckdbEngine:
             forget = stop.on_stop(connection.interrupt)
             session = DuckdbSession(connection, most)
             try:
-                with told(session, _PLACE.at(select.statement.excerpt)):
+                with failures_at(session, _PLACE.at(select.statement.excerpt)):
                     return work(session)
             finally:
                 forget()
@@ -393,7 +375,7 @@ class SqliteEngine(_NativeEngine):
             forget = stop.on_stop(connection.interrupt)
             session = sqlite.SqliteSession(connection, 0)
             try:
-                with told(session, _PLACE.at(statement.excerpt)):
+                with failures_at(session, _PLACE.at(statement.excerpt)):
                     args = cast("dict[str, Any]", statement.args or {})
                     values = {name: sqlite.bindable(value) for name, value in args.items()}
                     cursor = connection.execute(statement.text, values)
@@ -422,7 +404,7 @@ class MysqlEngine(_NativeEngine):
             forget = stop.on_stop(in_a_thread(lambda: kill_query(login, number)))
             session = mysql.MysqlSession(connection, login, mysql.MysqlParams())
             try:
-                with told(session, _PLACE.at(statement.excerpt)), connection.cursor() as cursor:
+                with failures_at(session, _PLACE.at(statement.excerpt)), connection.cursor() as cursor:
                     connection.autocommit(True)
                     cursor.execute(statement.text, [mysql.bindable(value) for value in statement.args or []])
                     columns: list[tuple[str, Callable[[Any], Json]]] = [

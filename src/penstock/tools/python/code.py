@@ -473,7 +473,7 @@ def _describe(error: BaseException, code: Code, module: str) -> dict[str, Any]:
     text = _traceback(error, code, set()).replace(f"{module}.", "")
     detail["traceback"] = _bounded(text, MAX_TRACEBACK)
     kind, retryable = "memory" if isinstance(error, MemoryError) else "exception", _flag(error, "retryable")
-    message = f"{type(error).__name__}: {_said(error)}".removesuffix(": ").replace(f"{module}.", "")
+    message = f"{type(error).__name__}: {_message(error)}".removesuffix(": ").replace(f"{module}.", "")
     helpers = _helpers(error, module)
     base = sys.modules.get("penstock.tools.base")
     if base is not None and isinstance(error, base.ToolFailure):
@@ -513,7 +513,7 @@ def _flag(error: BaseException, name: str) -> bool:
         return False
 
 
-def _said(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     try:
         return str(error)
     except Exception:  # an author's __str__ may raise anything
@@ -552,9 +552,9 @@ def _traceback(error: BaseException, code: Code, seen: set[int]) -> str:
         lines[5:-15] = [f"  … {len(lines) - 20} more frames …"]
     kind = type(error)
     name = kind.__name__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__name__}"
-    lines.append(f"{name}: {_said(error)}".removesuffix(": "))
+    lines.append(f"{name}: {_message(error)}".removesuffix(": "))
     if isinstance(error, BaseExceptionGroup):
-        lines.extend(f"  - {type(inner).__name__}: {_said(inner)}" for inner in error.exceptions[:10])
+        lines.extend(f"  - {type(inner).__name__}: {_message(inner)}" for inner in error.exceptions[:10])
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is None or id(cause) in seen or len(seen) >= 4:
         return "\n".join(lines)

@@ -9,49 +9,40 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 
 from penstock.ports.blobs import ResultRef, is_ref
 from penstock.ports.meanings import PYTHON, READS_SCRIPT
 from penstock.tools.base import Call, Tool, ToolFailure
-from penstock.tools.output import Lines
-from penstock.tools.parameters import Positive
+from penstock.tools.output import StoppableCode, captured
+from penstock.tools.parameters import Positive, about
 from penstock.tools.process import shorter
 from penstock.tools.python.code import Code, Reply, perform
 from penstock.tools.python.isolation import prefer
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    cpu_s: Annotated[Positive | None, Meta(description="CPU seconds; `isolation: process` only.")] = None
+    cpu_s: Annotated[Positive | None, about("CPU seconds; `isolation: process` only.")] = None
     memory_mb: Annotated[
-        Positive | None, Meta(description="Memory on top of the bare interpreter's; `isolation: process` only.")
+        Positive | None, about("Memory on top of the bare interpreter's; `isolation: process` only.")
     ] = None
-    time_s: Annotated[Positive | None, Meta(description="Seconds on the wall; `spec.timeout` holds as well.")] = None
+    time_s: Annotated[Positive | None, about("Seconds on the wall; `spec.timeout` holds as well.")] = None
 
 
 class PythonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    code: Annotated[
-        str | None, Meta(description="The code itself. One of `code` and `script` is needed.", extra_json_schema=PYTHON)
-    ] = None
+    code: Annotated[str | None, about("The code itself. One of `code` and `script` is needed.", schema=PYTHON)] = None
     script: Annotated[
-        str | None,
-        Meta(description="A file with the code, relative to the document's folder.", extra_json_schema=READS_SCRIPT),
+        str | None, about("A file with the code, relative to the document's folder.", schema=READS_SCRIPT)
     ] = None
     args: Annotated[
-        dict[str, Any] | None,
-        Meta(description="Variables of the code, and arguments of `main` where it asks for them."),
+        dict[str, Any] | None, about("Variables of the code, and arguments of `main` where it asks for them.")
     ] = None
-    function: Annotated[str | None, Meta(description="The function to call, `main` by default.")] = None
+    function: Annotated[str | None, about("The function to call, `main` by default.")] = None
     isolation: Annotated[
         Literal["thread", "process"] | None,
-        Meta(
-            description="Where the code runs: in a `thread` (default, or from `spec.isolation`) or a `process` of its own."
-        ),
+        about("Where the code runs: in a `thread` (default, or from `spec.isolation`) or a `process` of its own."),
     ] = None
-    limits: Annotated[Limits, Meta(description="What the code may use.")] = Limits()
-    env: Annotated[
-        dict[str, str] | None, Meta(description="Environment variables of the code; `isolation: process` only.")
-    ] = None
+    limits: Annotated[Limits, about("What the code may use.")] = Limits()
+    env: Annotated[dict[str, str] | None, about("Environment variables of the code; `isolation: process` only.")] = None
 
     def __post_init__(self) -> None:
         if (self.code is None) == (self.script is None):
@@ -80,15 +71,6 @@ class PythonTool(Tool[PythonParams]):
     """
 
     kind: ClassVar[str] = "python"
-    Params: ClassVar[type[msgspec.Struct]] = PythonParams
-    example: ClassVar[str] = """\
-- name: total
-  kind: python
-  args: { rows: [1, 2, 3] }
-  code: |
-    def main(rows):
-        return {"total": sum(rows)}
-"""
 
     async def run(self, params: PythonParams, call: Call) -> object:
         isolation = params.isolation or call.spec.get("isolation") or "thread"
@@ -179,71 +161,38 @@ def _copy(value: Any, call: Call) -> Any:
     return value
 
 
-class _Abandoned(BaseException):
-    """Raised in user code whose time is over. Not an Exception, so that `except Exception` lets it through."""
-
-
-class _ThreadRun:
+class _ThreadRun(StoppableCode):
     """One run of code in a thread, and the way to stop it from another."""
 
     def __init__(self, params: PythonParams, call: Call) -> None:
+        super().__init__(call.say, call.settings.max_output_bytes)
         self._params = params
         self._call = call
-        self._lines = Lines(self._say, call.settings.max_output_bytes)
-        self._lock = threading.Lock()
-        self._thread: int | None = None
         self._cancel: Callable[[], object] | None = None
-        self._abandoned = False
 
     def perform(self) -> Reply:
-        from penstock.tools.output import captured  # Rarely needed.
-
         code = _code(self._params, self._call)
         prefer(self._call.folder)
         with captured(self._lines):
-            self._enter(threading.get_ident())
+            self.enter(threading.get_ident())
             try:
                 return perform(code, lambda: _copy(self._params.args or {}, self._call), self._cancellable)
             finally:
-                self._enter(None)
+                self.enter(None)
                 self._lines.close()
-
-    # The lock keeps `_Abandoned` to user code: it is never raised while the thread is in the engine's `say`, and after
-    # `_enter(None)` not at all.
-
-    def _enter(self, thread: int | None) -> None:
-        with self._lock:
-            self._thread = thread
-        if thread is not None and self._abandoned:
-            raise _Abandoned  # its time was over before it began
-
-    def _say(self, line: str) -> None:
-        with self._lock:
-            self._call.say(line)
 
     def _cancellable(self, cancel: Callable[[], object]) -> None:
         self._cancel = cancel
-        if self._abandoned:
+        if self._is_stopped:
             cancel()
 
     def abandon(self) -> None:
-        """Nobody waits any more: its output is dropped, and it is stopped at its next instruction if it has one."""
-        self._abandoned = True
-        self._lines.stop()
-        if self._cancel is not None:
-            try:
-                self._cancel()
-            except RuntimeError:
-                pass  # its event loop is closed already
-        elif self._lock.acquire(timeout=0.05):
-            try:
-                if self._thread is not None:
-                    _raise_in(self._thread)
-            finally:
-                self._lock.release()
-
-
-def _raise_in(thread: int) -> None:
-    import ctypes  # Rarely needed.
-
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Abandoned))
+        """Its caller has stopped waiting: its output is dropped, and it is stopped at its next instruction if it has one."""
+        self.drop_output()
+        if self._cancel is None:
+            self.raise_stopped()
+            return
+        try:
+            self._cancel()
+        except RuntimeError:
+            pass  # Its event loop is closed already.

@@ -5,67 +5,52 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from msgspec import Meta
-
-from penstock.kernel.values import JsonMap
+from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, url
 from penstock.tools.addresses import OPEN, Addresses
 from penstock.tools.base import Call, ToolFailure
+from penstock.tools.parameters import about
 from penstock.tools.sql.plan import TRIES, Command, Effect, Happened, NoTable, Ran, Step, Upsert, check_rows
-from penstock.tools.sql.results import MADE_MEANWHILE, Place, Table, code_of, whole
+from penstock.tools.sql.results import MADE_MEANWHILE, Place, Table, code_of, distinct, to_json, too_large, whole
 from penstock.tools.sql.text import Bound
 
 T = TypeVar("T")
 
 
 _ALIASES = {
-    "dsn": "url",
-    "uri": "url",
-    "connection_string": "url",
-    "value": "url",
-    "username": "user",
-    "db_user": "user",
-    "dbname": "database",
-    "db": "database",
-    "db_name": "database",
-    "db_host": "host",
-    "hostname": "host",
-    "db_port": "port",
-    "db_password": "password",
-}
+    "dsn": "url", "uri": "url", "connection_string": "url", "value": "url", "username": "user", "db_user": "user",
+    "dbname": "database", "db": "database", "db_name": "database", "db_host": "host", "hostname": "host",
+    "db_port": "port", "db_password": "password",
+}  # fmt: skip
 _NAME_OF_ENTRY = ("credential", "key", "name")
 
 
 Auth = Annotated[
     str | dict[str, Any] | None,
-    Meta(
-        description="Name of the keychain entry with the connection, or the entry's mapping itself.",
-        extra_json_schema=KEYCHAIN_ENTRY,
-    ),
+    about("Name of the keychain entry with the connection, or the entry's mapping itself.", schema=KEYCHAIN_ENTRY),
 ]
 _URL = "Connection URL, instead of `auth` or the single fields."
-PostgresUrl = Annotated[
-    str | None, Meta(description=_URL, extra_json_schema=url("postgresql", "postgres", "cockroachdb"))
-]
-MysqlUrl = Annotated[str | None, Meta(description=_URL, extra_json_schema=url("mysql", "mariadb"))]
-Host = Annotated[str | None, Meta(description="Server name or address.")]
-Port = Annotated[int | str | None, Meta(description="Server port.")]
-User = Annotated[str | None, Meta(description="User to connect as.")]
-Password = Annotated[str | None, Meta(description="Password; better kept in the keychain.")]
-Database = Annotated[str | None, Meta(description="Database to use.")]
-SslMode = Annotated[str | None, Meta(description="`disable`, `prefer`, `require`, `verify-ca` or `verify-full`.")]
+PostgresUrl = Annotated[str | None, about(_URL, schema=url("postgresql", "postgres", "cockroachdb"))]
+MysqlUrl = Annotated[str | None, about(_URL, schema=url("mysql", "mariadb"))]
+Host = Annotated[str | None, about("Server name or address.")]
+Port = Annotated[int | str | None, about("Server port.")]
+User = Annotated[str | None, about("User to connect as.")]
+Password = Annotated[str | None, about("Password; better kept in the keychain.")]
+Database = Annotated[str | None, about("Database to use.")]
+SslMode = Annotated[str | None, about("`disable`, `prefer`, `require`, `verify-ca` or `verify-full`.")]
 
 FIELDS = ("url", "host", "port", "user", "password", "database", "sslmode")
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One way of spelling for all that can be said of a connection."""
+    """The normalised description of a connection."""
 
     url: str | None = field(default=None, repr=False)
     host: str | None = None
@@ -98,7 +83,7 @@ def entry_of(auth: str | dict[str, Any] | None, call: Call) -> dict[str, Any]:
 
 
 def address_of(params: Any, call: Call) -> Address:
-    """The address that a struct with `auth` and the single fields speaks of."""
+    """The address that a struct with `auth` and the single fields describes."""
     return address(params.auth, {name: getattr(params, name) for name in FIELDS}, call)
 
 
@@ -147,6 +132,7 @@ def pool_size(call: Call) -> int:
 
 GRACE = 10.0
 _MOMENT_S = 0.05
+_BATCH = 1000
 _EFFECT = Place(0, 1, "the name of the effect")
 
 
@@ -216,7 +202,7 @@ async def _wind_up(running: asyncio.Future[Any], stop: Stop) -> None:
     while not running.done() and loop.time() < deadline:
         stop.now()
         await asyncio.wait({running}, timeout=0.05)
-    # How it took that is of no interest, but asyncio complains of errors that nobody looked at.
+    # Its result is of no interest, but asyncio warns about exceptions that are never retrieved.
     running.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     running.cancel()
 
@@ -249,32 +235,56 @@ async def interruptible(call: Call, work: Callable[[Stop], T]) -> T:
     raise ToolFailure("timeout", f"the task took longer than its time limit of {limit:g} s", retryable=True)
 
 
-class Claiming(Protocol):
+class Session(ABC):
     """One connection of a blocking driver, and a transaction on it."""
 
+    connection: Any
     errors: tuple[type[Exception], ...]
     """What the driver raises; `failure` makes outcomes of them."""
     max_rows: int
 
-    def begin(self, *, writing: bool) -> None: ...
+    def begin(self, *, writing: bool) -> None:
+        self.connection.begin()
 
-    def commit(self) -> None: ...
+    def commit(self) -> None:
+        self.connection.commit()
 
-    def rollback(self) -> None: ...
+    def rollback(self) -> None:
+        with suppress(*self.errors):
+            self.connection.rollback()
 
+    @abstractmethod
     def execute(self, statement: Bound) -> Table: ...
 
+    def upsert(self, step: Upsert) -> Table:
+        raise NotImplementedError
+
+    @abstractmethod
     def failure(self, error: Exception, place: Place) -> ToolFailure: ...
 
+    def fetched(self, cursor: Any, change: Sequence[Callable[[Any], Json]] | None = None) -> Table:
+        """All rows of a cursor, each value changed by the function of its column. Raises ToolFailure when they are too many."""
+        columns = distinct([column[0] for column in cursor.description])
+        rows: list[Json] = []
+        while batch := cursor.fetchmany(_BATCH):
+            if len(rows) + len(batch) > self.max_rows:
+                self.give_up()
+                raise too_large(self.max_rows)
+            if change is None:
+                rows.extend(dict(zip(columns, map(to_json, row), strict=True)) for row in batch)
+            else:
+                rows.extend(
+                    {name: to(value) for name, to, value in zip(columns, change, row, strict=True)} for row in batch
+                )
+        return Table(columns, rows, len(rows), gives_rows=True)
 
-class Session(Claiming, Protocol):
-    """The same for the time of one task."""
-
-    def upsert(self, step: Upsert) -> Table: ...
+    def give_up(self) -> None:
+        """What is still to come of a query is not wanted."""
+        return
 
 
 @contextmanager
-def told(session: Claiming, place: Place) -> Iterator[None]:
+def failures_at(session: Session, place: Place) -> Iterator[None]:
     """The driver's errors become outcomes that name the place."""
     try:
         yield
@@ -288,12 +298,12 @@ def run_steps(session: Session, steps: list[Step], stop: Stop, *, transaction: b
     committed = not transaction
     try:
         if transaction:
-            with told(session, Place(0, total, "BEGIN")):
+            with failures_at(session, Place(0, total, "BEGIN")):
                 session.begin(writing=any(_writes(step) for step in steps))
         tables = [_run_step(session, step, stop, Place(index, total)) for index, step in enumerate(steps)]
         stop.check()
         if transaction:
-            with told(session, Place(total - 1, total, "COMMIT")):
+            with failures_at(session, Place(total - 1, total, "COMMIT")):
                 session.commit()
         committed = True
     finally:
@@ -317,10 +327,10 @@ def run_once(session: Session, steps: list[Step], stop: Stop, effect: Effect) ->
     total, committed = len(steps), False
     try:
         result = whole([_run_step(session, step, stop, Place(index, total)) for index, step in enumerate(steps)])
-        with told(session, _EFFECT):
+        with failures_at(session, _EFFECT):
             session.execute(effect.keep(result))
         stop.check()
-        with told(session, Place(total - 1, total, "COMMIT")):
+        with failures_at(session, Place(total - 1, total, "COMMIT")):
             session.commit()
         committed = True
     finally:
@@ -329,7 +339,7 @@ def run_once(session: Session, steps: list[Step], stop: Stop, effect: Effect) ->
     return Ran(result, {"repeated": False})
 
 
-def claimed(session: Claiming, effect: Effect) -> JsonMap | None:
+def claimed(session: Session, effect: Effect) -> JsonMap | None:
     """None: the name is new, and a transaction has begun that keeps it. Else the result that was kept with it."""
     for _ in range(TRIES):
         try:
@@ -340,7 +350,7 @@ def claimed(session: Claiming, effect: Effect) -> JsonMap | None:
             continue
         except Happened:
             pass
-        with told(session, _EFFECT):
+        with failures_at(session, _EFFECT):
             found = effect.found(session.execute(effect.look()))
             session.rollback()  # A driver may have begun a transaction to look.
         if found is not None:
@@ -348,9 +358,9 @@ def claimed(session: Claiming, effect: Effect) -> JsonMap | None:
     raise effect.unsettled()
 
 
-def _make_table(session: Claiming, effect: Effect) -> None:
+def _make_table(session: Session, effect: Effect) -> None:
     try:
-        with told(session, _EFFECT):
+        with failures_at(session, _EFFECT):
             session.begin(writing=True)
             session.execute(effect.create())
             session.commit()
@@ -362,7 +372,7 @@ def _make_table(session: Claiming, effect: Effect) -> None:
         time.sleep(_MOMENT_S)  # DuckDB says so before the first has committed.
 
 
-def _is_new(session: Claiming, effect: Effect) -> bool:
+def _is_new(session: Session, effect: Effect) -> bool:
     is_new = False
     try:
         with _about_effect(session):
@@ -375,9 +385,9 @@ def _is_new(session: Claiming, effect: Effect) -> bool:
 
 
 @contextmanager
-def _about_effect(session: Claiming) -> Iterator[None]:
+def _about_effect(session: Session) -> Iterator[None]:
     try:
-        with told(session, _EFFECT):
+        with failures_at(session, _EFFECT):
             yield
     except ToolFailure as failure:
         if failure.kind == "not_found":
@@ -395,13 +405,13 @@ def _writes(step: Step) -> bool:
 def _run_step(session: Session, step: Step, stop: Stop, place: Place) -> Table:
     if isinstance(step, Upsert):
         stop.check()
-        with told(session, place.at(step.excerpt)):
+        with failures_at(session, place.at(step.excerpt)):
             return session.upsert(step)
     assert isinstance(step, Command)
     table = Table()
     for statement in step.statements:
         stop.check()
-        with told(session, place.at(statement.excerpt)):
+        with failures_at(session, place.at(statement.excerpt)):
             table = session.execute(statement)
     check_rows(step, table, place)
     return table

@@ -6,19 +6,16 @@ import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import msgspec
-from msgspec import Meta
-
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import JsonMap
 from penstock.ports.folders import searched
 from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, SCHEMES
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
 from penstock.tools.network import address_refused
-from penstock.tools.sql.connection import Stop, entry_of, interruptible, run_task
+from penstock.tools.parameters import about
+from penstock.tools.sql.connection import Session, Stop, entry_of, interruptible, run_task
 from penstock.tools.sql.plan import (
     Planner,
     Ran,
@@ -30,7 +27,7 @@ from penstock.tools.sql.plan import (
     texts_of,
     verbs_of,
 )
-from penstock.tools.sql.results import Place, Table, as_json_text, distinct, failure, parsed, to_json, too_large
+from penstock.tools.sql.results import Place, Table, as_json_text, failure, parsed, to_json
 from penstock.tools.sql.text import Bound, Dialect, insert_into, on_conflict, quote
 
 if TYPE_CHECKING:
@@ -44,7 +41,6 @@ LOCK_SAY_S = 5.0
 """How often a waiting task reports it."""
 MAKING_S = 600.0
 """So long a transaction waits for another one that makes the same table."""
-_BATCH = 1000
 # Whoever opens a file of this process a moment after another gets the same database, in which DuckDB may not have registered the
 # functions yet that it reads Arrow with.
 _OPENING = threading.Lock()
@@ -60,22 +56,19 @@ ZONED = "TIMESTAMP WITH TIME ZONE"
 class DuckdbParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[
         str | None,
-        Meta(
-            description="The database file, relative to the document's folder; in memory when left out.",
-            extra_json_schema={**LOCAL_PATH, SCHEMES: ["duckdb"]},
+        about(
+            "The database file, relative to the document's folder; in memory when left out.",
+            schema={**LOCAL_PATH, SCHEMES: ["duckdb"]},
         ),
     ] = None
     auth: Annotated[
         str | dict[str, Any] | None,
-        Meta(
-            description="Name of a keychain entry with a `path`, instead of `path`.",
-            extra_json_schema=KEYCHAIN_ENTRY,
-        ),
+        about("Name of a keychain entry with a `path`, instead of `path`.", schema=KEYCHAIN_ENTRY),
     ] = None
-    read_only: Annotated[bool, Meta(description="Open the file for reading only.")] = False
-    autocommit: Annotated[
-        bool, Meta(description="Each statement commits by itself; otherwise the task is one transaction.")
-    ] = False
+    read_only: Annotated[bool, about("Open the file for reading only.")] = False
+    autocommit: Annotated[bool, about("Each statement commits by itself; otherwise the task is one transaction.")] = (
+        False
+    )
 
 
 def path_of(path: str | None, auth: str | dict[str, Any] | None, call: Call) -> str:
@@ -95,7 +88,7 @@ def connect(
     stop: Stop | None = None,
 ) -> DuckDBPyConnection:
     """A file that another process has locked is tried again for a while, unless `stop` ends that; `say` reports it at once.
-    `is_offline`: DuckDB opens sockets of its own, which nobody can judge, so it opens none."""
+    `is_offline`: DuckDB opens sockets of its own, whose addresses cannot be checked, so it may open none."""
     import duckdb  # Slow to import: only a query needs it.
 
     # Without this, a table that is not there is looked for among the variables of this very program.
@@ -233,23 +226,13 @@ def last_of_each_key(step: Upsert) -> list[list[Any]]:
     return list(kept.values())
 
 
-class DuckdbSession:
+class DuckdbSession(Session):
     def __init__(self, connection: DuckDBPyConnection, max_rows: int) -> None:
         import duckdb  # Slow to import: only a query needs it.
 
         self.connection = connection
         self.max_rows = max_rows
-        self.errors: tuple[type[Exception], ...] = (duckdb.Error,)
-
-    def begin(self, *, writing: bool) -> None:
-        self.connection.begin()
-
-    def commit(self) -> None:
-        self.connection.commit()
-
-    def rollback(self) -> None:
-        with suppress(*self.errors):
-            self.connection.rollback()
+        self.errors = (duckdb.Error,)
 
     def execute(self, statement: Bound) -> Table:
         args = statement.args if isinstance(statement.args, dict) else None
@@ -262,17 +245,7 @@ class DuckdbSession:
             return Table(row_count=int(found[0]) if found else 0)
         if not description or (names == ["Success"] and statement.writes):
             return Table()
-        columns = distinct(names)
-        convert = [parsed if str(column[1]) == "JSON" else to_json for column in description]
-        rows: list[Json] = []
-        while batch := cursor.fetchmany(_BATCH):
-            if len(rows) + len(batch) > self.max_rows:
-                raise too_large(self.max_rows)
-            rows.extend(
-                {name: change(value) for name, change, value in zip(columns, convert, row, strict=True)}
-                for row in batch
-            )
-        return Table(columns, rows, len(rows), gives_rows=True)
+        return self.fetched(cursor, [parsed if str(column[1]) == "JSON" else to_json for column in description])
 
     def upsert(self, step: Upsert) -> Table:
         tail = on_conflict(step.keys, step.update, Dialect.DUCKDB)
@@ -358,16 +331,6 @@ class DuckdbTool(Tool[DuckdbParams]):
     """
 
     kind: ClassVar[str] = "duckdb"
-    Params: ClassVar[type[msgspec.Struct]] = DuckdbParams
-    example: ClassVar[str] = """\
-- name: totals
-  kind: duckdb
-  query: |
-    SELECT customer, sum(amount) AS total
-    FROM (VALUES ('ada', 12.5), ('ada', 7.5), ('bob', 3)) AS orders(customer, amount)
-    GROUP BY customer HAVING sum(amount) > :least ORDER BY customer
-  params: {least: 5}
-"""
 
     async def run(self, params: DuckdbParams, call: Call) -> object:
         path = path_of(params.path, params.auth, call)

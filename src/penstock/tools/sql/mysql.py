@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-import msgspec
-from msgspec import Meta
-
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import JsonMap
 from penstock.tools.addresses import OPEN, Addresses
 from penstock.tools.base import Call, Success, Tool, ToolFailure
 from penstock.tools.network import address_refused, allowed_addresses, connect_words
+from penstock.tools.parameters import about
 from penstock.tools.sql.connection import (
     Address,
     Auth,
@@ -26,6 +24,7 @@ from penstock.tools.sql.connection import (
     MysqlUrl,
     Password,
     Port,
+    Session,
     SslMode,
     Stop,
     User,
@@ -41,12 +40,10 @@ from penstock.tools.sql.results import (
     Place,
     Table,
     as_json_text,
-    distinct,
     failure,
     parsed,
     scrubbed,
     to_json,
-    too_large,
 )
 from penstock.tools.sql.text import Bound, Dialect, insert_into, on_conflict
 
@@ -139,7 +136,7 @@ def connect(login: Login) -> Connection[Any]:
         connection.connect(_dialled(login))
         return connection
     except (pymysql.MySQLError, OSError) as error:
-        number, words = _said(error)
+        number, words = _number_and_message(error)
         if "refused" in words:
             words = connect_words(error, str(login.arguments.get("host")), login.arguments.get("port"))
         words = scrubbed(words, [login.arguments.get("password")])
@@ -218,7 +215,7 @@ _CONSTRAINTS = {1022, 1048, 1062, 1169, 1216, 1217, 1364, 1451, 1452, 1557, 1761
 _SQLSTATES = {1062: "23000", 1205: "HY000", 1213: "40001", 1064: "42000", 1146: "42S02", 1054: "42S22", 1045: "28000"}
 
 
-def _said(error: Exception) -> tuple[int, str]:
+def _number_and_message(error: Exception) -> tuple[int, str]:
     number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
     words = str(error.args[1]) if len(error.args) > 1 else str(error)
     return number, words
@@ -230,14 +227,13 @@ def _helper(number: int) -> JsonMap:
 
 
 def failure_of(error: Exception, place: Place | None) -> ToolFailure:
-    number, words = _said(error)
+    number, words = _number_and_message(error)
     kind, retryable = _KINDS.get(number, ("constraint" if number in _CONSTRAINTS else "database", False))
     if isinstance(error, OSError):
         kind, retryable = "connect", True
     return failure(kind, words, place, {"mysql": _helper(number)}, retryable=retryable)
 
 
-_BATCH = 1000
 JSON_TYPE = 245
 
 
@@ -252,11 +248,11 @@ class MysqlParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
     sslmode: SslMode = None
     isolation: Annotated[
         Literal["read uncommitted", "read committed", "repeatable read", "serializable"] | None,
-        Meta(description="Isolation level of the task's transaction; the server's default when left out."),
+        about("Isolation level of the task's transaction; the server's default when left out."),
     ] = None
-    autocommit: Annotated[
-        bool, Meta(description="Each statement commits by itself; otherwise the task is one transaction.")
-    ] = False
+    autocommit: Annotated[bool, about("Each statement commits by itself; otherwise the task is one transaction.")] = (
+        False
+    )
 
 
 def bindable(value: Any) -> Any:
@@ -270,7 +266,7 @@ def bindable(value: Any) -> Any:
     return value
 
 
-class MysqlSession:
+class MysqlSession(Session):
     def __init__(self, connection: Connection[Any], login: Login, params: MysqlParams) -> None:
         import pymysql  # Slow to import: only a connection needs it.
 
@@ -278,19 +274,12 @@ class MysqlSession:
         self.connection = connection
         self.max_rows = params.max_rows
         self.isolation = params.isolation
-        self.errors: tuple[type[Exception], ...] = (pymysql.MySQLError, OSError)
+        self.errors = (pymysql.MySQLError, OSError)
 
     def begin(self, *, writing: bool) -> None:
         if self.isolation:
             self._send(f"SET TRANSACTION ISOLATION LEVEL {self.isolation}")
         self.connection.begin()
-
-    def commit(self) -> None:
-        self.connection.commit()
-
-    def rollback(self) -> None:
-        with suppress(*self.errors):
-            self.connection.rollback()
 
     def _send(self, text: str) -> None:
         with self.connection.cursor() as cursor:
@@ -306,22 +295,15 @@ class MysqlSession:
             cursor.execute(statement.text, args)
             if not cursor.description:
                 return Table(row_count=max(cursor.rowcount, 0))
-            columns = distinct([column[0] for column in cursor.description])
             convert = [parsed if cast("int", column[1]) == JSON_TYPE else to_json for column in cursor.description]
-            rows: list[Json] = []
-            while batch := cursor.fetchmany(_BATCH):
-                if len(rows) + len(batch) > self.max_rows:
-                    # Closing the cursor reads what is still to come, so the server is told to send no more.
-                    kill_query(self.login, thread_of(self.connection))
-                    raise too_large(self.max_rows)
-                rows.extend(
-                    {name: change(value) for name, change, value in zip(columns, convert, row, strict=True)}
-                    for row in batch
-                )
-            return Table(columns, rows, len(rows), gives_rows=True)
+            return self.fetched(cursor, convert)
         finally:
             with suppress(*self.errors):
                 cursor.close()
+
+    def give_up(self) -> None:
+        # Closing the cursor reads what is still to come, so the server is told to send no more.
+        kill_query(self.login, thread_of(self.connection))
 
     def upsert(self, step: Upsert) -> Table:
         values = ", ".join(["%s"] * len(step.columns))
@@ -378,18 +360,8 @@ class _Pool:
 
 # Statements of these kinds leave nothing behind in the session.
 _LEAVES_NO_TRACE = {
-    "select",
-    "insert",
-    "update",
-    "delete",
-    "replace",
-    "with",
-    "values",
-    "table",
-    "truncate",
-    "call",
-    "show",
-}
+    "select", "insert", "update", "delete", "replace", "with", "values", "table", "truncate", "call", "show",
+}  # fmt: skip
 
 
 class MysqlTool(Tool[MysqlParams]):
@@ -407,14 +379,6 @@ class MysqlTool(Tool[MysqlParams]):
 
     kind: ClassVar[str] = "mysql"
     makes_files: ClassVar[bool] = False
-    Params: ClassVar[type[msgspec.Struct]] = MysqlParams
-    example: ClassVar[str] = """\
-- name: open_orders
-  kind: mysql
-  auth: shop
-  query: SELECT id, customer FROM orders WHERE status = :status AND id IN :ids
-  params: {status: open, ids: [1, 2, 3]}
-"""
 
     async def run(self, params: MysqlParams, call: Call) -> object:
         login = login_of(address_of(params, call), call)

@@ -15,11 +15,11 @@ from functools import cached_property
 from typing import Annotated, Any, cast
 
 import msgspec
-from msgspec import Meta
 
 from penstock.kernel.values import JsonMap
 from penstock.ports.blobs import ResultRef, is_ref
 from penstock.tools.base import Call, ToolFailure
+from penstock.tools.parameters import about
 from penstock.tools.sql.results import Place, Table, failure
 from penstock.tools.sql.text import Bound, Dialect, Statement, bind, quote_table, split
 
@@ -54,14 +54,14 @@ class EffectTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Where the names of effects are kept."""
 
     table: Annotated[
-        str, Meta(description="The table, made when it is not there; `schema.table` is understood.", min_length=1)
+        str, about("The table, made when it is not there; `schema.table` is understood.", min_length=1)
     ] = TABLE
 
 
 Idempotency = Annotated[
     bool | EffectTable,
-    Meta(
-        description="Commit the commands together with the name of this task's effect, in the table `penstock_effects` or the "
+    about(
+        "Commit the commands together with the name of this task's effect, in the table `penstock_effects` or the "
         "one given: a task that is run again after it was committed changes nothing, and gives the same result."
     ),
 ]
@@ -77,7 +77,7 @@ class Happened(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a task gave, and what policies are told of its effect."""
+    """The result of a task, and what policies see of its effect."""
 
     result: JsonMap
     helper: JsonMap = field(default_factory=dict)
@@ -191,57 +191,44 @@ _SHORT = 20_000
 class UpsertRows(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Rows to write so that doing it twice changes nothing: new keys are inserted, known ones updated."""
 
-    table: Annotated[
-        str, Meta(description="The table, spelled as the database keeps it; `schema.table` is understood.")
-    ]
-    rows: Annotated[Any, Meta(description="The rows: a list of mappings from column to value.")]
+    table: Annotated[str, about("The table, spelled as the database keeps it; `schema.table` is understood.")]
+    rows: Annotated[Any, about("The rows: a list of mappings from column to value.")]
     keys: Annotated[
-        list[str],
-        Meta(description="Columns that identify a row; the table needs a unique constraint on them.", min_length=1),
+        list[str], about("Columns that identify a row; the table needs a unique constraint on them.", min_length=1)
     ]
-    columns: Annotated[list[str] | None, Meta(description="Columns to write; every key of the rows when left out.")] = (
-        None
-    )
+    columns: Annotated[list[str] | None, about("Columns to write; every key of the rows when left out.")] = None
     update: Annotated[
         list[str] | None,
-        Meta(
-            description="Columns to change in a row that is there already; all but the keys when left out, none when empty."
-        ),
+        about("Columns to change in a row that is there already; all but the keys when left out, none when empty."),
     ] = None
 
 
 class CommandItem(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One entry of `commands`."""
 
-    command: Annotated[str | None, Meta(description="SQL text.")] = None
-    params: Annotated[Bindings, Meta(description="Values for this command; the task's own `params` when left out.")] = (
-        None
-    )
-    upsert: Annotated[UpsertRows | None, Meta(description="Rows to insert or update instead of a command.")] = None
+    command: Annotated[str | None, about("SQL text.")] = None
+    params: Annotated[Bindings, about("Values for this command; the task's own `params` when left out.")] = None
+    upsert: Annotated[UpsertRows | None, about("Rows to insert or update instead of a command.")] = None
 
 
 class CommonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What all SQL tools are told in the same words."""
 
     command: Annotated[
-        str | list[str] | None,
-        Meta(description="SQL to run; several statements are separated by `;` or given as a list."),
+        str | list[str] | None, about("SQL to run; several statements are separated by `;` or given as a list.")
     ] = None
-    query: Annotated[str | None, Meta(description="SQL that must give rows; otherwise the same as `command`.")] = None
+    query: Annotated[str | None, about("SQL that must give rows; otherwise the same as `command`.")] = None
     params: Annotated[
-        Bindings,
-        Meta(description="Values to bind, never pasted: a mapping for `:name` or `%(name)s`, a list for `%s` or `$1`."),
+        Bindings, about("Values to bind, never pasted: a mapping for `:name` or `%(name)s`, a list for `%s` or `$1`.")
     ] = None
     args: Annotated[
-        dict[str, Any] | None, Meta(description="More values for `:name`, as tasks of all kinds can be given them.")
+        dict[str, Any] | None, about("More values for `:name`, as tasks of all kinds can be given them.")
     ] = None
-    upsert: Annotated[
-        UpsertRows | None, Meta(description="Rows to insert or update by their keys: safe to run again.")
-    ] = None
+    upsert: Annotated[UpsertRows | None, about("Rows to insert or update by their keys: safe to run again.")] = None
     idempotency: Idempotency = False
-    max_rows: Annotated[
-        int, Meta(description="More rows than this in one result are an error of kind `too_large`.", ge=1)
-    ] = DEFAULT_MAX_ROWS
+    max_rows: Annotated[int, about("More rows than this in one result are an error of kind `too_large`.", ge=1)] = (
+        DEFAULT_MAX_ROWS
+    )
 
 
 class SqlParams(CommonParams, kw_only=True, forbid_unknown_fields=True):
@@ -249,9 +236,7 @@ class SqlParams(CommonParams, kw_only=True, forbid_unknown_fields=True):
 
     commands: Annotated[
         list[str | CommandItem] | None,
-        Meta(
-            description="Several commands, run in order in one transaction: SQL text, `{command, params}` or `{upsert}`."
-        ),
+        about("Several commands, run in order in one transaction: SQL text, `{command, params}` or `{upsert}`."),
     ] = None
 
 

@@ -19,29 +19,9 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef, is_ref
 from penstock.ports.meanings import READS_FILE
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path, os_failure, require_regular
+from penstock.tools.parameters import about
+from penstock.tools.sql import plan
 from penstock.tools.sql.connection import Auth, Database, Host, Password, Port, PostgresUrl, SslMode, User, address_of
-from penstock.tools.sql.plan import (
-    TRIES,
-    Bindings,
-    Command,
-    CommandItem,
-    CommonParams,
-    Effect,
-    Happened,
-    NoTable,
-    Planner,
-    Ran,
-    Step,
-    Upsert,
-    check_rows,
-    columns_of,
-    effect_of,
-    exactly_one,
-    off_the_loop,
-    rows_of,
-    values_of,
-    verbs_of,
-)
 from penstock.tools.sql.postgres_connection import OK, Lease, argument, arguments, failure_of, pool_for
 from penstock.tools.sql.results import MADE_MEANWHILE, Place, Table, code_of, distinct, to_json, too_large, whole
 from penstock.tools.sql.text import Bound, Dialect, Kind, insert_into, on_conflict, quote_all, quote_table, scan
@@ -60,35 +40,29 @@ _MEDIA = {"csv": "text/csv", "text": "text/tab-separated-values", "binary": "app
 class CopyData(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """COPY in (`table` and `from`) or out (`table` or `query`, and `to`)."""
 
-    table: Annotated[str | None, Meta(description="The table, spelled as the database keeps it.")] = None
-    query: Annotated[str | None, Meta(description="Copy out what this query gives, instead of a table.")] = None
+    table: Annotated[str | None, about("The table, spelled as the database keeps it.")] = None
+    query: Annotated[str | None, about("Copy out what this query gives, instead of a table.")] = None
     source: Annotated[
         str | list[Any] | dict[str, Any] | None,
-        Meta(
-            description="Copy in: a file's path, or a list of rows, each a mapping or a list of values.",
-            extra_json_schema=READS_FILE,
-        ),
+        about("Copy in: a file's path, or a list of rows, each a mapping or a list of values.", schema=READS_FILE),
     ] = msgspec.field(default=None, name="from")
     to: Annotated[
         str | None,
-        Meta(
-            description="Copy out: a file's path, `blob` for the result store (the default), or `rows` for the result."
-        ),
+        about("Copy out: a file's path, `blob` for the result store (the default), or `rows` for the result."),
     ] = None
-    columns: Annotated[list[str] | None, Meta(description="Columns, in the order of the data.")] = None
-    format: Annotated[OneOf["csv", "text", "binary"], Meta(description="Format of the file.")] = "csv"
+    columns: Annotated[list[str] | None, about("Columns, in the order of the data.")] = None
+    format: Annotated[OneOf["csv", "text", "binary"], about("Format of the file.")] = "csv"
     header: Annotated[
-        bool, Meta(description="csv: the first line names the columns; when reading, it decides which column is which.")
+        bool, about("csv: the first line names the columns; when reading, it decides which column is which.")
     ] = True
     delimiter: Annotated[
-        Annotated[str, Meta(min_length=1, max_length=1)] | None,
-        Meta(description="csv and text: the character between values."),
+        Annotated[str, Meta(min_length=1, max_length=1)] | None, about("csv and text: the character between values.")
     ] = None
-    null: Annotated[str | None, Meta(description="csv and text: how a missing value is written.")] = None
+    null: Annotated[str | None, about("csv and text: how a missing value is written.")] = None
 
 
 @dataclass(frozen=True, slots=True)
-class CopyIn(Step):
+class CopyIn(plan.Step):
     table: str
     rows: list[Any] | None
     path: Path | None
@@ -100,7 +74,7 @@ class CopyIn(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class CopyOut(Step):
+class CopyOut(plan.Step):
     what: Bound | str
     """A query, or the quoted name of a table with its columns."""
     path: Path | None
@@ -111,7 +85,7 @@ class CopyOut(Step):
         return f"COPY {self.what if isinstance(self.what, str) else f'({self.what.excerpt})'} TO STDOUT"
 
 
-def copy_step(wanted: CopyData, params: Bindings, planner: Planner) -> Step:
+def copy_step(wanted: CopyData, params: plan.Bindings, planner: plan.Planner) -> plan.Step:
     if wanted.source is not None:
         return _copy_in(wanted, planner.call)
     if (wanted.table is None) == (wanted.query is None):
@@ -140,7 +114,7 @@ def _copy_in(wanted: CopyData, call: Call) -> CopyIn:
         return CopyIn(wanted.table, None, local_path(wanted.source, call), wanted)
     if isinstance(wanted.source, dict) and is_ref(wanted.source) and wanted.source.get("media") != "application/json":
         return CopyIn(wanted.table, None, Path(call.blobs.path(ResultRef.from_json(wanted.source))), wanted)
-    return CopyIn(wanted.table, rows_of(wanted.source, call, "`copy.from`"), None, wanted)
+    return CopyIn(wanted.table, plan.rows_of(wanted.source, call, "`copy.from`"), None, wanted)
 
 
 def _target(wanted: CopyData, call: Call) -> Path | None:
@@ -194,7 +168,7 @@ async def _rows_in(step: CopyIn, rows: list[Any], connection: AsyncConnection[An
     columns = list(step.wanted.columns or [])
     by_name = bool(rows) and isinstance(rows[0], dict)
     if by_name:
-        columns = columns or columns_of(rows, "`copy.from`")
+        columns = columns or plan.columns_of(rows, "`copy.from`")
     listed = f" ({quote_all(columns, Dialect.POSTGRES)})" if columns else ""
     text = f"COPY {quote_table(step.table, Dialect.POSTGRES)}{listed} FROM STDIN"
     async with connection.cursor() as cursor:
@@ -290,18 +264,18 @@ _EFFECT = Place(0, 1, "the name of the effect")
 _RECORDS = {2249, 2287}
 
 
-class PostgresItem(CommandItem, kw_only=True, forbid_unknown_fields=True):
+class PostgresItem(plan.CommandItem, kw_only=True, forbid_unknown_fields=True):
     """One entry of `commands`."""
 
-    copy: Annotated[CopyData | None, Meta(description="COPY in or out instead of a command.")] = None
+    copy: Annotated[CopyData | None, about("COPY in or out instead of a command.")] = None
 
 
-class PostgresParams(CommonParams, kw_only=True, forbid_unknown_fields=True):
+class PostgresParams(plan.CommonParams, kw_only=True, forbid_unknown_fields=True):
     commands: Annotated[
         list[str | PostgresItem] | None,
-        Meta(description="Several commands in one transaction: SQL text, `{command, params}`, `{upsert}` or `{copy}`."),
+        about("Several commands in one transaction: SQL text, `{command, params}`, `{upsert}` or `{copy}`."),
     ] = None
-    copy: Annotated[CopyData | None, Meta(description="COPY rows in or out.")] = None
+    copy: Annotated[CopyData | None, about("COPY rows in or out.")] = None
     auth: Auth = None
     url: PostgresUrl = None
     host: Host = None
@@ -312,16 +286,15 @@ class PostgresParams(CommonParams, kw_only=True, forbid_unknown_fields=True):
     sslmode: SslMode = None
     isolation: Annotated[
         Literal["read committed", "repeatable read", "serializable"] | None,
-        Meta(description="Isolation level of the task's transaction; the database's default when left out."),
+        about("Isolation level of the task's transaction; the database's default when left out."),
     ] = None
     autocommit: Annotated[
-        bool,
-        Meta(description="Each statement commits by itself, as `VACUUM` needs; otherwise the task is one transaction."),
+        bool, about("Each statement commits by itself, as `VACUUM` needs; otherwise the task is one transaction.")
     ] = False
 
 
-class PostgresPlanner(Planner):
-    def item(self, item: str | CommandItem, params: Bindings) -> Step:
+class PostgresPlanner(plan.Planner):
+    def item(self, item: str | plan.CommandItem, params: plan.Bindings) -> plan.Step:
         if not isinstance(item, PostgresItem) or item.copy is None:
             return super().item(item, params)
         if item.command is not None or item.upsert is not None:
@@ -329,10 +302,10 @@ class PostgresPlanner(Planner):
         return copy_step(item.copy, params if item.params is None else item.params, self)
 
 
-def make_plan(params: PostgresParams, planner: Planner) -> list[Step]:
-    exactly_one(params, ("command", "commands", "query", "upsert", "copy"))
+def make_plan(params: PostgresParams, planner: plan.Planner) -> list[plan.Step]:
+    plan.exactly_one(params, ("command", "commands", "query", "upsert", "copy"))
     if params.copy is not None:
-        return [copy_step(params.copy, values_of(params), planner)]
+        return [copy_step(params.copy, plan.values_of(params), planner)]
     return planner.plan(params, params.commands)
 
 
@@ -340,8 +313,10 @@ def make_plan(params: PostgresParams, planner: Planner) -> list[Step]:
 _LEAVES_NO_TRACE = {"select", "insert", "update", "delete", "with", "merge", "values", "table", "explain", "truncate"}
 
 
-def touches_session(step: Step) -> bool:
-    return isinstance(step, Command) and any(statement.verb not in _LEAVES_NO_TRACE for statement in step.statements)
+def touches_session(step: plan.Step) -> bool:
+    return isinstance(step, plan.Command) and any(
+        statement.verb not in _LEAVES_NO_TRACE for statement in step.statements
+    )
 
 
 def is_streamed(statement: Bound) -> bool:
@@ -350,9 +325,9 @@ def is_streamed(statement: Bound) -> bool:
     return plain or (statement.verb == "with" and not {"insert", "update", "delete", "merge"} & statement.words)
 
 
-def stands_alone(steps: Sequence[Step]) -> bool:
+def stands_alone(steps: Sequence[plan.Step]) -> bool:
     """Is it one statement that is a transaction by itself, with no rows for us to object to once it is done?"""
-    if len(steps) != 1 or not isinstance(steps[0], Command) or len(steps[0].statements) != 1:
+    if len(steps) != 1 or not isinstance(steps[0], plan.Command) or len(steps[0].statements) != 1:
         return False
     (statement,) = steps[0].statements
     return is_streamed(statement) or not (steps[0].must_give_rows or "returning" in statement.words)
@@ -367,80 +342,80 @@ class PostgresRun:
         self.params = params
         self.call = call
 
-    async def run(self, steps: Sequence[Step]) -> list[Table]:
+    async def run(self, steps: Sequence[plan.Step]) -> list[Table]:
         self.lease.touched = any(touches_session(step) for step in steps)
         async with self._transaction(steps):
             return await self._all(steps)
 
-    async def run_once(self, steps: Sequence[Step], effect: Effect) -> Ran:
+    async def run_once(self, steps: Sequence[plan.Step], effect: plan.Effect) -> plan.Ran:
         """All steps, in the transaction that keeps the name of their effect."""
-        for _ in range(TRIES):
+        for _ in range(plan.TRIES):
             try:
-                return Ran(await self._claimed(steps, effect), {"repeated": False})
-            except NoTable:
+                return plan.Ran(await self._claimed(steps, effect), {"repeated": False})
+            except plan.NoTable:
                 await self._make_table(effect)
-            except Happened:
-                async with self._told(_EFFECT):
+            except plan.Happened:
+                async with self._failures(_EFFECT):
                     found = effect.found(await self._execute(effect.look()))
                 if found is not None:
-                    return Ran(found, {"repeated": True})
+                    return plan.Ran(found, {"repeated": True})
         raise effect.unsettled()
 
-    async def _claimed(self, steps: Sequence[Step], effect: Effect) -> JsonMap:
+    async def _claimed(self, steps: Sequence[plan.Step], effect: plan.Effect) -> JsonMap:
         self.lease.touched = any(touches_session(step) for step in steps)
         async with self._transaction(steps, alone=False):
             try:
-                async with self._told(_EFFECT):
+                async with self._failures(_EFFECT):
                     claimed = await self._execute(effect.claim())
             except ToolFailure as failure:
                 if failure.kind == "not_found":
-                    raise NoTable from failure
+                    raise plan.NoTable from failure
                 raise
             if not claimed.row_count:
-                raise Happened
+                raise plan.Happened
             result = whole(await self._all(steps))
-            async with self._told(_EFFECT):
+            async with self._failures(_EFFECT):
                 await self._execute(effect.keep(result))
         return result
 
-    async def _make_table(self, effect: Effect) -> None:
+    async def _make_table(self, effect: plan.Effect) -> None:
         """Two that make it at once get in each other's way in the catalog: who came second finds it made."""
         try:
-            async with self._told(_EFFECT):
+            async with self._failures(_EFFECT):
                 await self._execute(effect.create())
         except ToolFailure as failure:
             if code_of(failure) not in MADE_MEANWHILE:
                 raise
 
-    async def _all(self, steps: Sequence[Step]) -> list[Table]:
+    async def _all(self, steps: Sequence[plan.Step]) -> list[Table]:
         total = len(steps)
         return [await self._step(step, Place(index, total)) for index, step in enumerate(steps)]
 
     @asynccontextmanager
-    async def _transaction(self, steps: Sequence[Step], *, alone: bool = True) -> AsyncIterator[None]:
+    async def _transaction(self, steps: Sequence[plan.Step], *, alone: bool = True) -> AsyncIterator[None]:
         """`alone`: a statement that is a transaction by itself needs no other."""
         total = len(steps)
         before = self._before(steps, alone=alone)
         if before:
-            async with self._told(Place(0, total, before)):
+            async with self._failures(Place(0, total, before)):
                 await self.connection.execute(before.encode())
         if not before.startswith("BEGIN"):
             yield
             return
         try:
             yield
-            async with self._told(Place(total - 1, total, "COMMIT")):
+            async with self._failures(Place(total - 1, total, "COMMIT")):
                 ended = await self.connection.execute("COMMIT")
-        except (ToolFailure, NoTable, Happened):
+        except (ToolFailure, plan.NoTable, plan.Happened):
             # Whatever else ends the block ends the connection with it, and so the transaction: nothing is waited for.
             if not self.connection.closed:
-                async with self._told(Place(total - 1, total, "ROLLBACK")):
+                async with self._failures(Place(total - 1, total, "ROLLBACK")):
                     await self.connection.execute("ROLLBACK")
             raise
         if ended.statusmessage != "COMMIT":  # how the server says that it rolled back a transaction in error
             raise ToolFailure("database", "the transaction could not be committed, and nothing was changed")
 
-    def _before(self, steps: Sequence[Step], *, alone: bool) -> str:
+    def _before(self, steps: Sequence[plan.Step], *, alone: bool) -> str:
         """What is sent first, in one trip: nothing at all for a statement that is a transaction by itself."""
         limit = self.call.timeout()
         timeout = "" if limit is None else f"statement_timeout = {max(1, round(limit * 1000))}"
@@ -453,7 +428,7 @@ class PostgresRun:
         return f"BEGIN{level}" + (f"; SET LOCAL {timeout}" if timeout else "")
 
     @asynccontextmanager
-    async def _told(self, place: Place) -> AsyncIterator[None]:
+    async def _failures(self, place: Place) -> AsyncIterator[None]:
         import psycopg  # Slow to import: only a connection needs it.
 
         try:
@@ -461,23 +436,23 @@ class PostgresRun:
         except psycopg.Error as error:
             raise failure_of(error, place, connection_lost=self.connection.closed) from None
 
-    async def _step(self, step: Step, place: Place) -> Table:
+    async def _step(self, step: plan.Step, place: Place) -> Table:
         match step:
-            case Upsert():
-                async with self._told(place.at(step.excerpt)):
+            case plan.Upsert():
+                async with self._failures(place.at(step.excerpt)):
                     return await self._upsert(step)
             case CopyIn():
-                async with self._told(place.at(step.excerpt)):
+                async with self._failures(place.at(step.excerpt)):
                     return await copy_in(step, self.connection, self.call)
             case CopyOut():
-                async with self._told(place.at(step.excerpt)):
+                async with self._failures(place.at(step.excerpt)):
                     return await copy_out(step, self.connection, self.call)
-            case Command():
+            case plan.Command():
                 table = Table()
                 for statement in step.statements:
-                    async with self._told(place.at(statement.excerpt)):
+                    async with self._failures(place.at(statement.excerpt)):
                         table = await self._execute(statement)
-                check_rows(step, table, place)
+                plan.check_rows(step, table, place)
                 return table
             case _:
                 raise TypeError(f"unknown step {step!r}")
@@ -524,7 +499,7 @@ class PostgresRun:
         described = self.connection.pgconn.describe_prepared(b"")
         return distinct([(described.fname(index) or b"").decode() for index in range(described.nfields)])
 
-    async def _upsert(self, step: Upsert) -> Table:
+    async def _upsert(self, step: plan.Upsert) -> Table:
         if not step.rows:
             return Table()
         values = ", ".join(f"${index + 1}" for index in range(len(step.columns)))
@@ -576,34 +551,13 @@ class PostgresTool(Tool[PostgresParams]):
     """
 
     kind: ClassVar[str] = "postgres"
-    Params: ClassVar[type[msgspec.Struct]] = PostgresParams
-    example: ClassVar[str] = """\
-- name: save_order
-  kind: postgres
-  auth: warehouse
-  command: |
-    INSERT INTO orders (id, customer, lines) VALUES (:id, :customer, :lines)
-    ON CONFLICT (id) DO UPDATE SET customer = excluded.customer
-    RETURNING id, customer
-  params: {id: 7, customer: ada, lines: [{sku: A1, quantity: 2}]}
-  spec:
-    timeout: 10
-    policy:
-      rules:
-        - when: "{{ outcome.status == 'error' and outcome.pg.code in ['40001', '40P01'] }}"
-          then: {do: retry, attempts: 5, backoff: exponential, delay: 0.5}
-        - when: "{{ outcome.status == 'error' }}"
-          then: {do: fail}
-        - else:
-            then: {do: continue}
-"""
 
     async def run(self, params: PostgresParams, call: Call) -> object:
         planner = PostgresPlanner(Dialect.POSTGRES, call, own_transactions=params.autocommit)
-        steps = await off_the_loop(params, call, lambda: make_plan(params, planner))
+        steps = await plan.off_the_loop(params, call, lambda: make_plan(params, planner))
         pool = await pool_for(address_of(params, call), call)
-        effect = effect_of(params, verbs_of(steps), call, Dialect.POSTGRES)
+        effect = plan.effect_of(params, plan.verbs_of(steps), call, Dialect.POSTGRES)
         async with pool.lease() as lease, _notices(lease, call):
             run = PostgresRun(lease, params, call)
-            ran = Ran(whole(await run.run(steps))) if effect is None else await run.run_once(steps, effect)
+            ran = plan.Ran(whole(await run.run(steps))) if effect is None else await run.run_once(steps, effect)
         return Success(ran.result, {"pg": {**OK["pg"], **ran.helper}})

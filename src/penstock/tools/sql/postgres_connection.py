@@ -14,24 +14,22 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import astuple, dataclass
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.tools.addresses import Addresses
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.network import address_refused, allowed_addresses, connect_words
-from penstock.tools.sql.connection import Address, connect_timeout, pool_size
+from penstock.tools.sql.connection import Address, Session, connect_timeout, pool_size
 from penstock.tools.sql.results import (
     Place,
     Table,
-    distinct,
     failure,
     from_bytes,
     from_decimal,
     from_float,
     scrubbed,
-    to_json,
     too_large,
 )
 from penstock.tools.sql.text import Bound
@@ -48,24 +46,11 @@ OK: dict[str, JsonMap] = {"pg": {"code": "00000", "sqlstate": "00000"}}
 
 # The longest beginning that fits decides.
 _KINDS = {
-    "08": "connect",
-    "23": "constraint",
-    "28": "permission",
-    "3D000": "not_found",
-    "3F000": "not_found",
-    "40001": "serialization",
-    "40P01": "serialization",
-    "42501": "permission",
-    "42601": "syntax",
-    "42703": "not_found",
-    "42704": "not_found",
-    "42883": "not_found",
-    "42P01": "not_found",
-    "53300": "connect",
-    "55P03": "timeout",
-    "57014": "timeout",
-    "57P0": "connect",
-}
+    "08": "connect", "23": "constraint", "28": "permission", "3D000": "not_found", "3F000": "not_found",
+    "40001": "serialization", "40P01": "serialization", "42501": "permission", "42601": "syntax",
+    "42703": "not_found", "42704": "not_found", "42883": "not_found", "42P01": "not_found", "53300": "connect",
+    "55P03": "timeout", "57014": "timeout", "57P0": "connect",
+}  # fmt: skip
 _RETRYABLE = ("08", "40001", "40P01", "53300", "55P03", "57014", "57P01", "57P02", "57P03")
 
 # libpq gives no SQLSTATE for a connection that never came to be; the server's words are all there is.
@@ -460,13 +445,13 @@ async def pool_for(address: Address, call: Call) -> Pool:
 _BATCH = 1000
 
 
-class PostgresSession:
+class PostgresSession(Session):
     def __init__(self, connection: Connection[Any], max_rows: int) -> None:
         import psycopg  # Slow to import: only a connection needs it.
 
         self.connection = connection
         self.max_rows = max_rows
-        self.errors: tuple[type[Exception], ...] = (psycopg.Error,)
+        self.errors = (psycopg.Error,)
 
     def begin(self, *, writing: bool) -> None:
         """The driver begins a transaction with the first statement."""
@@ -479,10 +464,6 @@ class PostgresSession:
             raise ToolFailure("database", "the transaction could not be committed, and nothing was changed")
         self.connection.commit()
 
-    def rollback(self) -> None:
-        with suppress(*self.errors):
-            self.connection.rollback()
-
     def execute(self, statement: Bound) -> Table:
         with self.connection.cursor() as cursor:
             cursor.execute(statement.text.encode(), arguments(statement))
@@ -490,14 +471,7 @@ class PostgresSession:
                 return Table(row_count=max(cursor.rowcount, 0))
             if cursor.rowcount > self.max_rows:
                 raise too_large(self.max_rows)
-            columns = distinct([column.name for column in cursor.description])
-            rows: list[Json] = []
-            while batch := cursor.fetchmany(_BATCH):
-                rows.extend(dict(zip(columns, map(to_json, row), strict=True)) for row in batch)
-            return Table(columns, rows, len(rows), gives_rows=True)
+            return self.fetched(cursor)
 
     def failure(self, error: Exception, place: Place) -> ToolFailure:
-        import psycopg  # Slow to import: only a connection needs it.
-
-        assert isinstance(error, psycopg.Error)
-        return failure_of(error, place, connection_lost=self.connection.closed)
+        return failure_of(cast("psycopg.Error", error), place, connection_lost=self.connection.closed)

@@ -5,48 +5,41 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from typing import Annotated, Any, ClassVar
 from urllib.parse import quote
 
-import msgspec
-from msgspec import Meta
-
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, SCHEMES
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
-from penstock.tools.sql.connection import Stop, entry_of, interruptible, run_task
+from penstock.tools.parameters import about
+from penstock.tools.sql.connection import Session, Stop, entry_of, interruptible, run_task
 from penstock.tools.sql.plan import Planner, Ran, SqlParams, Upsert, effect_of, make_plan, off_the_loop, verbs_of
-from penstock.tools.sql.results import Place, Table, as_json_text, distinct, failure, to_json, too_large
+from penstock.tools.sql.results import Place, Table, as_json_text, failure
 from penstock.tools.sql.text import Bound, Dialect, insert_into, on_conflict
 
 BUSY_S = 5.0
 """So long SQLite itself waits for a lock."""
 MEMORY = ":memory:"
-_BATCH = 1000
 
 
 class SqliteParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[
         str | None,
-        Meta(
-            description="The database file, relative to the document's folder; `:memory:` is shared within one execution.",
-            extra_json_schema={**LOCAL_PATH, SCHEMES: ["sqlite"]},
+        about(
+            "The database file, relative to the document's folder; `:memory:` is shared within one execution.",
+            schema={**LOCAL_PATH, SCHEMES: ["sqlite"]},
         ),
     ] = None
     auth: Annotated[
         str | dict[str, Any] | None,
-        Meta(
-            description="Name of a keychain entry with a `path`, instead of `path`.",
-            extra_json_schema=KEYCHAIN_ENTRY,
-        ),
+        about("Name of a keychain entry with a `path`, instead of `path`.", schema=KEYCHAIN_ENTRY),
     ] = None
-    create: Annotated[bool, Meta(description="Make the file when it is not there.")] = True
-    read_only: Annotated[bool, Meta(description="Open the file for reading only.")] = False
-    busy_timeout: Annotated[float, Meta(description="Seconds to wait for another writer's lock.", ge=0)] = 5.0
+    create: Annotated[bool, about("Make the file when it is not there.")] = True
+    read_only: Annotated[bool, about("Open the file for reading only.")] = False
+    busy_timeout: Annotated[float, about("Seconds to wait for another writer's lock.", ge=0)] = 5.0
     autocommit: Annotated[
-        bool,
-        Meta(description="Each statement commits by itself, as `VACUUM` needs; otherwise the task is one transaction."),
+        bool, about("Each statement commits by itself, as `VACUUM` needs; otherwise the task is one transaction.")
     ] = False
 
 
@@ -126,7 +119,7 @@ def bindable(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not -(2**63) <= value < 2**63 else value
 
 
-class SqliteSession:
+class SqliteSession(Session):
     errors: tuple[type[Exception], ...] = (sqlite3.Error, OverflowError)
 
     def __init__(self, connection: sqlite3.Connection, max_rows: int) -> None:
@@ -140,10 +133,6 @@ class SqliteSession:
     def commit(self) -> None:
         self.connection.execute("COMMIT")
 
-    def rollback(self) -> None:
-        with suppress(sqlite3.Error):
-            self.connection.rollback()
-
     def execute(self, statement: Bound) -> Table:
         args = (
             {name: bindable(value) for name, value in statement.args.items()}
@@ -154,13 +143,7 @@ class SqliteSession:
         try:
             if cursor.description is None:
                 return Table(row_count=max(cursor.rowcount, 0))
-            columns = distinct([column[0] for column in cursor.description])
-            rows: list[Json] = []
-            while batch := cursor.fetchmany(_BATCH):
-                if len(rows) + len(batch) > self.max_rows:
-                    raise too_large(self.max_rows)
-                rows.extend(dict(zip(columns, map(to_json, row), strict=True)) for row in batch)
-            return Table(columns, rows, len(rows), gives_rows=True)
+            return self.fetched(cursor)
         finally:
             cursor.close()
 
@@ -216,17 +199,6 @@ class SqliteTool(Tool[SqliteParams]):
     """
 
     kind: ClassVar[str] = "sqlite"
-    Params: ClassVar[type[msgspec.Struct]] = SqliteParams
-    example: ClassVar[str] = """\
-- name: count_orders
-  kind: sqlite
-  path: ":memory:"
-  command: |
-    CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, customer TEXT, amount REAL);
-    INSERT INTO orders (customer, amount) VALUES (:customer, :amount);
-    SELECT customer, sum(amount) AS total FROM orders GROUP BY customer;
-  params: {customer: ada, amount: 12.5}
-"""
 
     async def run(self, params: SqliteParams, call: Call) -> object:
         path = path_of(params.path, params.auth, call)

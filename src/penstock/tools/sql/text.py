@@ -101,15 +101,9 @@ def _pattern(dialect: Dialect) -> re.Pattern[str]:
 
 
 _KINDS = {
-    "comment": Kind.COMMENT,
-    "quoted": Kind.QUOTED,
-    "space": Kind.SPACE,
-    "semicolon": Kind.SEMICOLON,
-    "word": Kind.WORD,
-    "numbered": Kind.NUMBERED,
-    "following": Kind.NEXT,
-    "named": Kind.NAMED,
-}
+    "comment": Kind.COMMENT, "quoted": Kind.QUOTED, "space": Kind.SPACE, "semicolon": Kind.SEMICOLON,
+    "word": Kind.WORD, "numbered": Kind.NUMBERED, "following": Kind.NEXT, "named": Kind.NAMED,
+}  # fmt: skip
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 
 

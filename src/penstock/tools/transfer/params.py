@@ -9,43 +9,38 @@ from msgspec import Meta
 
 from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, READS_FILE, WEB
 from penstock.tools.http.tool import Fields, Scalar
+from penstock.tools.parameters import about
 from penstock.tools.sql.connection import Auth, Database, Host, MysqlUrl, Password, Port, PostgresUrl, SslMode, User
 from penstock.tools.sql.plan import Bindings
 
-Table = Annotated[str | None, Meta(description="The table to read, spelled as the database keeps it; or give `query`.")]
-Query = Annotated[str | None, Meta(description="The SELECT that gives the rows, instead of `table`.")]
-Values = Annotated[Bindings, Meta(description="Values to bind in `query`, never pasted.")]
+Table = Annotated[str | None, about("The table to read, spelled as the database keeps it; or give `query`.")]
+Query = Annotated[str | None, about("The SELECT that gives the rows, instead of `table`.")]
+Values = Annotated[Bindings, about("Values to bind in `query`, never pasted.")]
 DatabaseFile = Annotated[
-    str | None,
-    Meta(description="The database file, relative to the document's folder; `:memory:` is the execution's own."),
+    str | None, about("The database file, relative to the document's folder; `:memory:` is the execution's own.")
 ]
 _FILE = "The file, relative to the document's folder."
-Path = Annotated[str, Meta(description=_FILE, extra_json_schema=LOCAL_PATH)]
-SourcePath = Annotated[str, Meta(description=_FILE, extra_json_schema=READS_FILE)]
+Path = Annotated[str, about(_FILE, schema=LOCAL_PATH)]
+SourcePath = Annotated[str, about(_FILE, schema=READS_FILE)]
 Character = Annotated[str, Meta(min_length=1, max_length=1)]
-Delimiter = Annotated[Character, Meta(description="The character between values.")]
-Encoding = Annotated[str, Meta(description="How the text is written in bytes.")]
-NullText = Annotated[str, Meta(description="How a missing value is written.")]
+Delimiter = Annotated[Character, about("The character between values.")]
+Encoding = Annotated[str, about("How the text is written in bytes.")]
+NullText = Annotated[str, about("How a missing value is written.")]
 RowsAt = Annotated[
-    str | None,
-    Meta(description="Where in the document the list of rows is, such as `data.items`; the document itself else."),
+    str | None, about("Where in the document the list of rows is, such as `data.items`; the document itself else.")
 ]
-TargetTable = Annotated[str, Meta(description="The table to write, spelled as the database keeps it.")]
+TargetTable = Annotated[str, about("The table to write, spelled as the database keeps it.")]
 Mode = Annotated[
     Literal["insert", "append", "upsert", "replace", "truncate"],
-    Meta(
-        description="`insert` (or `append`) adds rows; `upsert` inserts or updates by `keys`; `truncate` empties the table "
+    about(
+        "`insert` (or `append`) adds rows; `upsert` inserts or updates by `keys`; `truncate` empties the table "
         "first; `replace` drops it and makes it anew."
     ),
 ]
-Keys = Annotated[list[str], Meta(description="`upsert`: columns that identify a row.")]
-Create = Annotated[bool, Meta(description="Make the table when it is missing, with types taken from the rows.")]
-Types = Annotated[
-    dict[str, str], Meta(description="Types of columns of a table that is made, in the database's own words.")
-]
-FileMode = Annotated[
-    Literal["replace", "append"], Meta(description="`replace` writes the file anew, at once when all is there.")
-]
+Keys = Annotated[list[str], about("`upsert`: columns that identify a row.")]
+Create = Annotated[bool, about("Make the table when it is missing, with types taken from the rows.")]
+Types = Annotated[dict[str, str], about("Types of columns of a table that is made, in the database's own words.")]
+FileMode = Annotated[Literal["replace", "append"], about("`replace` writes the file anew, at once when all is there.")]
 
 
 class ServerSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -94,9 +89,7 @@ class CsvSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_fi
 
     path: SourcePath
     delimiter: Delimiter = ","
-    header: Annotated[bool, Meta(description="The first line names the columns; otherwise they are `column_1` …")] = (
-        True
-    )
+    header: Annotated[bool, about("The first line names the columns; otherwise they are `column_1` …")] = True
     null: NullText = ""
     encoding: Encoding = "utf-8-sig"
 
@@ -123,24 +116,22 @@ class ParquetSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, ta
 class RowsSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="rows"):
     """Rows at hand, such as an earlier task's result."""
 
-    rows: Annotated[Any, Meta(description="A list of mappings from column to value, or a reference to one.")]
+    rows: Annotated[Any, about("A list of mappings from column to value, or a reference to one.")]
 
 
 class HttpSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="http"):
     """The body of an HTTP response, kept in the result store while it is read."""
 
-    url: Annotated[str, Meta(description="Where to: an `http` or `https` URL.", extra_json_schema=WEB)]
-    method: Annotated[str, Meta(description="`GET`, `POST` …")] = "GET"
-    params: Annotated[Fields, Meta(description="Query parameters.")] = {}
-    headers: Annotated[dict[str, Scalar], Meta(description="Request headers.")] = {}
-    json: Annotated[Any, Meta(description="A body sent as JSON.")] = msgspec.UNSET
-    auth: Annotated[
-        str | dict[str, Any] | None, Meta(description="As for the `http` tool.", extra_json_schema=KEYCHAIN_ENTRY)
-    ] = None
-    format: Annotated[Literal["json", "jsonl", "csv"], Meta(description="What the body is.")] = "json"
+    url: Annotated[str, about("Where to: an `http` or `https` URL.", schema=WEB)]
+    method: Annotated[str, about("`GET`, `POST` …")] = "GET"
+    params: Annotated[Fields, about("Query parameters.")] = {}
+    headers: Annotated[dict[str, Scalar], about("Request headers.")] = {}
+    json: Annotated[Any, about("A body sent as JSON.")] = msgspec.UNSET
+    auth: Annotated[str | dict[str, Any] | None, about("As for the `http` tool.", schema=KEYCHAIN_ENTRY)] = None
+    format: Annotated[Literal["json", "jsonl", "csv"], about("What the body is.")] = "json"
     rows: RowsAt = None
     delimiter: Delimiter = ","
-    header: Annotated[bool, Meta(description="csv: the first line names the columns.")] = True
+    header: Annotated[bool, about("csv: the first line names the columns.")] = True
     null: NullText = ""
 
 
@@ -207,7 +198,7 @@ class CsvTarget(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_fi
     path: Path
     mode: FileMode = "replace"
     delimiter: Delimiter = ","
-    header: Annotated[bool, Meta(description="Name the columns in the first line.")] = True
+    header: Annotated[bool, about("Name the columns in the first line.")] = True
     null: NullText = ""
 
 
@@ -237,15 +228,11 @@ Target = (
 
 
 class TransferParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    source: Annotated[Source, Meta(description="Where the rows come from; `kind` says what it is.")]
-    target: Annotated[Target, Meta(description="Where they go; `kind` says what it is.")]
+    source: Annotated[Source, about("Where the rows come from; `kind` says what it is.")]
+    target: Annotated[Target, about("Where they go; `kind` says what it is.")]
     columns: Annotated[
         dict[str, str] | list[str] | None,
-        Meta(
-            description="Columns to move: target name to source name, or a list when the names stay. All when left out."
-        ),
+        about("Columns to move: target name to source name, or a list when the names stay. All when left out."),
     ] = None
-    chunk_rows: Annotated[int, Meta(description="Rows read, written and committed at a time.", ge=1)] = 5000
-    atomic: Annotated[
-        bool, Meta(description="Databases: one transaction for everything, instead of one per chunk.")
-    ] = False
+    chunk_rows: Annotated[int, about("Rows read, written and committed at a time.", ge=1)] = 5000
+    atomic: Annotated[bool, about("Databases: one transaction for everything, instead of one per chunk.")] = False

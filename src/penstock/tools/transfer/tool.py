@@ -11,29 +11,50 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import msgspec
-
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
 from penstock.tools.http.tool import HttpParams, HttpTool
 from penstock.tools.sql import duckdb, sqlite
 from penstock.tools.sql.connection import Stop, address_of, interruptible
+from penstock.tools.sql.cursors import open_duckdb, open_mysql, open_postgres, open_sqlite
 from penstock.tools.sql.mysql import login_of
 from penstock.tools.sql.plan import rows_of
 from penstock.tools.sql.postgres_connection import conninfo
 from penstock.tools.sql.results import prefixed
+from penstock.tools.sql.tables import Change, DuckdbTable, MysqlTable, PostgresTable, Row, SqliteTable, Table, WriteMode
 from penstock.tools.sql.text import Bound, Dialect
+from penstock.tools.sql.types import to_database
 from penstock.tools.transfer import params as ends
-from penstock.tools.transfer import sources, targets
-from penstock.tools.transfer.files import CsvLines, FileTarget, JsonLines, read_csv, read_json, read_jsonl
-from penstock.tools.transfer.params import TransferParams
-from penstock.tools.transfer.sources import Flow, Row, from_objects, shape_of
-from penstock.tools.transfer.targets import Writer
+from penstock.tools.transfer.params import TableTarget, TransferParams
+from penstock.tools.transfer.rows import (
+    CsvLines,
+    FileTarget,
+    Flow,
+    JsonLines,
+    ParquetWriter,
+    Shape,
+    from_objects,
+    read,
+    read_csv,
+    read_json,
+    read_jsonl,
+    shape_of,
+    statement_of,
+)
 
+Writer = Table | FileTarget
+"""The writing end. What comes before the first row belongs to the first chunk's commit; `abort` undoes what is not committed or
+finished."""
 OpenSource = Callable[[Stop], AbstractContextManager[Flow]]
 OpenTarget = Callable[[Stop], Writer]
 _SAY_EVERY = 5.0
+_MODES: dict[str, WriteMode] = {
+    "append": "insert",
+    "truncate": "truncate_insert",
+    "upsert": "upsert",
+    "replace": "replace",
+}
 
 
 def wanted_columns(params: TransferParams) -> list[str] | None:
@@ -53,6 +74,28 @@ def target_names(params: TransferParams, flow: Flow) -> list[tuple[str, int]]:
             known = ", ".join(f"`{name}`" for name in flow.columns)
             raise ToolFailure("columns", f"the source has no column `{source}`; it has {known or 'none'}")
     return [(name, flow.columns.index(source)) for name, source in pairs.items()]
+
+
+def change_of(target: TableTarget, shape: Shape, dialect: Dialect) -> Change:
+    if target.mode == "upsert" and not target.keys:
+        raise ToolFailure("parameters", "`mode: upsert` needs `keys`, the columns that identify a row")
+    missing = [name for name in [*target.keys, *target.types] if name not in shape.columns]
+    if missing:
+        known = ", ".join(f"`{name}`" for name in shape.columns)
+        raise ToolFailure("parameters", f"the target's column `{missing[0]}` is not among those moved: {known}")
+    types = {
+        name: to_database(type, dialect, key=name in target.keys)
+        for name, type in zip(shape.columns, shape.types, strict=True)
+    }
+    return Change(
+        target.table,
+        _MODES.get(target.mode, "insert"),
+        shape.columns,
+        keys=target.keys,
+        create=target.create,
+        types=types | target.types,
+        texts_are_values=shape.origin == "json",
+    )
 
 
 @dataclass(slots=True)
@@ -79,9 +122,9 @@ class Move:
     def run(self, open_source: OpenSource, open_target: OpenTarget) -> None:
         try:
             with ExitStack() as opened:
-                with _said("opening the source"):
+                with _prefixed("opening the source"):
                     flow = opened.enter_context(open_source(self.stop))
-                with _said("opening the target"):
+                with _prefixed("opening the target"):
                     writer = open_target(self.stop)
                 opened.callback(writer.close)
                 self._write(flow, writer)
@@ -120,7 +163,7 @@ class Move:
             self.count.rows_read += len(rows)
             if first is None:
                 first = rows
-                writer.start(shape_of(flow, names, rows))
+                self._start(writer, shape_of(flow, names, rows))
             uncommitted += writer.write(rows)
             self.count.chunks += 1
             if not self.params.atomic:
@@ -129,11 +172,18 @@ class Move:
                 uncommitted = 0
             self._say()
         if first is None:
-            writer.start(shape_of(flow, names, []))
+            self._start(writer, shape_of(flow, names, []))
         self.stop.check()
         writer.commit()
         writer.finish()
         self.count.rows_written += uncommitted
+
+    def _start(self, writer: Writer, shape: Shape) -> None:
+        if isinstance(writer, FileTarget | ParquetWriter):
+            writer.start(shape)
+        else:
+            assert isinstance(self.params.target, TableTarget)
+            writer.prepare(change_of(self.params.target, shape, writer.dialect))
 
     def _say(self) -> None:
         now = self.call.clock.now()
@@ -143,7 +193,7 @@ class Move:
 
 
 @contextmanager
-def _said(doing: str) -> Iterator[None]:
+def _prefixed(doing: str) -> Iterator[None]:
     try:
         yield
     except ToolFailure as failure:
@@ -169,17 +219,17 @@ class _Ends:
             case ends.PostgresSource():
                 address = address_of(source, call)
                 text, statement = conninfo(address, call), self._statement(source, Dialect.POSTGRES)
-                return lambda stop: sources.read_postgres(text, address, statement, size, stop)
+                return lambda stop: read(open_postgres(text, address, statement, stop), size)
             case ends.MysqlSource():
                 login = login_of(address_of(source, call), call)
                 statement = self._statement(source, Dialect.MYSQL)
-                return lambda stop: sources.read_mysql(login, statement, size, stop)
+                return lambda stop: read(open_mysql(login, statement, stop), size)
             case ends.SqliteSource():
                 statement, file = self._statement(source, Dialect.SQLITE), await self._sqlite(source)
-                return lambda stop: sources.read_sqlite(file, statement, size, stop)
+                return lambda stop: read(open_sqlite(file, statement, stop), size)
             case ends.DuckdbSource():
                 statement, cursor = self._statement(source, Dialect.DUCKDB), await self._duckdb(source)
-                return lambda stop: sources.read_duckdb(cursor, statement, size, stop)
+                return lambda stop: read(open_duckdb(cursor, statement, stop), size)
             case ends.HttpSource():
                 return self._file(source, source.format, await self._fetched(source))
             case ends.RowsSource():
@@ -195,7 +245,7 @@ class _Ends:
                 return self._parquet(self._path(source.path))
 
     def _statement(self, source: ends.ServerSource | ends.DatabaseFileSource, dialect: Dialect) -> Bound:
-        return sources.statement_of(source, dialect, self.wanted, self.call)
+        return statement_of(source, dialect, self.wanted, self.call)
 
     async def _sqlite(self, end: ends.DatabaseFileSource | ends.DatabaseFileTarget) -> sqlite.SharedSqlite:
         shared = await sqlite.shared_database(sqlite.path_of(end.path, end.auth, self.call), self.call)
@@ -236,7 +286,7 @@ class _Ends:
     def _parquet(self, path: Path) -> OpenSource:
         text = f"SELECT * FROM read_parquet('{str(path).replace(chr(39), chr(39) * 2)}')"
         statement = Bound(text, "select", frozenset({"select"}), text)
-        return lambda stop: sources.read_duckdb(lambda stop: duckdb.connect(duckdb.MEMORY), statement, self.size, stop)
+        return lambda stop: read(open_duckdb(lambda stop: duckdb.connect(duckdb.MEMORY), statement, stop), self.size)
 
     async def target(self) -> OpenTarget:
         target, call = self.params.target, self.call
@@ -244,17 +294,17 @@ class _Ends:
             case ends.PostgresTarget():
                 address = address_of(target, call)
                 text = conninfo(address, call)
-                return lambda stop: targets.PostgresWriter(target, text, address, stop)
+                return lambda stop: PostgresTable(text, address, stop)
             case ends.MysqlTarget():
                 login = login_of(address_of(target, call), call)
-                return lambda stop: targets.MysqlWriter(target, login, stop)
+                return lambda stop: MysqlTable(login, stop)
             case ends.SqliteTarget():
                 self._refuse_same_file(target)
                 file = await self._sqlite(target)
-                return lambda stop: targets.SqliteWriter(target, file, stop)
+                return lambda stop: SqliteTable(file, stop)
             case ends.DuckdbTarget():
                 cursor = await self._duckdb(target)
-                return lambda stop: targets.DuckdbWriter(target, cursor, stop)
+                return lambda stop: DuckdbTable(cursor, stop)
             case ends.CsvTarget():
                 lines = CsvLines(delimiter=target.delimiter, header=target.header, null=target.null)
                 return lambda stop: FileTarget(self._path(target.path), lines, append=target.mode == "append")
@@ -264,7 +314,7 @@ class _Ends:
             case ends.JsonTarget():
                 return lambda stop: FileTarget(self._path(target.path), JsonLines(as_list=True))
             case ends.ParquetTarget():
-                return lambda stop: targets.ParquetWriter(self._path(target.path), target.types, stop)
+                return lambda stop: ParquetWriter(self._path(target.path), target.types, stop)
 
     def _refuse_same_file(self, target: ends.SqliteTarget) -> None:
         source = self.params.source
@@ -297,14 +347,6 @@ class TransferTool(Tool[TransferParams]):
     """
 
     kind: ClassVar[str] = "transfer"
-    Params: ClassVar[type[msgspec.Struct]] = TransferParams
-    example: ClassVar[str] = """\
-- name: load_orders
-  kind: transfer
-  source: {kind: csv, path: orders.csv}
-  target: {kind: duckdb, table: orders, mode: upsert, keys: [id], create: true}
-  columns: {id: order_id, customer: customer, amount: total}
-"""
 
     async def run(self, params: TransferParams, call: Call) -> object:
         async with AsyncExitStack() as held:

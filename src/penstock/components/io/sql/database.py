@@ -1,4 +1,4 @@
-"""Small questions to a database: the rows of one query, through the SQL tools.
+"""The database that a component names: its driver and address, and small queries through the SQL tools.
 
 Law: a connection is named as in `read_sql`. The driver follows from the URL; a keychain entry that has none is PostgreSQL, unless
 something in it says otherwise.
@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
 
 from penstock.components.base import Call
 from penstock.components.flow.tool_calls import tool_call, tool_failures
@@ -21,35 +20,32 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import DATABASE, KEYCHAIN_ENTRY
 from penstock.tools.base import Call as ToolCall
 from penstock.tools.base import Success, Tool, ToolFailure
-from penstock.tools.sql.connection import Address, address
-from penstock.tools.sql.text import Dialect
+from penstock.tools.parameters import about
+from penstock.tools.sql.connection import Address, Stop, address, entry_of
+from penstock.tools.sql.text import Dialect, quote_table
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from penstock.tools.sql.connection import Stop
     from penstock.tools.sql.mysql import Login
     from penstock.tools.sql.sqlite import SharedSqlite
 
 
 Connection = Annotated[
     str | None,
-    Meta(
-        description="The database as a URL: `postgresql://…`, `mysql://…`, `sqlite:///orders.db`, `duckdb:///orders.duckdb`; "
+    about(
+        "The database as a URL: `postgresql://…`, `mysql://…`, `sqlite:///orders.db`, `duckdb:///orders.duckdb`; "
         "files are relative to the document's folder.",
-        extra_json_schema=DATABASE,
+        schema=DATABASE,
     ),
 ]
 Auth = Annotated[
     str | dict[str, Any] | None,
-    Meta(
-        description="Name of the keychain entry with the connection, or with the login for `connection`.",
-        extra_json_schema=KEYCHAIN_ENTRY,
-    ),
+    about("Name of the keychain entry with the connection, or with the login for `connection`.", schema=KEYCHAIN_ENTRY),
 ]
 Bindings = Annotated[
     dict[str, Any] | list[Any] | None,
-    Meta(description="Values to bind, never pasted: a mapping for `:name`, a list for `%s`, `?` or `$1`."),
+    about("Values to bind, never pasted: a mapping for `:name`, a list for `%s`, `?` or `$1`."),
 ]
 
 Driver = Literal["postgres", "mysql", "sqlite", "duckdb"]
@@ -127,8 +123,6 @@ def meant(question: Question) -> Question:
 
 def driver_of(question: Question, call: ToolCall) -> tuple[Driver, str | None]:
     """Which driver, and the URL if there is one beside `auth`. Raises ComponentFailure."""
-    from penstock.tools.sql.connection import entry_of
-
     with tool_failures():
         entry = entry_of(question.auth, call)
         url = question.connection or _text(entry, "url") or _text(entry, "dsn") or _text(entry, "value")
@@ -170,26 +164,24 @@ def tool_of(
     """The tool of a database with its parameters. `create`: a file that SQLite would keep is made when it is missing."""
     match driver:
         case "postgres":
-            from penstock.tools.sql.postgres import PostgresParams, PostgresTool
+            from penstock.tools.sql.postgres import PostgresParams, PostgresTool  # Only the engine in use is loaded.
 
             return PostgresTool(), PostgresParams(**asked, url=url, auth=auth)
         case "mysql":
-            from penstock.tools.sql.mysql import MysqlParams, MysqlTool
+            from penstock.tools.sql.mysql import MysqlParams, MysqlTool  # Only the engine in use is loaded.
 
             return MysqlTool(), MysqlParams(**asked, url=url, auth=auth)
         case "sqlite":
-            from penstock.tools.sql.sqlite import SqliteParams, SqliteTool
+            from penstock.tools.sql.sqlite import SqliteParams, SqliteTool  # Only the engine in use is loaded.
 
             return SqliteTool(), SqliteParams(**asked, path=url, auth=auth, create=create)
         case "duckdb":
-            from penstock.tools.sql.duckdb import DuckdbParams, DuckdbTool
+            from penstock.tools.sql.duckdb import DuckdbParams, DuckdbTool  # Only the engine in use is loaded.
 
             return DuckdbTool(), DuckdbParams(**asked, path=url, auth=auth)
 
 
 def _asked(question: Question, driver: Driver) -> dict[str, Any]:
-    from penstock.tools.sql.text import Dialect, quote_table
-
     query = question.query
     if query is None:
         query = f"SELECT count(*) AS n FROM {quote_table(question.table or '', Dialect(driver))}"
@@ -221,12 +213,12 @@ class Where:
         return address(self.auth, {"url": self.url}, self.call)
 
     def conninfo(self) -> str:
-        from penstock.tools.sql.postgres_connection import conninfo
+        from penstock.tools.sql.postgres_connection import conninfo  # Only the engine in use is loaded.
 
         return conninfo(self.address(), self.call)
 
     def login(self) -> Login:
-        from penstock.tools.sql.mysql import login_of
+        from penstock.tools.sql.mysql import login_of  # Only the engine in use is loaded.
 
         return login_of(self.address(), self.call)
 
@@ -258,7 +250,7 @@ class Files:
 
 async def opened_files(place: Where, *, create: bool) -> Files:
     """The execution's own connections to a file: a second program could not open it at the same time, and need not."""
-    from penstock.tools.sql import duckdb, sqlite
+    from penstock.tools.sql import duckdb, sqlite  # Only the engine in use is loaded.
 
     match place.driver:
         case "sqlite":

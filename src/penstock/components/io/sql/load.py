@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from penstock.components.io.sql.targets import Change, Target
 from penstock.data import select
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.base import ToolFailure
 from penstock.tools.sql.results import code_of, prefixed
+from penstock.tools.sql.tables import Change, Table
 
 if TYPE_CHECKING:
     from penstock.components.base import Call
@@ -30,31 +30,14 @@ if TYPE_CHECKING:
 NUMBER = "penstock_number"
 ERRORS: Schema = (Column("error_code", "VARCHAR"), Column("error_message", "VARCHAR"))
 _MYSQL_DATA = {
-    1048,
-    1136,
-    1216,
-    1264,
-    1265,
-    1292,
-    1364,
-    1366,
-    1367,
-    1406,
-    1411,
-    1441,
-    1452,
-    1525,
-    1644,
-    3140,
-    3819,
-    4025,
-}
+    1048, 1136, 1216, 1264, 1265, 1292, 1364, 1366, 1367, 1406, 1411, 1441, 1452, 1525, 1644, 3140, 3819, 4025,
+}  # fmt: skip
 _SQLITE_DATA = ("SQLITE_MISMATCH", "SQLITE_TOOBIG", "SQLITE_MISUSE")
 _DUCKDB_DATA = ("ConversionException", "OutOfRangeException", "InvalidInputException")
 
 
 PATIENCE_S = 600.0
-"""So long a transaction is begun anew: whoever it is in conflict with gets on meanwhile, and none takes for ever. Of a SQLite
+"""How long a transaction is retried: the one it conflicts with makes progress meanwhile, and none runs for ever. Of a SQLite
 file one transaction at a time may write, and one that is shared lasts as long as its sub-job."""
 _LONGEST_PAUSE_S = 1.0
 
@@ -101,9 +84,9 @@ def blames_a_row(failure: ToolFailure) -> bool:
 
 @dataclass(slots=True)
 class Loading:
-    """One run of writing. `refused` collects (number, code, message) of rows, or is None when nobody wants them."""
+    """One run of writing. `refused` collects (number, code, message) of rows, or is None when `reject` is not connected."""
 
-    target: Target
+    target: Table
     change: Change
     stop: Stop
     say: Callable[[str], None]
@@ -142,7 +125,8 @@ class Loading:
     def _try(self, batches: Iterator[tuple[int, Sequence[Any]]]) -> None:
         done = False
         try:
-            self.target.prepare()
+            self.target.prepare(self.change)
+            self.target.look()
             self._run(self.before)
             if self._each_batch_by_itself:
                 self._commit()
@@ -156,9 +140,9 @@ class Loading:
             self._commit()
             done = True
         except self.target.errors as error:
-            raise self._said(self.target.failure(error)) from None
+            raise self._described(self.target.failure(error)) from None
         except ToolFailure as failure:
-            raise self._said(failure) from None
+            raise self._described(failure) from None
         finally:
             if not done:
                 self.target.abort()
@@ -215,7 +199,7 @@ class Loading:
             failure.detail["row"] = first
             raise prefixed(failure, f"row {first}") from None
 
-    def _said(self, failure: ToolFailure) -> ToolFailure:
+    def _described(self, failure: ToolFailure) -> ToolFailure:
         message = f"writing to `{self.change.table}`: {failure.message}{self._hint(failure)}"
         if self.committed:
             message += f" ({self.committed} rows before it are committed)"

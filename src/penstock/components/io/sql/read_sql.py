@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Annotated, Any, ClassVar
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
+from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas
 from penstock.components.flow.tool_calls import tool_failures
 from penstock.components.incremental import IncrementalParam, bound_of
 from penstock.components.io import parameters
@@ -20,15 +19,18 @@ from penstock.components.io.row_types import call as function
 from penstock.components.io.row_types import try_cast
 from penstock.components.io.sql import database
 from penstock.components.io.sql.database import Auth, Bindings, Connection, Files, Where
-from penstock.components.io.sql.types import EXACT, from_mysql, from_postgres, from_sqlite
 from penstock.data import select
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.base import ToolFailure
-from penstock.tools.sql.connection import Stop
-from penstock.tools.sql.reading import Opened, open_mysql, open_postgres, open_sqlite
+from penstock.tools.parameters import about
+from penstock.tools.sql.connection import Stop, interruptible
+from penstock.tools.sql.cursors import Opened, open_mysql, open_postgres, open_sqlite
+from penstock.tools.sql.duckdb import failure_of
 from penstock.tools.sql.results import as_json_text, distinct
 from penstock.tools.sql.text import Bound, Dialect, quote_all, quote_table
+from penstock.tools.sql.types import EXACT, from_sqlite
 from penstock.tools.transfer.params import DatabaseFileSource
+from penstock.tools.transfer.rows import statement_of
 
 Batches = Iterator[list[tuple[Any, ...]]]
 
@@ -58,7 +60,7 @@ def _fetched(opened: Opened, size: int, call: Call) -> Iterator[Sequence[Any]]:
 
 def _loaded(call: Call, columns: Sequence[tuple[str, str]], batches: Iterator[Sequence[Any]]) -> Relation:
     """A number without a known width is text on its way, and gets its type when all are there."""
-    schema = tuple(Column(name, "VARCHAR" if type == EXACT else type) for name, type in columns)
+    schema = tuple(Column(name, "VARCHAR" if type in (EXACT, "") else type) for name, type in columns)
     rows = call.engine.load(schema, (_texts(batch, schema) for batch in batches))
     exact = [name for name, type in columns if type == EXACT]
     return _with_exact_numbers(rows, exact, call) if exact else rows
@@ -120,18 +122,13 @@ def _cast(rows: Relation, types: dict[str, str], call: Call) -> Relation:
 
 def _read_postgres(place: Where, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
     with open_postgres(place.conninfo(), place.address(), statement, stop) as opened:
-        described = opened.cursor.description or []
-        names = distinct([column.name for column in described])
-        columns = [(name, from_postgres(column)) for name, column in zip(names, described, strict=True)]
-        return _loaded(call, columns, _fetched(opened, size, call))
+        return _loaded(call, opened.columns, _fetched(opened, size, call))
 
 
 def _read_mysql(place: Where, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
     with open_mysql(place.login(), statement, stop) as opened:
-        fields = opened.cursor._result.fields if opened.cursor.description else []
-        columns = list(zip(distinct([field.name for field in fields]), map(from_mysql, fields), strict=True))
-        dates = [index for index, (_, type) in enumerate(columns) if type in ("DATE", "TIMESTAMP")]
-        return _loaded(call, columns, (_real_dates(batch, dates) for batch in _fetched(opened, size, call)))
+        dates = [index for index, (_, type) in enumerate(opened.columns) if type in ("DATE", "TIMESTAMP")]
+        return _loaded(call, opened.columns, (_real_dates(batch, dates) for batch in _fetched(opened, size, call)))
 
 
 def _real_dates(batch: Sequence[Any], dates: Sequence[int]) -> Sequence[Any]:
@@ -152,7 +149,7 @@ def _read_sqlite(shared: Any, statement: Bound, size: int, stop: Stop, call: Cal
         declared.update(_declared_in_sqlite(connection, statement))
 
     with open_sqlite(shared, statement, stop, look) as opened:
-        names = distinct([column[0] for column in opened.cursor.description or []])
+        names = [name for name, _ in opened.columns]
         if not names:
             raise ToolFailure("no_rows", "the query gives no rows, not even columns; hint: it must be a SELECT")
         batches = _fetched(opened, size, call)
@@ -165,7 +162,7 @@ def _read_sqlite(shared: Any, statement: Bound, size: int, stop: Stop, call: Cal
 
 
 def _declared_in_sqlite(connection: Any, statement: Bound) -> dict[str, str]:
-    """What the columns of a query were declared as in their tables: SQLite says so of a view, which cannot have
+    """What the columns of a query were declared as in their tables: SQLite reports that only for a view, which cannot have
     parameters."""
     import sqlite3  # Only SQLite needs it.
 
@@ -206,9 +203,7 @@ def _as_declared(rows: Relation, declared: dict[str, str], call: Call) -> Relati
 
 
 def _read_duckdb(open_cursor: Callable[[Stop], Any], statement: Bound, stop: Stop, call: Call) -> Relation:
-    import duckdb
-
-    from penstock.tools.sql.duckdb import failure_of
+    import duckdb  # It takes 0.1 s to import.
 
     connection = open_cursor(stop)
     forget = stop.on_stop(connection.interrupt)
@@ -251,19 +246,15 @@ def as_asked(rows: Relation, declared: Schema | None, call: Call) -> Relation:
 class ReadSqlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     connection: Connection = None
     auth: Auth = None
-    query: Annotated[str | None, Meta(description="The SELECT that gives the rows, in the database's own SQL.")] = None
+    query: Annotated[str | None, about("The SELECT that gives the rows, in the database's own SQL.")] = None
     table: Annotated[
         str | None,
-        Meta(
-            description="The table to read, instead of `query`; spelled as the database keeps it, `schema.table` is understood."
-        ),
+        about("The table to read, instead of `query`; spelled as the database keeps it, `schema.table` is understood."),
     ] = None
-    columns: Annotated[
-        list[str], Meta(description="With `table`: the columns to read; all of them when left out.")
-    ] = []
+    columns: Annotated[list[str], about("With `table`: the columns to read; all of them when left out.")] = []
     params: Bindings = None
-    batch_size: Annotated[int, Meta(ge=1, description="Rows fetched at a time.")] = 10_000
-    connect_timeout: Annotated[float, Meta(gt=0, description="Seconds to wait for the server to answer.")] = 10.0
+    batch_size: Annotated[int, about("Rows fetched at a time.", ge=1)] = 10_000
+    connect_timeout: Annotated[float, about("Seconds to wait for the server to answer.", gt=0)] = 10.0
     incremental: IncrementalParam = None
 
 
@@ -286,10 +277,9 @@ class ReadSql(Action[ReadSqlParams]):
     type = "read_sql"
     family = "read"
     makes_files: ClassVar[bool] = False
-    Params = ReadSqlParams
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", description="the rows"),)
 
-    def check(self, params: ReadSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: ReadSqlParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         if (params.table is None) == (params.query is None):
             path = ("query",) if params.query is not None else ()
             return [Mistake(path, "give exactly one of `query` and `table`")]
@@ -301,15 +291,10 @@ class ReadSql(Action[ReadSqlParams]):
             ]
         return []
 
-    def schemas(
-        self, params: ReadSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: ReadSqlParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": call.declared.get("main")}
 
     async def run(self, params: ReadSqlParams, call: Call) -> None:
-        from penstock.tools.sql.connection import interruptible
-        from penstock.tools.transfer.sources import statement_of
-
         for mistake in self.check(params, {}, PlanCall(call.folder, call.connected)):
             raise ComponentFailure("parameters", mistake.message)
         place = database.where(params.connection, params.auth, call, params.connect_timeout)

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
-from penstock.components.base import Action, Call, ComponentFailure, Mistake, PlanCall, Port
+from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas
 from penstock.components.flow.tool_calls import file_failures, place_of, require, tool_failures
 from penstock.components.io.sql import database, transaction
-from penstock.components.io.sql.database import SCHEMES, Auth, Bindings, Connection, tool_of
+from penstock.components.io.sql.database import SCHEMES, Auth, Bindings, Connection, Where, tool_of
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import READS_SCRIPT
 from penstock.ports.rows import Column, Schema
-from penstock.tools.base import ToolFailure
-
-if TYPE_CHECKING:
-    from penstock.components.io.sql.database import Where
-    from penstock.tools.sql.connection import Stop
+from penstock.tools.base import Success, ToolFailure
+from penstock.tools.parameters import about
+from penstock.tools.sql.connection import Stop, interruptible
+from penstock.tools.sql.plan import COMMITS_BY_ITSELF, Planner
+from penstock.tools.sql.text import Dialect, split
 
 COUNTS: Schema = (
     Column("statement", "INTEGER"),
@@ -36,37 +35,34 @@ class RunSqlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     auth: Auth = None
     sql: Annotated[
         str | list[str] | None,
-        Meta(description="The statements, in the database's own SQL: a text with `;` between them, or a list."),
+        about("The statements, in the database's own SQL: a text with `;` between them, or a list."),
     ] = None
     file: Annotated[
         str | None,
-        Meta(
-            description="A file with the statements, instead of `sql`; relative to the document's folder.",
-            extra_json_schema=READS_SCRIPT,
-        ),
+        about("A file with the statements, instead of `sql`; relative to the document's folder.", schema=READS_SCRIPT),
     ] = None
     params: Bindings = None
     transaction: Annotated[
         Literal["own", "shared", "none"],
-        Meta(
-            description="`own`: all statements count together, or none does. `shared`: together with the writers of the same "
+        about(
+            "`own`: all statements count together, or none does. `shared`: together with the writers of the same "
             "connection in this sub-job; all is committed when the sub-job has ended well, or nothing is. `none`: each commits "
             "by itself, for statements that cannot be part of a transaction, such as `VACUUM` or `CREATE DATABASE`."
         ),
     ] = "own"
     on_error: Annotated[
         Literal["fail", "continue"],
-        Meta(
-            description="`fail`: the component is in ERROR at the first statement that fails. `continue`, with "
+        about(
+            "`fail`: the component is in ERROR at the first statement that fails. `continue`, with "
             "`transaction: none`: the others run, and `main` says which failed."
         ),
     ] = "fail"
     timeout: Annotated[
         Annotated[float, Meta(gt=0)] | None,
-        Meta(description="Seconds that all statements together may take; no limit when left out."),
+        about("Seconds that all statements together may take; no limit when left out."),
     ] = None
-    max_rows: Annotated[int, Meta(ge=1, description="More rows than this of one statement are an error.")] = 100_000
-    connect_timeout: Annotated[float, Meta(gt=0, description="Seconds to wait for the server to answer.")] = 10.0
+    max_rows: Annotated[int, about("More rows than this of one statement are an error.", ge=1)] = 100_000
+    connect_timeout: Annotated[float, about("Seconds to wait for the server to answer.", gt=0)] = 10.0
 
 
 class RunSql(Action[RunSqlParams]):
@@ -89,13 +85,12 @@ class RunSql(Action[RunSqlParams]):
 
     type: ClassVar[str] = "run_sql"
     family: ClassVar[str] = "write"
-    Params = RunSqlParams
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", reject=True, description="one row per statement"),
         Port("rows", reject=True, description="the rows of the last statement"),
     )
 
-    def check(self, params: RunSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: RunSqlParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         if (params.sql is None) == (params.file is None):
             return [Mistake(("sql",) if params.sql is not None else (), "give exactly one of `sql` and `file`")]
         if params.connection is None and params.auth is None:
@@ -112,9 +107,7 @@ class RunSql(Action[RunSqlParams]):
         alone = _stands_alone(params)
         return [] if alone is None else [alone]
 
-    def schemas(
-        self, params: RunSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: RunSqlParams, inputs: Known, call: PlanCall) -> Schemas:
         return {"main": COUNTS, "rows": call.declared.get("rows")}
 
     async def run(self, params: RunSqlParams, call: Call) -> JsonMap:
@@ -143,7 +136,7 @@ class _Statement(msgspec.Struct):
     error: str | None = None
 
 
-class _Told(msgspec.Struct):
+class _Outcome(msgspec.Struct):
     statements: list[_Statement]
     columns: list[str] = []
     last: list[Any] = []
@@ -159,9 +152,6 @@ _ALONE = re.compile(
 
 def _stands_alone(params: RunSqlParams) -> Mistake | None:
     """A statement among those that are known which cannot be part of the transaction that is asked for."""
-    from penstock.tools.sql.plan import COMMITS_BY_ITSELF
-    from penstock.tools.sql.text import Dialect, split
-
     driver = SCHEMES.get((params.connection or "").partition("://")[0].partition("+")[0].lower())
     texts = [params.sql] if isinstance(params.sql, str) else params.sql or []
     if params.transaction == "none" or driver not in ("postgres", "mysql"):
@@ -184,23 +174,20 @@ def _excerpt(text: str) -> str:
     return line if len(line) <= 60 else line[:57] + "..."
 
 
-async def _run_shared(params: RunSqlParams, texts: list[str], place: Where, call: Call) -> _Told:
+async def _run_shared(params: RunSqlParams, texts: list[str], place: Where, call: Call) -> _Outcome:
     """In the transaction of the sub-job."""
-    from penstock.tools.sql.connection import interruptible
-    from penstock.tools.sql.plan import Planner
-
     with tool_failures():
         planner = Planner(place.dialect, place.call)
         statements = [bound for text in texts for bound in planner.shared(text, params.params)]
         files = await database.opened_files(place, create=True)
         async with transaction.joined(call, place, files) as shared:
 
-            def work(stop: Stop) -> _Told:
+            def work(stop: Stop) -> _Outcome:
                 opened = shared.open(stop, call)
                 if opened is None:
-                    return msgspec.convert(shared.earlier(call), _Told)
+                    return msgspec.convert(shared.earlier(call), _Outcome)
                 tables = shared.run(statements, opened, stop, params.max_rows)
-                told = _Told(
+                told = _Outcome(
                     [
                         _Statement(one.verb.upper(), table.row_count)
                         for one, table in zip(statements, tables, strict=True)
@@ -216,8 +203,6 @@ async def _run_shared(params: RunSqlParams, texts: list[str], place: Where, call
 
 async def _texts(params: RunSqlParams, call: Call, place: Where) -> list[str]:
     """Each statement by itself, with its comments gone."""
-    from penstock.tools.sql.text import split
-
     given = params.sql
     if params.file is not None:
         path = place_of(params.file, call)
@@ -231,29 +216,27 @@ async def _texts(params: RunSqlParams, call: Call, place: Where) -> list[str]:
     return found
 
 
-async def _run(params: RunSqlParams, texts: list[str], place: Where) -> _Told:
+async def _run(params: RunSqlParams, texts: list[str], place: Where) -> _Outcome:
     """Through the SQL tool of the database: in one call where all count together, else one by one."""
     if params.transaction == "own":
         with tool_failures():
-            return _told(texts, await _asked(params, texts, place), place)
-    told = _Told([])
+            return _outcome(texts, await _asked(params, texts, place), place)
+    told = _Outcome([])
     for text in texts:
         try:
-            one = _told([text], await _asked(params, [text], place), place)
+            one = _outcome([text], await _asked(params, [text], place), place)
         except ToolFailure as failed:
             if params.on_error == "fail":
                 done = f" ({len(told.statements)} before it are committed)" if told.statements else ""
                 with tool_failures():
                     failed.message = f"statement {len(told.statements) + 1} of {len(texts)}{done}: {failed.message}"
                     raise
-            one = _Told([_Statement(_verb(text, place), 0, failed.message)])
-        told = _Told([*told.statements, *one.statements], one.columns, one.last)
+            one = _Outcome([_Statement(_verb(text, place), 0, failed.message)])
+        told = _Outcome([*told.statements, *one.statements], one.columns, one.last)
     return told
 
 
 async def _asked(params: RunSqlParams, texts: list[str], place: Where) -> JsonMap:
-    from penstock.tools.base import Success
-
     command: str | list[str] = texts[0] if len(texts) == 1 else texts
     asked: dict[str, Any] = {
         "command": command,
@@ -269,21 +252,19 @@ async def _asked(params: RunSqlParams, texts: list[str], place: Where) -> JsonMa
     return result
 
 
-def _told(texts: list[str], result: JsonMap, place: Where) -> _Told:
+def _outcome(texts: list[str], result: JsonMap, place: Where) -> _Outcome:
     tables: list[Any] = [result[f"command_{index}"] for index in range(len(texts))] if len(texts) > 1 else [result]
     statements = [
         _Statement(_verb(text, place), int(table["row_count"])) for text, table in zip(texts, tables, strict=True)
     ]
-    return _Told(statements, list(tables[-1]["columns"]), list(tables[-1]["rows"]))
+    return _Outcome(statements, list(tables[-1]["columns"]), list(tables[-1]["rows"]))
 
 
 def _verb(text: str, place: Where) -> str:
-    from penstock.tools.sql.text import split
-
     return split(text, place.dialect)[0].verb.upper()
 
 
-def _last_rows(told: _Told, call: Call) -> Any:
+def _last_rows(told: _Outcome, call: Call) -> Any:
     if told.last:
         return call.engine.load_mappings([[_mapping(row, told.columns) for row in told.last]])
     declared = call.declared.get("rows")

@@ -17,7 +17,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -28,15 +28,16 @@ from penstock.components.io.sql.load import Pauses
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import SHARED_COMMIT
 from penstock.tools.base import Resources, ToolFailure
-from penstock.tools.sql.connection import Claiming, Stop, claimed, in_a_thread, told
+from penstock.tools.sql import mysql as mysql_connection
+from penstock.tools.sql import postgres_connection
+from penstock.tools.sql.connection import Session, Stop, claimed, failures_at, in_a_thread
+from penstock.tools.sql.duckdb import DuckdbSession
+from penstock.tools.sql.mysql import MysqlParams, MysqlSession
 from penstock.tools.sql.plan import COMMITS_BY_ITSELF, TABLE, Effect
-from penstock.tools.sql.results import Place
-from penstock.tools.sql.text import Dialect
-
-if TYPE_CHECKING:
-    from penstock.tools.sql.results import Table
-    from penstock.tools.sql.text import Bound
-
+from penstock.tools.sql.postgres_connection import PostgresSession
+from penstock.tools.sql.results import Place, Table
+from penstock.tools.sql.sqlite import SqliteSession
+from penstock.tools.sql.text import Bound, Dialect
 
 _COMMIT = Place(0, 1, "COMMIT")
 MAX_ROWS = 100_000
@@ -46,7 +47,7 @@ MAX_ROWS = 100_000
 class Opened:
     """A connection that members use one after the other. `close` ends it, and with it what was not committed."""
 
-    session: Claiming
+    session: Session
     connection: Any
     interrupt: Callable[[], None]
     close: Callable[[], None]
@@ -55,31 +56,21 @@ class Opened:
 def _opened(place: Where, files: Files, stop: Stop) -> Opened:
     match place.driver:
         case "postgres":
-            from penstock.tools.sql import postgres_connection
-            from penstock.tools.sql.postgres_connection import PostgresSession
-
             server = postgres_connection.connect_blocking(place.conninfo(), place.address())
             cancel = in_a_thread(lambda: postgres_connection.cancel(server))
             return Opened(PostgresSession(server, MAX_ROWS), server, cancel, server.close)
         case "mysql":
-            from penstock.tools.sql import mysql as mysql_connection
-            from penstock.tools.sql.mysql import MysqlParams, MysqlSession
-
             login = place.login()
             connection = mysql_connection.connect(login)
             number = mysql_connection.thread_of(connection)
             kill = in_a_thread(lambda: mysql_connection.kill_query(login, number))
             return Opened(MysqlSession(connection, login, MysqlParams()), connection, kill, connection.close)
         case "sqlite":
-            from penstock.tools.sql.sqlite import SqliteSession
-
             shared = files.sqlite
             assert shared is not None
             file = shared.take()
             return Opened(SqliteSession(file, MAX_ROWS), file, file.interrupt, lambda: shared.give_back(file))
         case "duckdb":
-            from penstock.tools.sql.duckdb import DuckdbSession
-
             assert files.duckdb is not None
             cursor = files.duckdb(stop)
             return Opened(DuckdbSession(cursor, MAX_ROWS), cursor, cursor.interrupt, cursor.close)
@@ -121,7 +112,7 @@ class SharedTransaction:
         self.members.append(call.component)
         return self._opened
 
-    def _claimed(self, session: Claiming, stop: Stop) -> JsonMap | None:
+    def _claimed(self, session: Session, stop: Stop) -> JsonMap | None:
         pauses = Pauses(stop, self.place.call.say)
         while True:
             try:
@@ -157,7 +148,7 @@ class SharedTransaction:
         with interrupting(stop, opened.interrupt):
             for index, statement in enumerate(every):
                 stop.check()
-                with told(opened.session, Place(index, len(every), statement.excerpt)):
+                with failures_at(opened.session, Place(index, len(every), statement.excerpt)):
                     done.append(opened.session.execute(statement))
         return done
 
@@ -170,7 +161,7 @@ class SharedTransaction:
         if opened is None:
             return
         try:
-            with told(opened.session, _COMMIT):
+            with failures_at(opened.session, _COMMIT):
                 opened.session.execute(self.effect.keep(self.results))
                 opened.session.commit()
         finally:
@@ -290,7 +281,6 @@ class SharedCommit(Action[SharedCommitParams]):
 
     type: ClassVar[str] = SHARED_COMMIT
     family: ClassVar[str] = "write"
-    Params = SharedCommitParams
 
     async def run(self, params: SharedCommitParams, call: Call) -> JsonMap:
 

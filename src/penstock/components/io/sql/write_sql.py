@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from contextlib import nullcontext, suppress
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import Action, Call, ColumnMistake, ComponentFailure, Mistake, PlanCall, Port, missing_of
+from penstock.components.base import (
+    Action,
+    Call,
+    ColumnMistake,
+    ComponentFailure,
+    Known,
+    Mistake,
+    PlanCall,
+    Port,
+    Schemas,
+    missing_of,
+)
 from penstock.components.flow.tool_calls import tool_failures
 from penstock.components.io import parameters
-from penstock.components.io.parameters import AtLeastOne, WriteMode
+from penstock.components.io.parameters import AtLeastOne
 from penstock.components.io.sql import database, transaction
-from penstock.components.io.sql.database import Auth, Connection
+from penstock.components.io.sql.database import Auth, Connection, Files, Where
 from penstock.components.io.sql.load import ERRORS, NUMBER, Loading, rejected
-from penstock.components.io.sql.targets import Change, DuckdbTable, open_target
 from penstock.components.queries import numbered, row_number
 from penstock.data import select
-from penstock.data.types import MissingColumn, is_open
+from penstock.data.types import NOTHING, MissingColumn, is_open
 from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Column, Relation, Schema
-
-if TYPE_CHECKING:
-    from penstock.components.io.sql.database import Files, Where
-    from penstock.components.io.sql.targets import Change, DuckdbTable
-    from penstock.tools.sql.connection import Stop
-    from penstock.tools.sql.text import Bound
+from penstock.tools.parameters import about
+from penstock.tools.sql.connection import Stop, interruptible
+from penstock.tools.sql.plan import Planner
+from penstock.tools.sql.tables import Change, DuckdbTable, MysqlTable, PostgresTable, SqliteTable, Table, WriteMode
+from penstock.tools.sql.text import Bound, Dialect, insert_into, quote, quote_all, quote_table
+from penstock.tools.sql.types import to_database
 
 _NEEDS_KEYS = ("update", "upsert", "delete")
 _EMPTYING = ("truncate_insert", "replace")
@@ -39,55 +48,46 @@ class WriteSqlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     connection: Connection = None
     auth: Auth = None
     table: Annotated[
-        str,
-        Meta(min_length=1, description="The table, spelled as the database keeps it; `schema.table` is understood."),
+        str, about("The table, spelled as the database keeps it; `schema.table` is understood.", min_length=1)
     ]
     mode: Annotated[
         WriteMode,
-        Meta(
-            description="`insert` adds rows; `update` changes the rows with the same `keys`; `upsert` does either; `delete` "
+        about(
+            "`insert` adds rows; `update` changes the rows with the same `keys`; `upsert` does either; `delete` "
             "removes the rows with the same `keys`; `truncate_insert` empties the table first; `create` makes the table, "
             "`replace` makes it anew."
         ),
     ] = "insert"
-    keys: Annotated[list[str], Meta(description="The table's columns that identify a row.")] = []
+    keys: Annotated[list[str], about("The table's columns that identify a row.")] = []
     columns: Annotated[
         list[str] | dict[str, str],
-        Meta(description="Columns to write: a list, or the table's name to the input's. All of them when left out."),
+        about("Columns to write: a list, or the table's name to the input's. All of them when left out."),
     ] = []
-    create: Annotated[bool, Meta(description="Make the table when it is missing, with `keys` as its primary key.")] = (
-        False
-    )
+    create: Annotated[bool, about("Make the table when it is missing, with `keys` as its primary key.")] = False
     types: Annotated[
-        dict[str, str], Meta(description="Types of columns of a table that is made, in the database's own words.")
+        dict[str, str], about("Types of columns of a table that is made, in the database's own words.")
     ] = {}
     before: Annotated[
         str | list[str] | None,
-        Meta(
-            description="SQL that runs before the first row, in the same transaction, such as `DELETE … WHERE day = :day`."
-        ),
+        about("SQL that runs before the first row, in the same transaction, such as `DELETE … WHERE day = :day`."),
     ] = None
-    after: Annotated[
-        str | list[str] | None,
-        Meta(description="SQL that runs after the last row, in the same transaction."),
-    ] = None
+    after: Annotated[str | list[str] | None, about("SQL that runs after the last row, in the same transaction.")] = None
     params: Annotated[
-        dict[str, Any] | None, Meta(description="Values for `:name` in `before` and `after`; bound, never pasted.")
+        dict[str, Any] | None, about("Values for `:name` in `before` and `after`; bound, never pasted.")
     ] = None
     transaction: Annotated[
         Literal["own", "shared"] | None,
-        Meta(
-            description="`shared`: one transaction with all others of the sub-job that share that of this connection, committed "
+        about(
+            "`shared`: one transaction with all others of the sub-job that share that of this connection, committed "
             "when the sub-job has ended well. `own`: its own. Left out, it is its own, unless a `run_sql` of the same sub-job "
             "and connection says `shared`."
         ),
     ] = None
-    batch_size: Annotated[int, Meta(ge=1, description="Rows sent at a time.")] = 5_000
+    batch_size: Annotated[int, about("Rows sent at a time.", ge=1)] = 5_000
     commit_every: Annotated[
-        AtLeastOne | None,
-        Meta(description="Commit after so many rows; once at the end, all or nothing, when left out."),
+        AtLeastOne | None, about("Commit after so many rows; once at the end, all or nothing, when left out.")
     ] = None
-    connect_timeout: Annotated[float, Meta(gt=0, description="Seconds to wait for the server to answer.")] = 10.0
+    connect_timeout: Annotated[float, about("Seconds to wait for the server to answer.", gt=0)] = 10.0
 
 
 def _pairs(params: WriteSqlParams, present: Sequence[str]) -> dict[str, str]:
@@ -151,7 +151,6 @@ class WriteSql(Action[WriteSqlParams]):
 
     type = "write_sql"
     family = "write"
-    Params = WriteSqlParams
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to write"),)
     outputs: ClassVar[tuple[Port, ...]] = (
         Port("main", reject=True, description="the rows that were written"),
@@ -162,18 +161,14 @@ class WriteSql(Action[WriteSqlParams]):
     def passes(cls, params: Mapping[str, Any]) -> tuple[str, str] | None:
         return "input", "main"
 
-    def check(self, params: WriteSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall) -> list[Mistake]:
+    def check(self, params: WriteSqlParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         return [*mistakes_of(params, inputs.get("input")), *_unshareable(params, call.connected)]
 
-    def schemas(
-        self, params: WriteSqlParams, inputs: Mapping[str, Schema | None], call: PlanCall
-    ) -> dict[str, Schema | None]:
+    def schemas(self, params: WriteSqlParams, inputs: Known, call: PlanCall) -> Schemas:
         schema = inputs.get("input")
         return {"main": schema, "reject": None if schema is None else (*schema, *ERRORS)}
 
     async def run(self, params: WriteSqlParams, call: Call) -> Any:
-        from penstock.tools.sql.connection import interruptible
-
         rows = call.input()
         for mistake in [*mistakes_of(params, rows.schema), *_unshareable(params, call.connected)]:
             kind = "columns" if mistake.kind == "column" else "parameters"
@@ -207,8 +202,6 @@ class Written(msgspec.Struct):
 
 
 async def _write_shared(params: WriteSqlParams, rows: Relation, place: Where, files: Files, call: Call) -> Written:
-    from penstock.tools.sql.connection import interruptible
-
     async with transaction.joined(call, place, files) as shared:
 
         def work(stop: Stop) -> Written:
@@ -256,16 +249,17 @@ def _load(
     params: WriteSqlParams, rows: Relation, place: Where, files: Files, stop: Stop, call: Call, lent: Any = None
 ) -> Written:
     wants_rejects = "reject" in call.connected
-    change = _change(params, rows.schema)
+    written = _written_columns(params, rows.schema)
+    change = _change(params, written, place.dialect)
     numbered = _numbered(rows, call) if wants_rejects else rows
-    target = open_target(place, files, change, stop, lent)
+    target = open_target(place, files, stop, lent)
     try:
         loading = Loading(target, change, stop, call.say, params.commit_every, [] if wants_rejects else None)
         loading.is_alone = lent is None
         loading.before, loading.after = (_bound(text, params, place) for text in (params.before, params.after))
-        if isinstance(target, DuckdbTable):
+        if isinstance(target, StagedTable):
             if not is_open(rows.schema):
-                _stage(params, numbered, target, call)
+                target.stage(_stream(params, numbered, call), written)
             loading.run(lambda: _ranges(params, numbered, call))
         else:
             loading.run(lambda: _values(params, numbered, call))
@@ -284,8 +278,6 @@ def _put(written: Written, rows: Relation, call: Call) -> None:
 
 
 def _bound(text: str | list[str] | None, params: WriteSqlParams, place: Where) -> list[Bound]:
-    from penstock.tools.sql.plan import Planner
-
     planner = Planner(place.dialect, place.call)
     texts = [text] if isinstance(text, str) else text or []
     return [statement for one in texts for statement in planner.shared(one, params.params)]
@@ -295,14 +287,28 @@ def _with_errors(schema: Schema) -> Schema:
     return (*schema, *ERRORS)
 
 
-def _change(params: WriteSqlParams, schema: Schema) -> Change:
-    if is_open(schema):
-        # Without columns no table can be made, but the one that is there can be emptied.
-        return Change(params.table, "truncate_insert", (), (), False, {})
+def _written_columns(params: WriteSqlParams, schema: Schema) -> Schema:
+    """The columns of the table that are written, with the types of the rows; none when nothing says what they are."""
     types = {column.name: column.type for column in schema}
-    pairs = _pairs(params, list(types))
-    made = tuple(Column(name, types[source]) for name, source in pairs.items())
-    return Change(params.table, params.mode, made, tuple(params.keys), params.create, params.types)
+    return () if is_open(schema) else tuple(Column(name, types[of]) for name, of in _pairs(params, list(types)).items())
+
+
+def _change(params: WriteSqlParams, columns: Schema, dialect: Dialect) -> Change:
+    if not columns:
+        # Without columns no table can be made, but the one that is there can be emptied.
+        return Change(params.table, "truncate_insert", ())
+    # In a table that stays, a column of which nothing is known has to take the values of a better day.
+    types = {one.name: "VARCHAR" if one.type == NOTHING else one.type for one in columns}
+    made = {name: to_database(type, dialect, key=name in params.keys) for name, type in types.items()}
+    return Change(
+        params.table,
+        params.mode,
+        list(types),
+        keys=params.keys,
+        create=params.create,
+        types=made | params.types,
+        may_exist=params.mode not in ("create", "replace"),
+    )
 
 
 def _numbered(rows: Relation, call: Call) -> Relation:
@@ -316,11 +322,11 @@ def _written(params: WriteSqlParams, rows: Relation) -> exp.Select:
     return exp.select(*wanted).from_(select.table("input"))
 
 
-def _stage(params: WriteSqlParams, rows: Relation, target: DuckdbTable, call: Call) -> None:
+def _stream(params: WriteSqlParams, rows: Relation, call: Call) -> Any:
     """DuckDB is given all rows at once, with their numbers."""
     is_numbered = any(column.name == NUMBER for column in rows.schema)
     number = exp.alias_(select.column(NUMBER) if is_numbered else row_number(), select.name(NUMBER))
-    target.stage(call.engine.arrow(select.sql(_written(params, rows).select(number)), {"input": rows}))
+    return call.engine.arrow(select.sql(_written(params, rows).select(number)), {"input": rows})
 
 
 def _ranges(params: WriteSqlParams, rows: Relation, call: Call) -> Iterator[tuple[int, Sequence[Any]]]:
@@ -340,3 +346,84 @@ def _values(params: WriteSqlParams, rows: Relation, call: Call) -> Iterator[tupl
         call.progress("main", first - 1)
         yield first, batch
         first += len(batch)
+
+
+# ---- The table: rows come as batches, and a batch is any sequence that can be cut in two: lists of values for the servers,
+# numbers of rows for DuckDB, which is given all rows at once and works on ranges of them.
+
+
+def open_target(place: Where, files: Files, stop: Stop, lent: Any = None) -> Table:
+    """`lent`: a connection with an open transaction, which the caller ends."""
+    match place.driver:
+        case "postgres":
+            return PostgresTable(place.conninfo(), place.address(), stop, lent)
+        case "mysql":
+            return MysqlTable(place.login(), stop, lent)
+        case "sqlite":
+            assert files.sqlite is not None
+            return SqliteTable(files.sqlite, stop, lent)
+        case "duckdb":
+            assert files.duckdb is not None
+            return StagedTable(files.duckdb, stop, lent)
+
+
+_ROWS = "penstock_rows"
+_NUMBER = "penstock_number"
+
+
+class StagedTable(DuckdbTable):
+    """`stage` is called once, before `prepare`, with all rows as an Arrow stream that ends in their numbers."""
+
+    def stage(self, stream: Any, schema: Schema) -> None:
+        """Raises ToolFailure, or what the engine raises while it gives the rows."""
+        # Arrow has no UUID and no JSON: they come as text, and are here again what they were.
+        columns = ", ".join(f"CAST({_name(each.name)} AS {each.type}) AS {_name(each.name)}" for each in schema)
+        query = f"SELECT {columns}, {_NUMBER} FROM penstock_stream"
+        self.connection.register("penstock_stream", stream)
+        try:
+            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {_ROWS} AS {query}")
+        finally:
+            self.connection.unregister("penstock_stream")
+
+    def write(self, rows: Any) -> int:
+        """Of the rows with these numbers, counted from 1."""
+        self.begin()
+        found = self.connection.execute(self._statement(), {"first": rows.start, "last": rows.stop - 1}).fetchone()
+        return int(found[0]) if found else 0
+
+    def _statement(self) -> str:
+        change = self.change
+        table = quote_table(change.table, Dialect.DUCKDB)
+        insert = f"{insert_into(change.table, change.columns, Dialect.DUCKDB)} SELECT {quote_all(change.columns, Dialect.DUCKDB)}"
+        between = f"{_NUMBER} BETWEEN $first AND $last"
+        same = " AND ".join(f"target.{_name(key)} = source.{_name(key)}" for key in change.keys)
+        match change.mode:
+            case "update":
+                values = ", ".join(f"{_name(name)} = source.{_name(name)}" for name in change.changed)
+                return (
+                    f"UPDATE {table} AS target SET {values} FROM ({self._last_of_each(between)}) AS source WHERE {same}"
+                )
+            case "delete":
+                return f"DELETE FROM {table} AS target USING (SELECT * FROM {_ROWS} WHERE {between}) AS source WHERE {same}"
+            case "upsert":
+                return f"{insert} FROM ({self._last_of_each(between)}){change.tail(Dialect.DUCKDB)}"
+            case _:
+                return f"{insert} FROM {_ROWS} WHERE {between} ORDER BY {_NUMBER}"
+
+    def _last_of_each(self, between: str) -> str:
+        """One statement may not touch a row twice, so of rows with the same key only the last is sent: it would win
+        anyway."""
+        keys = quote_all(self.change.keys, Dialect.DUCKDB)
+        return (
+            f"SELECT * FROM {_ROWS} WHERE {between} "
+            f"QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {_NUMBER} DESC) = 1"
+        )
+
+    def close(self) -> None:
+        with suppress(*self.errors):
+            self.connection.execute(f"DROP TABLE IF EXISTS temp.{_ROWS}")
+        super().close()
+
+
+def _name(name: str) -> str:
+    return quote(name, Dialect.DUCKDB)

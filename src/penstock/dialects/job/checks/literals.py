@@ -10,21 +10,11 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from penstock.dialects import literals
 from penstock.dialects.calls import JOB_CALLS, DocumentCall, call_in
 from penstock.dialects.job.context import target_of
 from penstock.dialects.job.expand import Expanded, Unit
 from penstock.dialects.job.reader import Reading
-from penstock.dialects.literals import (
-    Flaw,
-    Literal,
-    code_flaw,
-    literals,
-    missing_file,
-    missing_flaw,
-    missing_severity,
-    undeclared_flaw,
-    url_flaw,
-)
 from penstock.dialects.problems import Position, Severity
 from penstock.dialects.reader import is_template
 from penstock.dialects.source.positions import position_in_text
@@ -72,7 +62,7 @@ class Literals:
         description = unit.member.description
         if description is None:
             return
-        for literal in literals(unit.params, description.schema, unit.type):
+        for literal in literals.literals(unit.params, description.schema, unit.type):
             self._flaw(literal)
             self._file(unit, literal)
             if (name := literal.entry) is not None:
@@ -84,15 +74,15 @@ class Literals:
             call = call_in(unit.name, unit.params, JOB_CALLS[unit.type], folder=folder, may_be_absent=may_be_absent)
             self.found.calls += [call] if call is not None else []
 
-    def _flaw(self, literal: Literal) -> None:
-        flaw = code_flaw(literal)
+    def _flaw(self, literal: literals.Literal) -> None:
+        flaw = literals.code_flaw(literal)
         if flaw is not None:
             hint = _RETURN_HINT if "'return' outside" in flaw.message else flaw.hint
             self.reading.report("BAD_PYTHON", flaw.message, self._place(literal, flaw), label=flaw.label, hint=hint)
-        elif (flaw := url_flaw(literal)) is not None:
+        elif (flaw := literals.url_flaw(literal)) is not None:
             self.reading.report("BAD_URL", flaw.message, literal.node.place, label=flaw.label, hint=flaw.hint)
 
-    def _place(self, literal: Literal, flaw: Flaw) -> Position:
+    def _place(self, literal: literals.Literal, flaw: literals.Flaw) -> Position:
         node = literal.node
         if flaw.offset is None:
             return node.place
@@ -100,11 +90,11 @@ class Literals:
 
     # ---- secrets
 
-    def _entry(self, name: str, literal: Literal) -> None:
+    def _entry(self, name: str, literal: literals.Literal) -> None:
         if name in self.declared or name in self._named or self.is_joblet:
             return
         self._named.add(name)
-        flaw, place = undeclared_flaw(literal, self.declared), literal.node.place
+        flaw, place = literals.undeclared_flaw(literal, self.declared), literal.node.place
         self.reading.report(
             "UNDECLARED_SECRET", flaw.message, place, label=flaw.label, hint=flaw.hint, severity=Severity.WARNING
         )
@@ -113,14 +103,14 @@ class Literals:
 
     # ---- files
 
-    def _file(self, unit: Unit, literal: Literal) -> None:
+    def _file(self, unit: Unit, literal: literals.Literal) -> None:
         folder = self.folders.get(unit.name)
-        looked_for = missing_file(literal, folder) if self.looks and folder is not None else None
+        looked_for = literals.missing_file(literal, folder) if self.looks and folder is not None else None
         if looked_for is None or os.path.abspath(looked_for) in self.written:
             return
         is_certain = self._runs_at_once(unit) and not any(self._makes(other, literal) for other in self._others(unit))
-        flaw = missing_flaw(literal, looked_for, unit.name, is_certain=is_certain)
-        severity = missing_severity(literal, is_certain=is_certain, is_foreseen=self._is_foreseen(unit))
+        flaw = literals.missing_flaw(literal, looked_for, unit.name, is_certain=is_certain)
+        severity = literals.missing_severity(literal, is_certain=is_certain, is_foreseen=self._is_foreseen(unit))
         self.reading.report("MISSING_FILE", flaw.message, literal.node.place, hint=flaw.hint, severity=severity)
 
     def _runs_at_once(self, unit: Unit) -> bool:
@@ -154,7 +144,7 @@ class Literals:
                     waiting.append(target)
         return (other for name, other in self.expanded.units.items() if name not in after)
 
-    def _makes(self, unit: Unit, wanted: Literal | None) -> bool:
+    def _makes(self, unit: Unit, wanted: literals.Literal | None) -> bool:
         description = unit.member.description
         if description is None or not description.makes_files:
             return False

@@ -7,19 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from penstock.dialects import literals
 from penstock.dialects.calls import PLAYBOOK_CALLS, DocumentCall, call_in
 from penstock.dialects.expressions import QUOTE_HINT, UNQUOTED, unquoted
-from penstock.dialects.literals import (
-    Literal,
-    code_flaw,
-    literals,
-    missing_file,
-    missing_flaw,
-    missing_severity,
-    python_flaw,
-    undeclared_flaw,
-    url_flaw,
-)
 from penstock.dialects.playbook.checks.flow import Flow
 from penstock.dialects.playbook.drafts import ParamDraft, PlaybookDraft, StepDraft, TaskDraft, Where
 from penstock.dialects.playbook.guards import constant
@@ -84,13 +74,13 @@ class Literals:
 
     # ---- secrets
 
-    def _entry(self, literal: Literal) -> None:
+    def _entry(self, literal: literals.Literal) -> None:
         """A name that `keychain` does not declare is declared by its use, so that it is looked up before anything runs."""
         name = literal.entry
         known = {str(entry.get("name")) for entry in self.draft.keychain}
         if name is None or name in known:
             return
-        flaw = undeclared_flaw(literal, known)
+        flaw = literals.undeclared_flaw(literal, known)
         place = literal.node.place
         self.reading.findings.warning("P0708", flaw.message, place, label=flaw.label, hint=flaw.hint)
         self.draft.keychain.append({"name": name, "kind": _KINDS.get(literal.owner, "secret_manager")})
@@ -98,8 +88,8 @@ class Literals:
 
     # ---- files
 
-    def _file(self, step: StepDraft, index: int, literal: Literal) -> None:
-        looked_for = None if self.folder is None else missing_file(literal, self.folder)
+    def _file(self, step: StepDraft, index: int, literal: literals.Literal) -> None:
+        looked_for = None if self.folder is None else literals.missing_file(literal, self.folder)
         if looked_for is None:
             self._script(literal)
             return
@@ -110,11 +100,11 @@ class Literals:
         is_foreseen = any(_is_foreseen(step, one) for one in so_far[-1:]) or _handles(step)
         is_certain = is_at_once and step.loop is None and is_straight and not is_foreseen
         is_certain = is_certain and not self._may_be_made(step, index, literal)
-        flaw = missing_flaw(literal, looked_for, literal.owner, is_certain=is_certain)
-        severity = missing_severity(literal, is_certain=is_certain, is_foreseen=is_foreseen)
+        flaw = literals.missing_flaw(literal, looked_for, literal.owner, is_certain=is_certain)
+        severity = literals.missing_severity(literal, is_certain=is_certain, is_foreseen=is_foreseen)
         self.reading.findings.add(Problem("P0621", severity, flaw.message, literal.node.place, hint=flaw.hint))
 
-    def _script(self, literal: Literal) -> None:
+    def _script(self, literal: literals.Literal) -> None:
         """A script that is there must be Python, as code in the document must be."""
         if self.folder is None or literal.meaning != SCRIPT or literal.owner != "python":
             return
@@ -122,13 +112,13 @@ class Literals:
             text = (self.folder / Path(literal.text).expanduser()).read_text(encoding="utf-8")
         except (OSError, ValueError, RuntimeError):
             return  # Problems of the file are reported when it runs.
-        flaw = python_flaw(text)
+        flaw = literals.python_flaw(text)
         if flaw is not None:
             line = 1 if flaw.offset is None else text.count("\n", 0, flaw.offset) + 1
             message = f"`{literal.text}`, line {line}: {flaw.message}"
             self.reading.findings.error("P0618", message, literal.node.place, hint=flaw.hint)
 
-    def _may_be_made(self, step: StepDraft, index: int, wanted: Literal) -> bool:
+    def _may_be_made(self, step: StepDraft, index: int, wanted: literals.Literal) -> bool:
         """Could something that runs before make the file?"""
         before = _reached([step.name], self.flow.before)
         own = self.pipelines[step.name]
@@ -136,7 +126,7 @@ class Literals:
         tasks += [task for name in before for task in self.pipelines.get(name, ())]
         return any(self._makes(task, wanted) for task in tasks if not own or task is not own[index])
 
-    def _makes(self, task: TaskDraft, wanted: Literal | None = None) -> bool:
+    def _makes(self, task: TaskDraft, wanted: literals.Literal | None = None) -> bool:
         if task.is_generated or task.kind_place is None:
             return False
         description = self.reading.describe(task.kind, task.kind_place)
@@ -153,16 +143,16 @@ def _is_foreseen(step: StepDraft, task: TaskDraft) -> bool:
     return task.rules is not None or _handles(step)
 
 
-def task_literals(reading: Reading, task: TaskDraft) -> Iterator[Literal]:
+def task_literals(reading: Reading, task: TaskDraft) -> Iterator[literals.Literal]:
     if task.is_generated or not task.kind or task.kind_place is None:
         return
     description = reading.describe(task.kind, task.kind_place)
     if description is not None:
         params = {name: param.node for name, param in task.params.items()}
-        yield from literals(params, description.schema, task.kind)
+        yield from literals.literals(params, description.schema, task.kind)
 
 
-def collection_literals(step: StepDraft) -> Iterator[Literal]:
+def collection_literals(step: StepDraft) -> Iterator[literals.Literal]:
     """Of a loop that runs over what is described: `{lines: orders.csv}` or `{lines: {path: orders.csv}}`."""
     nodes = [site.node for site in step.sites if site.where is Where.COLLECTION]
     for kind, node in [entry for one in nodes for entry in one.entries.items()]:
@@ -172,7 +162,7 @@ def collection_literals(step: StepDraft) -> Iterator[Literal]:
         required = next(name for name, word in scope.words.items() if word.required)
         params = node.entries if node.kind == "mapping" else {required: node}
         schema = {"properties": {name: word.schema for name, word in scope.words.items()}}
-        yield from literals(params, schema, str(getattr(node.get("kind"), "value", kind)))
+        yield from literals.literals(params, schema, str(getattr(node.get("kind"), "value", kind)))
 
 
 def check_code(reading: Reading, task: TaskDraft, source: str) -> None:
@@ -183,10 +173,10 @@ def check_code(reading: Reading, task: TaskDraft, source: str) -> None:
         _check_shell(reading, command.node, source)
 
 
-def report_flaw(reading: Reading, literal: Literal, source: str) -> None:
-    flaw = code_flaw(literal)
+def report_flaw(reading: Reading, literal: literals.Literal, source: str) -> None:
+    flaw = literals.code_flaw(literal)
     code = "P0618" if flaw is not None else "P0620"
-    flaw = flaw or url_flaw(literal)
+    flaw = flaw or literals.url_flaw(literal)
     if flaw is not None:
         node = literal.node
         place = node.place if flaw.offset is None else position_in_text(node, flaw.offset, flaw.offset + 1, source)

@@ -1,4 +1,4 @@
-"""What an output hash is made of.
+"""The hash of an output: of its schema and, independent of order, of its rows.
 
 `rows:` is of the contents: the columns in their order, and the rows in no order. Each row is hashed by DuckDB, and the
 hashes are added up, so that a row that stands there twice counts twice. `plan:` is of how the rows were made, for

@@ -1,73 +1,45 @@
-"""Types of columns, from a database to DuckDB and from DuckDB to a database."""
+"""Types of columns: from a database or from values to DuckDB's names for them, and from those to a database's own.
+
+Law: a type that the source declares is kept; one that it does not is inferred from values; what fits no other is text.
+"""
 
 from __future__ import annotations
 
+import datetime
 import re
-from typing import Any
+import uuid
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any, Literal
 
-from penstock.data.types import NOTHING
 from penstock.tools.sql.text import Dialect
 
 EXACT = "numeric"
-"""A number with as many digits as it needs: its type is inferred from all values."""
+"""A number with as many digits as it needs."""
 
 _POSTGRES = {
-    16: "BOOLEAN",
-    17: "BLOB",
-    20: "BIGINT",
-    21: "SMALLINT",
-    23: "INTEGER",
-    26: "BIGINT",
-    114: "JSON",
-    700: "FLOAT",
-    701: "DOUBLE",
-    1082: "DATE",
-    1083: "TIME",
-    1114: "TIMESTAMP",
-    1184: "TIMESTAMP WITH TIME ZONE",
-    2950: "UUID",
-    3802: "JSON",
-    1000: "BOOLEAN[]",
-    1005: "SMALLINT[]",
-    1007: "INTEGER[]",
-    1009: "VARCHAR[]",
-    1015: "VARCHAR[]",
-    1016: "BIGINT[]",
-    1021: "FLOAT[]",
-    1022: "DOUBLE[]",
-    1115: "TIMESTAMP[]",
-    1182: "DATE[]",
-    1231: "DOUBLE[]",
+    16: "BOOLEAN", 17: "BLOB", 18: "VARCHAR", 19: "VARCHAR", 20: "BIGINT", 21: "SMALLINT", 23: "INTEGER",
+    25: "VARCHAR", 26: "BIGINT", 114: "JSON", 700: "FLOAT", 701: "DOUBLE", 1042: "VARCHAR", 1043: "VARCHAR",
+    1082: "DATE", 1083: "TIME", 1114: "TIMESTAMP", 1184: "TIMESTAMP WITH TIME ZONE", 2950: "UUID", 3802: "JSON",
+    1000: "BOOLEAN[]", 1005: "SMALLINT[]", 1007: "INTEGER[]", 1009: "VARCHAR[]", 1015: "VARCHAR[]",
+    1016: "BIGINT[]", 1021: "FLOAT[]", 1022: "DOUBLE[]", 1115: "TIMESTAMP[]", 1182: "DATE[]", 1231: "DOUBLE[]",
     2951: "UUID[]",
-}
+}  # fmt: skip
 
 
 def from_postgres(column: Any) -> str:
-    """Of a column that psycopg describes."""
+    """Of a column that psycopg describes; `""` of one that DuckDB has no type for."""
     if column.type_code != 1700:
-        return _POSTGRES.get(column.type_code, "VARCHAR")
+        return _POSTGRES.get(column.type_code, "")
     if column.precision is None or not 0 < column.precision <= 38 or not 0 <= (column.scale or 0) <= column.precision:
         return EXACT
     return f"DECIMAL({column.precision},{column.scale or 0})"
 
 
 _MYSQL = {
-    1: "SMALLINT",
-    2: "INTEGER",
-    3: "INTEGER",
-    4: "FLOAT",
-    5: "DOUBLE",
-    7: "TIMESTAMP",
-    8: "BIGINT",
-    9: "INTEGER",
-    10: "DATE",
-    11: "INTERVAL",
-    12: "TIMESTAMP",
-    13: "INTEGER",
-    16: "BLOB",
-    245: "JSON",
-    255: "BLOB",
-}
+    1: "SMALLINT", 2: "INTEGER", 3: "INTEGER", 4: "FLOAT", 5: "DOUBLE", 7: "TIMESTAMP", 8: "BIGINT", 9: "INTEGER",
+    10: "DATE", 11: "INTERVAL", 12: "TIMESTAMP", 13: "INTEGER", 16: "BLOB", 245: "JSON", 255: "BLOB",
+}  # fmt: skip
 _MYSQL_TEXTS = {249, 250, 251, 252, 253, 254, 15}
 _MYSQL_DECIMALS = {0, 246}
 _BINARY_CHARSET = 63
@@ -112,6 +84,48 @@ def from_sqlite(declared: str) -> str | None:
     return next((type for pattern, type in _SQLITE if pattern.search(text)), None)
 
 
+Origin = Literal["sql", "text", "json"]
+"""What values mean: a database's own, text that a column gives a type, or JSON values."""
+
+_BY_TYPE: dict[type, str] = {
+    bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", Decimal: EXACT, datetime.date: "DATE", datetime.time: "TIME",
+    bytes: "BLOB", bytearray: "BLOB", memoryview: "BLOB", dict: "JSON", list: "JSON", uuid.UUID: "UUID",
+}  # fmt: skip
+# Only what comes back the same when it is written again: `007` is no number, and `1e5` may be an article.
+_BY_TEXT = (
+    (re.compile(r"0|-?[1-9]\d{0,17}"), "BIGINT"),
+    (re.compile(r"-?(0|[1-9]\d*)\.\d+"), EXACT),
+    (re.compile(r"true|false", re.IGNORECASE), "BOOLEAN"),
+    (re.compile(r"\d{4}-\d\d-\d\d"), "DATE"),
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?"), "TIMESTAMP"),
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d(:?\d\d)?)"), "TIMESTAMP WITH TIME ZONE"),
+)
+_WIDER = {
+    frozenset({"BIGINT", EXACT}): EXACT,
+    frozenset({"BIGINT", "DOUBLE"}): "DOUBLE",
+    frozenset({EXACT, "DOUBLE"}): "DOUBLE",
+    frozenset({"BIGINT", EXACT, "DOUBLE"}): "DOUBLE",
+    frozenset({"DATE", "TIMESTAMP"}): "TIMESTAMP",
+}
+
+
+def _type_of(value: Any, origin: Origin) -> str:
+    if isinstance(value, str):
+        found = (type for pattern, type in _BY_TEXT if origin == "text" and pattern.fullmatch(value))
+        return next(found, "VARCHAR")
+    if isinstance(value, datetime.datetime):
+        return "TIMESTAMP" if value.tzinfo is None else "TIMESTAMP WITH TIME ZONE"
+    if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
+        return EXACT
+    return _BY_TYPE.get(type(value), "VARCHAR")
+
+
+def infer(values: Iterable[Any], origin: Origin) -> str:
+    """The type that all these values fit."""
+    types = frozenset(_type_of(value, origin) for value in values if value is not None)
+    return next(iter(types)) if len(types) == 1 else _WIDER.get(types, "VARCHAR")
+
+
 # DuckDB's type -> PostgreSQL, MySQL, SQLite.
 _TARGETS: dict[str, tuple[str, str, str]] = {
     "BOOLEAN": ("boolean", "boolean", "BOOLEAN"),
@@ -139,16 +153,20 @@ _TARGETS: dict[str, tuple[str, str, str]] = {
     "UUID": ("uuid", "char(36)", "TEXT"),
     "JSON": ("jsonb", "json", "TEXT"),
     "VARCHAR": ("text", "longtext", "TEXT"),
+    EXACT: ("numeric", "decimal(65,20)", "NUMERIC"),
 }
 _ORDER = (Dialect.POSTGRES, Dialect.MYSQL, Dialect.SQLITE)
 
 
+def is_plain(type: str) -> bool:
+    """Has every database a type for it, so that values of it need not be looked at?"""
+    return (type in _TARGETS and type != "INTERVAL") or type.startswith("DECIMAL")
+
+
 def to_database(type: str, dialect: Dialect, *, key: bool = False) -> str:
     """The type of a column that is to hold values of a DuckDB type."""
-    if type == NOTHING:
-        type = "VARCHAR"  # in a table that stays, a column has to take the values of a better day
     if dialect is Dialect.DUCKDB:
-        return type
+        return "DECIMAL(38,12)" if type == EXACT else type
     if type.startswith("DECIMAL"):
         return type if dialect is Dialect.SQLITE else type.lower()
     if key and dialect is Dialect.MYSQL and type == "VARCHAR":

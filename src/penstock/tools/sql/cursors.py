@@ -1,4 +1,4 @@
-"""A statement's rows through a cursor of the database's own, which holds no more than a batch; closed however the reading ends.
+"""A statement's rows through a server-side cursor, which holds no more than a batch; closed however the reading ends.
 
 The caller knows what the rows are for; this module has only what it takes to get at them: the connection, a way to stop it from
 outside, and what an error of this driver means.
@@ -6,26 +6,32 @@ outside, and what an error of this driver means.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock.tools.base import ToolFailure
+from penstock.tools.sql import duckdb as duckdb_tool
 from penstock.tools.sql.connection import Address, Stop, in_a_thread
-from penstock.tools.sql.results import prefixed
+from penstock.tools.sql.results import distinct, prefixed
 from penstock.tools.sql.text import Bound
+from penstock.tools.sql.types import from_mysql, from_postgres
 
 if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
     from penstock.tools.sql.mysql import Login
     from penstock.tools.sql.sqlite import SharedSqlite
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A statement that was sent. `cursor` is the driver's, with the columns it describes."""
+    """A statement that was sent, with the columns of its rows: their names, and DuckDB's names for the types that the database
+    says they have, `""` where it says nothing."""
 
     cursor: Any
+    columns: list[tuple[str, str]]
     errors: tuple[type[Exception], ...]
     failure: Callable[[Any], ToolFailure]
 
@@ -44,11 +50,15 @@ class Opened:
             yield batch
 
 
+def _named(names: Sequence[str], types: Iterable[str]) -> list[tuple[str, str]]:
+    return list(zip(distinct(names), types, strict=True))
+
+
 @contextmanager
 def open_postgres(conninfo: str, address: Address, statement: Bound, stop: Stop) -> Iterator[Opened]:
     import psycopg  # Slow to import: only a connection needs it.
 
-    from penstock.tools.sql import postgres_connection
+    from penstock.tools.sql import postgres_connection  # Only the engine in use is loaded.
 
     connection = postgres_connection.connect_blocking(conninfo, address)
     forget = stop.on_stop(in_a_thread(lambda: postgres_connection.cancel(connection)))
@@ -61,7 +71,9 @@ def open_postgres(conninfo: str, address: Address, statement: Bound, stop: Stop)
         # A server-side cursor needs a transaction, which must not change anything.
         connection.read_only = True
         cursor.execute(statement.text.encode(), postgres_connection.arguments(statement))
-        yield Opened(cursor, (psycopg.Error,), failure)
+        described = cursor.description or []
+        columns = _named([column.name for column in described], map(from_postgres, described))
+        yield Opened(cursor, columns, (psycopg.Error,), failure)
     except psycopg.Error as error:
         raise failure(error) from None
     finally:
@@ -76,6 +88,7 @@ def open_mysql(login: Login, statement: Bound, stop: Stop) -> Iterator[Opened]:
     import pymysql  # Slow to import: only a connection needs it.
     from pymysql.cursors import SSCursor
 
+    # Only the engine in use is loaded.
     from penstock.tools.sql.mysql import bindable, connect, failure_of, kill_query, thread_of
 
     connection = connect(login)
@@ -87,11 +100,13 @@ def open_mysql(login: Login, statement: Bound, stop: Stop) -> Iterator[Opened]:
         return failure_of(error, None)
 
     finished = False
-    cursor = connection.cursor(SSCursor)
+    cursor: Any = connection.cursor(SSCursor)
     try:
         args = [bindable(value) for value in statement.args] if isinstance(statement.args, list) else None
         cursor.execute(statement.text, args)
-        yield Opened(cursor, errors, failure)
+        fields = cursor._result.fields if cursor.description and cursor._result else []
+        columns = _named([field.name for field in fields], map(from_mysql, fields))
+        yield Opened(cursor, columns, errors, failure)
         finished = True
     except errors as error:
         raise failure(error) from None
@@ -125,9 +140,34 @@ def open_sqlite(
         args = statement.args if isinstance(statement.args, dict) else {}
         values = {name: sqlite.bindable(value) for name, value in args.items()}
         with closing(connection.execute(statement.text, values)) as cursor:
-            yield Opened(cursor, errors, failure)
+            names = [column[0] for column in cursor.description or []]
+            yield Opened(cursor, _named(names, [""] * len(names)), errors, failure)
     except errors as error:
         raise failure(error) from None
     finally:
         forget()
         shared.give_back(connection)
+
+
+@contextmanager
+def open_duckdb(open_cursor: Callable[[Stop], DuckDBPyConnection], statement: Bound, stop: Stop) -> Iterator[Opened]:
+    import duckdb  # Slow to import: only a query needs it.
+
+    connection = open_cursor(stop)
+    forget = stop.on_stop(connection.interrupt)
+
+    def failure(error: Exception) -> ToolFailure:
+        return duckdb_tool.failure_of(error, None)
+
+    try:
+        args = statement.args if isinstance(statement.args, dict) else None
+        types = duckdb_tool.described(statement, args, connection)
+        text = duckdb_tool.zone_free(statement, args, connection)
+        cursor = connection.execute(text, args) if args else connection.execute(text)
+        columns = _named([name for name, _ in types], [type for _, type in types])
+        yield Opened(cursor, columns, (duckdb.Error,), failure)
+    except duckdb.Error as error:
+        raise failure(error) from None
+    finally:
+        forget()
+        connection.close()

@@ -1,4 +1,4 @@
-"""A file appears whole or not at all.
+"""Atomic writes: a file appears whole or not at all.
 
 It is written under another name in the same folder and takes its own when everything that belongs to it has succeeded. What
 is not an ordinary file (a pipe, a device) is written as it is: there is nothing to swap. What a process that was killed left
@@ -22,7 +22,7 @@ _under_way: set[Path] = set()
 """What this process itself is writing: a file under its number that is not among them is of an earlier process."""
 
 
-class Landing:
+class AtomicFile:
     def __init__(self, path: Path) -> None:
         # A link stays a link to the file that is replaced.
         self.path = Path(os.path.realpath(path))

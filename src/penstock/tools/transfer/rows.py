@@ -1,4 +1,5 @@
-"""Files at either end of a transfer, a chunk in memory at a time. A file that is written appears when all of it is there."""
+"""Rows on their way through a transfer: what a source gives, and files at either end, a chunk in memory at a time. A file that
+is written appears when it is complete."""
 
 from __future__ import annotations
 
@@ -7,19 +8,116 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from itertools import chain
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, Protocol
+from tempfile import TemporaryDirectory
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from penstock.kernel.values import Json
+from penstock.ports.folders import require_writable
 from penstock.ports.json_text import json_mistake
-from penstock.tools.base import ToolFailure, os_failure, require_regular
+from penstock.tools.base import Call, ToolFailure, os_failure, require_regular
+from penstock.tools.sql import duckdb as duckdb_tool
+from penstock.tools.sql.connection import Stop
+from penstock.tools.sql.cursors import Opened
+from penstock.tools.sql.plan import Planner, columns_of
 from penstock.tools.sql.results import as_json_text, parsed, to_json
-from penstock.tools.transfer.sources import Flow, Kind, Row, Shape, from_objects, in_batches
+from penstock.tools.sql.tables import Change, DuckdbTable, Row
+from penstock.tools.sql.text import Bound, Dialect, quote_all, quote_table
+from penstock.tools.sql.types import Origin, infer, is_plain, to_database
+from penstock.tools.transfer.params import DatabaseFileSource, ServerSource
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What a source gives: batches of rows, all with the same columns."""
+
+    columns: list[str]
+    origin: Origin
+    batches: Iterator[list[Row]]
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Types the source declares, by DuckDB's names. JSON is handed over as its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The rows as a target sees them: its own names for the columns, and their types."""
+
+    columns: list[str]
+    types: list[str]
+    origin: Origin
+
+
+def in_batches(rows: Iterable[Row], size: int) -> Iterator[list[Row]]:
+    rest = iter(rows)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+def from_objects(objects: Iterable[Any], size: int, wanted: Sequence[str] | None) -> Flow:
+    """JSON objects as rows. The first chunk says which columns there are, unless the author did."""
+    rest = iter(objects)
+    first = list(islice(rest, size))
+    columns = list(wanted) if wanted is not None else columns_of(first, "the source")
+    return Flow(columns, "json", in_batches(_as_rows(chain(first, rest), columns, wanted is not None), size))
+
+
+def _as_rows(objects: Iterable[Any], columns: list[str], chosen: bool) -> Iterator[Row]:
+    known = set(columns)
+    for index, each in enumerate(objects):
+        if not isinstance(each, dict):
+            raise ToolFailure("parameters", f"the source: row {index} is not a mapping from column to value")
+        if not chosen and not each.keys() <= known:
+            strange = next(name for name in each if name not in known)
+            raise ToolFailure(
+                "columns",
+                f"row {index} has the column `{strange}`, which no row of the first chunk has; "
+                "hint: name the columns to move in `columns`",
+            )
+        yield [each.get(column) for column in columns]
+
+
+def shape_of(flow: Flow, names: Sequence[tuple[str, int]], sample: Sequence[Row]) -> Shape:
+    """`names` are the target's columns, each with its place in the source's rows; `sample` has the target's columns."""
+    types = [
+        flow.types.get(flow.columns[place]) or infer((row[index] for row in sample), flow.origin)
+        for index, (_, place) in enumerate(names)
+    ]
+    return Shape([name for name, _ in names], types, flow.origin)
+
+
+def statement_of(
+    source: ServerSource | DatabaseFileSource, dialect: Dialect, wanted: Sequence[str] | None, call: Call
+) -> Bound:
+    """The one statement that gives the rows."""
+    if (source.table is None) == (source.query is None):
+        raise ToolFailure("parameters", "the source has exactly one of `table` and `query`")
+    planner = Planner(dialect, call)
+    if source.table is not None:
+        columns = quote_all(wanted, dialect) if wanted is not None else "*"
+        return planner.text(f"SELECT {columns} FROM {quote_table(source.table, dialect)}", None)[0]
+    statements = planner.text(source.query or "", source.params)
+    if len(statements) != 1:
+        raise ToolFailure("parameters", f"`source.query` takes one statement, and this text has {len(statements)}")
+    return statements[0]
+
+
+@contextmanager
+def read(opening: AbstractContextManager[Opened], size: int) -> Iterator[Flow]:
+    with opening as opened:
+        batches = map(list, opened.batches(size, lambda before: "reading"))
+        types = {name: type for name, type in opened.columns if is_plain(type)}
+        yield Flow([name for name, _ in opened.columns], "sql", batches, types)
+
 
 _CHUNK = 1 << 16
 _MAX_ELEMENT = 64 * 1024 * 1024
@@ -37,7 +135,7 @@ def _open(path: Path, encoding: str | None = None) -> IO[Any]:
         raise ToolFailure("parameters", f"there is no encoding `{encoding}`") from error
 
 
-def _told(path: Path, things: Iterator[Any], line: Callable[[], int] = lambda: 0) -> Iterator[Any]:
+def _decoded(path: Path, things: Iterator[Any], line: Callable[[], int] = lambda: 0) -> Iterator[Any]:
     """The things, with all that can go wrong in reading them said in terms of the file."""
     while True:
         try:
@@ -57,7 +155,7 @@ def read_csv(path: Path, size: int, *, delimiter: str, header: bool, null: str, 
     csv.field_size_limit(2**31 - 1)  # the default refuses fields of 128 KiB
     with _open(path, encoding) as file:
         reader = csv.reader(file, delimiter=delimiter, strict=True)
-        lines = _told(path, reader, lambda: reader.line_num)
+        lines = _decoded(path, reader, lambda: reader.line_num)
         first: list[str] = next(lines, [])
         columns = first if header else [f"column_{index + 1}" for index in range(len(first))]
         if len(set(columns)) != len(columns):
@@ -79,7 +177,7 @@ def _csv_row(path: Path, line: int, cells: list[str], width: int, null: str) -> 
 @contextmanager
 def read_jsonl(path: Path, size: int, wanted: Sequence[str] | None) -> Iterator[Flow]:
     with _open(path) as file:
-        yield from_objects(_told(path, _json_lines(path, file)), size, wanted)
+        yield from_objects(_decoded(path, _json_lines(path, file)), size, wanted)
 
 
 def _json_lines(path: Path, file: IO[bytes]) -> Iterator[Any]:
@@ -98,7 +196,7 @@ def _json_lines(path: Path, file: IO[bytes]) -> Iterator[Any]:
 def read_json(path: Path, size: int, at: str | None, wanted: Sequence[str] | None) -> Iterator[Flow]:
     with _open(path, "utf-8-sig") as file:
         elements = _json_elements(path, file) if at is None else _elements_at(path, file, at)
-        yield from_objects(_told(path, elements), size, wanted)
+        yield from_objects(_decoded(path, elements), size, wanted)
 
 
 def _elements_at(path: Path, file: IO[str], at: str) -> Iterator[Any]:
@@ -194,10 +292,10 @@ class Encoder(Protocol):
     def tail(self) -> bytes: ...
 
 
-def _cells(row: Row, kinds: Sequence[Kind], *, json_is_text: bool) -> list[Json]:
+def _cells(row: Row, types: Sequence[str], *, json_is_text: bool) -> list[Json]:
     return [
-        parsed(value) if kind is Kind.JSON and json_is_text else to_json(value)
-        for value, kind in zip(row, kinds, strict=True)
+        parsed(value) if type == "JSON" and json_is_text else to_json(value)
+        for value, type in zip(row, types, strict=True)
     ]
 
 
@@ -217,7 +315,7 @@ class JsonLines:
         shape = self.shape
         text = shape.origin == "sql"
         objects = [
-            msgspec.json.encode(dict(zip(shape.columns, _cells(row, shape.kinds, json_is_text=text), strict=True)))
+            msgspec.json.encode(dict(zip(shape.columns, _cells(row, shape.types, json_is_text=text), strict=True)))
             for row in rows
         ]
         if not self.as_list:
@@ -266,6 +364,7 @@ class FileTarget:
     def __init__(self, path: Path, encoder: Encoder, *, append: bool = False) -> None:
         self.path = path
         self.encoder = encoder
+        require_writable(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._before = path.stat().st_size if append and path.exists() else 0
@@ -313,3 +412,32 @@ class FileTarget:
     def close(self) -> None:
         with suppress(OSError):
             self._file.close()
+
+
+class ParquetWriter(DuckdbTable):
+    """Rows gather in a DuckDB file that spills to disk, and become one Parquet file at the end."""
+
+    def __init__(self, path: Path, types: dict[str, str], stop: Stop) -> None:
+        require_writable(path)
+        self._folder = TemporaryDirectory(prefix="penstock-parquet-")
+        self._path = path
+        self._types = types
+        database = str(Path(self._folder.name) / "rows.duckdb")
+        super().__init__(lambda stop: duckdb_tool.connect(database), stop)
+
+    def start(self, shape: Shape) -> None:
+        types = {name: to_database(type, Dialect.DUCKDB) for name, type in zip(shape.columns, shape.types, strict=True)}
+        self.prepare(Change("rows", "insert", shape.columns, create=True, types=types | self._types))
+
+    def finish(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        beside = self._path.with_name(f".{self._path.name}-{uuid.uuid4().hex}")
+        try:
+            self.connection.execute(f"COPY rows TO '{str(beside).replace(chr(39), chr(39) * 2)}' (FORMAT parquet)")
+            beside.replace(self._path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        super().close()
+        self._folder.cleanup()
