@@ -65,7 +65,17 @@ def _clashed(run: StepRun, index: int, clash: JsonMap, report: Reported | None =
     )
     shard_id = f"{run.loop_name}[{index}]"
     is_late = report is not None
-    return facts.ShardFailed(run.loop_name, shard_id, index, key, attempt, clash, False, number, is_late)
+    return facts.ShardFailed(
+        run.loop_name,
+        shard_id,
+        index,
+        iter_key=key,
+        attempt=attempt,
+        error=clash,
+        again=False,
+        range=number,
+        at_fanin=is_late,
+    )
 
 
 def _done(run: StepRun, report: Reported, lo: int, hi: int, done: int) -> facts.ShardsDone:
@@ -90,7 +100,15 @@ def completed(run: StepRun, refs: Json) -> facts.FaninCompleted:
     elif is_whole and fanout.policy.allow_partial:
         status = "partial"
     return facts.FaninCompleted(
-        run.loop_name, status, total, fanout.ok, fanout.failed, skipped, fanout.retried, refs, reduced(fanout)
+        run.loop_name,
+        status,
+        total,
+        succeeded=fanout.ok,
+        failed=fanout.failed,
+        skipped=skipped,
+        retried=fanout.retried,
+        refs=refs,
+        shared=reduced(fanout),
     )
 
 

@@ -177,12 +177,12 @@ def enqueued(run: StepRun, piece: PendingRange, most: int) -> facts.ShardsEnqueu
         run.loop_name,
         fanout.ranges,
         piece.lo,
-        piece.hi,
-        piece.attempt,
-        most if piece.hi is None else piece.hi - piece.lo,
-        piece.base,
-        piece.token,
-        piece.until,
+        hi=piece.hi,
+        attempt=piece.attempt,
+        most=most if piece.hi is None else piece.hi - piece.lo,
+        base=piece.base,
+        token=piece.token,
+        until=piece.until,
     )
 
 
@@ -269,7 +269,14 @@ def _enqueued(fanout: Shards, body: facts.ShardsEnqueued) -> None:
         return
     fanout.ranges = body.range + 1
     fanout.out[body.range] = ElementRange(
-        body.range, body.lo, body.hi, body.attempt, body.most, body.base, body.token, body.until
+        body.range,
+        body.lo,
+        body.hi,
+        attempt=body.attempt,
+        most=body.most,
+        base=body.base,
+        token=body.token,
+        until=body.until,
     )
     for at, piece in enumerate(fanout.pieces):
         if piece.lo == body.lo:

@@ -64,7 +64,16 @@ def settled(there: Kept | None, change: Change, run: str, at: float) -> Kept:
         return there
     if change.kind == "watermark":
         return taken if later(value, change.after) == change.after else there
-    return Kept(there.document, there.kind, there.key, there.value, there.run, there.changed_at, run, change.after)
+    return Kept(
+        there.document,
+        there.kind,
+        there.key,
+        value=there.value,
+        run=there.run,
+        changed_at=there.changed_at,
+        lost_run=run,
+        lost_value=change.after,
+    )
 
 
 def document_key(file: str) -> str:

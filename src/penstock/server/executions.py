@@ -89,7 +89,17 @@ class ExecutionHost:
         workload = self._hidden(workload, keys)
         state = await self._kept(net, document, ROOT)
         self.record(opening(net, ROOT, workload, trace_id=trace_id, state=state))
-        root = self._driver(document, net, workload, keys, self.stream.tree.root, None, 0, outputs, sample)
+        root = self._driver(
+            document,
+            net,
+            workload,
+            keys=keys,
+            state=self.stream.tree.root,
+            iter_parent=None,
+            depth=0,
+            outputs=outputs,
+            sample=sample,
+        )
         root.begin()
         return root
 
@@ -106,7 +116,9 @@ class ExecutionHost:
         net, _ = await self.documents.prepared(document)
         state = self.stream.tree.root
         keys = await self._unlock(net, state.workload, document)
-        return self._driver(document, net, state.workload, keys, state, None, 0, outputs)
+        return self._driver(
+            document, net, state.workload, keys=keys, state=state, iter_parent=None, depth=0, outputs=outputs
+        )
 
     def _driver(
         self,
@@ -340,7 +352,9 @@ class ExecutionHost:
             state = before.kept if before is not None else await self._kept(net, document, place)
             self.record(opening(net, place, given, parent=caller.run_id, document=kept, state=state, **goes_on))
         scope = self.stream.tree.executions[place.id]
-        return self._driver(document, net, given, keys, scope, caller.iteration, depth, outputs), known is None
+        return self._driver(
+            document, net, given, keys=keys, state=scope, iter_parent=caller.iteration, depth=depth, outputs=outputs
+        ), known is None
 
     async def _document(self, place: Place, path: str, folder: Path, calling: Pinned | None) -> Pinned:
         """The document that a sub-playbook is pinned to when it starts."""

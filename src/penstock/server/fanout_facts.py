@@ -19,13 +19,13 @@ def report_fact(loop_id: str, number: int, report: RangeReport) -> facts.ShardsR
             loop_id,
             number,
             report.lo,
-            report.hi,
-            failed,
-            results,
-            report.writes,
-            report.shared,
-            report.ms,
-            report.keys,
+            hi=report.hi,
+            failed=failed,
+            results=results,
+            writes=report.writes,
+            shared=report.shared,
+            ms=report.ms,
+            keys=report.keys,
         )
     done = report.hi - report.lo - len(failed)
     return facts.ShardsDone(

@@ -97,11 +97,13 @@ class ChildrenOut:
             lease.setting,
             run_id,
             to_clock(ask["clock"]),
-            component.children if component is not None else pipeline_of(tree, run_id.rpartition("/")[0]).children,
-            lambda: lease.stop_reason,
-            ask.get("iteration"),
-            Path(folder) if folder else None,
-            ask.get("context"),
+            children=component.children
+            if component is not None
+            else pipeline_of(tree, run_id.rpartition("/")[0]).children,
+            stop_reason=lambda: lease.stop_reason,
+            iteration=ask.get("iteration"),
+            folder=Path(folder) if folder else None,
+            context=ask.get("context"),
         )
         outputs = tuple(ask.get("outputs", ()))
         driver = await host.open_child(

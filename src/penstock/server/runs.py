@@ -319,13 +319,13 @@ def summary_of(execution_id: str, state: Execution, counts: Counter[str], events
         execution_id,
         state.kind,
         state.name,
-        state.status,
-        state.error,
-        final_globals(state) if is_job else state.ctx.values,
-        state.result,
-        figures,
-        round(max(0.0, ended - state.started_at) * 1000, 3),
-        state.exit_code,
+        status=state.status,
+        error=state.error,
+        held_ctx=final_globals(state) if is_job else state.ctx.values,
+        held_result=state.result,
+        counts=figures,
+        duration_ms=round(max(0.0, ended - state.started_at) * 1000, 3),
+        own_exit_code=state.exit_code,
     )
 
 

@@ -353,13 +353,13 @@ class RangeRunner:
             stretch.lo,
             stretch.hi,
             stretch.failures,
-            self._results(stretch),
-            stretch.is_same,
-            stretch.writes,
-            stretch.shared,
-            round((now - stretch.since) * 1000, 3),
-            keys,
-            stretch.tasks,
+            results=self._results(stretch),
+            same=stretch.is_same,
+            writes=stretch.writes,
+            shared=stretch.shared,
+            ms=round((now - stretch.since) * 1000, 3),
+            keys=keys,
+            tasks=stretch.tasks,
         )
         self.at = stretch.hi
         self._stretch = _Stretch(stretch.hi, now)
