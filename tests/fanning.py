@@ -13,8 +13,7 @@ from penstock.adapters.files.blobs import FileBlobs
 from penstock.adapters.sqlite.log import SqliteLog
 from penstock.app.embedded import Embedded
 from penstock.kernel.net import Node
-from penstock.ports.leases import Workforce
-from penstock.ports.ranges import RangeLease, RangeReport, RangeReports
+from penstock.ports.leases import RangeLease, RangeReport, RangeReports, Workforce
 from penstock.server.documents import Pinned
 from penstock.tools.registry import Registry
 from penstock.worker.range_runner import RangeRunner

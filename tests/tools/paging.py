@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pytest
 
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.ranges import Page
+from penstock.ports.collections import Page
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.pages.base import open_pages
 from tests.tools.support import SharedResources, make_call

@@ -17,8 +17,7 @@ from penstock.dialects.problems import Severity
 from penstock.kernel.errors import Unavailable
 from penstock.kernel.values import Json
 from penstock.ports.blobs import ResultRef
-from penstock.ports.collections import PAGED, Described, described
-from penstock.ports.ranges import Page
+from penstock.ports.collections import PAGED, Described, Page, described
 from penstock.ports.results import view
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.pages.base import (

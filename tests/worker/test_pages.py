@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from penstock.keychain.errors import KeychainError
-from penstock.ports.ranges import Page
+from penstock.ports.collections import Page
 from penstock.worker.pages import PAGE, all_pages
 from tests.engine import Played, play
 from tests.servers import postgres_server, postgres_url

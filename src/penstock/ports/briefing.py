@@ -18,10 +18,9 @@ from penstock.kernel.shards import ElementRange
 from penstock.kernel.state import RUNNING, Bitmap, Execution, Loop, Pipeline, State, StepRun, Subjob
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore, ResultRef, is_ref
-from penstock.ports.leases import Lease, Setting
+from penstock.ports.leases import Lease, RangeLease, Setting
 from penstock.ports.log import Entry
 from penstock.ports.loop_results import LoopResults, keep_result
-from penstock.ports.ranges import RangeLease
 from penstock.ports.results import Load, decode, encode, loader, thawed
 from penstock.ports.wire import to_clock
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from penstock.expr.values import kind as kind_of
 from penstock.kernel.values import Json, JsonMap
@@ -127,3 +127,21 @@ def counted(value: Any) -> range:
         shown = value if isinstance(value, dict | list) else repr(value)
         raise TypeError(f"`range` takes whole numbers: `stop`, or `start`, `stop` and `step`; it is {shown}") from None
     return made
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some elements of a collection that is read in order. `next` opens what follows; `keys` name the elements for good."""
+
+    items: Sequence[Any]
+    next: Json = None
+    is_end: bool = False
+    keys: Sequence[str] | None = None
+
+
+class Pages(Protocol):
+    """A collection that nobody has wholly: it is read page by page, each from where the one before it ended."""
+
+    async def page(self, token: Json, most: int, until: Json = None) -> Page:
+        """At most `most` elements from `token` on (None: from the beginning). With `until`, the same page as before: it ends
+        where that one ended, whatever has been added since."""

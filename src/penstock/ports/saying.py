@@ -10,8 +10,8 @@ import msgspec
 from penstock.kernel.facts import Fact, TaskEnded, TaskStarted
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.dispatch import NoteKind
+from penstock.ports.leases import Failed, RangeReport, TaskTold
 from penstock.ports.log import Entry
-from penstock.ports.ranges import Failed, RangeReport, TaskTold
 from penstock.ports.results import Load, decode, encode, thawed
 from penstock.ports.wire import read_body, to_fact
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from penstock.kernel import facts
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.ranges import RangeReport
+from penstock.ports.leases import RangeReport
 
 
 def report_fact(loop_id: str, number: int, report: RangeReport) -> facts.ShardsReported | facts.ShardsDone:

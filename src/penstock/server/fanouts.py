@@ -34,8 +34,7 @@ from penstock.kernel.shards import (
 from penstock.kernel.state import StepRun
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.collections import Described, described, pinned
-from penstock.ports.leases import Caller, Setting
-from penstock.ports.ranges import Failed, RangeLease, RangeReport
+from penstock.ports.leases import Caller, Failed, RangeLease, RangeReport, Setting
 from penstock.ports.results import loader
 from penstock.server.fanout_facts import lost, report_fact, split, stale
 from penstock.server.fanout_results import held_result, results_of

@@ -23,9 +23,8 @@ from penstock.kernel.state import Run, StepRun
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.briefing import brief_range, brief_run
 from penstock.ports.dispatch import Note, NoteKind, Offer, name_of
-from penstock.ports.leases import Lease, Reports, Setting
+from penstock.ports.leases import Lease, RangeLease, RangeReports, Reports, Setting
 from penstock.ports.log import Entry
-from penstock.ports.ranges import RangeLease, RangeReports
 from penstock.ports.results import encode, loader
 from penstock.ports.saying import Said, heard, is_loss
 from penstock.server import suspects
@@ -35,7 +34,8 @@ from penstock.server.terms import limits_of, needs_of, pool_of, stall_of, untake
 
 if TYPE_CHECKING:
     from penstock.server.executions import ExecutionHost
-    from penstock.server.fleet_jobs import SubjobOut, SubjobsOut
+    from penstock.server.fleet_iterators import SubjobOut
+    from penstock.server.fleet_jobs import SubjobsOut
 
 LEASE_S = 10.0
 SHORTEST_TTL_S = 0.001

@@ -10,7 +10,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from penstock.kernel import sharing
 from penstock.kernel.decide import SpreadOver
@@ -25,14 +24,26 @@ from penstock.ports.leases import Lease
 from penstock.ports.results import encode
 from penstock.ports.saying import Said, is_loss
 from penstock.server import suspects
+from penstock.server.driver import Driver
 from penstock.server.office import WAIT_S, Office
 from penstock.server.pace import Pace
 from penstock.server.terms import pool_named
 
-if TYPE_CHECKING:
-    from penstock.server.fleet_jobs import SubjobOut
-
 LOSSES = 3
+
+
+@dataclass(slots=True)
+class SubjobOut:
+    lease: Lease
+    driver: Driver
+    losses: int = 0
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    is_told: bool = False
+    """Does its holder know that the job is dying?"""
+    known: int = 0
+    """The last entry of the log that its holder knows of, as far as this server knows."""
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by whoever offers it or tells its holder something of the log, so that these come in their order."""
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass, field
 
 from penstock.kernel.decide import Decider, GiveUp, Lost, Told
 from penstock.kernel.errors import Unavailable
@@ -23,27 +22,13 @@ from penstock.ports.log import Entry
 from penstock.ports.results import encode
 from penstock.ports.saying import Said, is_loss
 from penstock.server.driver import Driver
-from penstock.server.fleet_iterators import Spreads
+from penstock.server.fleet_iterators import Spreads, SubjobOut
 from penstock.server.office import Office
 from penstock.server.terms import pool_named
 
 LOSSES = 3
 NEEDS = frozenset({"jobs"})
 PAUSE_S = 0.2
-
-
-@dataclass(slots=True)
-class SubjobOut:
-    lease: Lease
-    driver: Driver
-    losses: int = 0
-    over: asyncio.Event = field(default_factory=asyncio.Event)
-    is_told: bool = False
-    """Does its holder know that the job is dying?"""
-    known: int = 0
-    """The last entry of the log that its holder knows of, as far as this server knows."""
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held by whoever offers it or tells its holder something of the log, so that these come in their order."""
 
 
 class SubjobsOut:

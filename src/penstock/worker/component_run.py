@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -29,19 +30,17 @@ from penstock.ports.rows import EngineSession, Relation, RowsFailed
 from penstock.tools.base import Source, ToolFailure
 from penstock.worker.arrivals import Element, arrivals, must_last, readers
 from penstock.worker.child_failure import child_failure
+from penstock.worker.job_rows import JobRows
 from penstock.worker.plane import LazySession, schema_of
 from penstock.worker.staged_globals import ReadOnly, StagedGlobals
 from penstock.worker.standing import standing
-
-if TYPE_CHECKING:
-    from penstock.worker.job_crew import JobCrew
 
 WANTED_ROWS = 1_000
 """Of an output that the caller of a job asks for, so many rows are given as they are; more of them by reference."""
 
 
 class ComponentWork:
-    def __init__(self, crew: JobCrew, lease: Lease, component: ComponentRun, reports: Reports) -> None:
+    def __init__(self, crew: JobRows, lease: Lease, component: ComponentRun, reports: Reports) -> None:
         self.crew = crew
         self.lease = lease
         self.component = component
@@ -56,6 +55,13 @@ class ComponentWork:
     @property
     def setting(self) -> Any:
         return self.lease.setting
+
+    def stand_in(self, name: str) -> ComponentWork:
+        """The work of a later member of the same group: what its parameters see is what the head sees."""
+        other = copy(self)
+        other.node, other.links = self.decider.net.nodes[name], self.crew.connected(name)
+        other.folder = self.setting.folder
+        return other
 
     # ---- parameters
 

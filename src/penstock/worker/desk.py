@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import Json
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore, ResultRef
-from penstock.ports.leases import Setting
 from penstock.ports.plugins import at_folder
-from penstock.ports.ranges import Pages
 from penstock.ports.results import loader
 from penstock.tools.base import Resources, Settings, Threads, Tool
 
@@ -59,12 +57,6 @@ class Desk:
         if found is None:
             found = self._tools_at[str(folder)] = at_folder(self.tools, folder)
         return found
-
-    def pages(self, collection: JsonMap, setting: Setting) -> Pages:
-        """A described collection that is read page by page."""
-        from penstock.worker.pages import CollectionPages
-
-        return CollectionPages(self, collection, setting)
 
     def load(self, ref: ResultRef) -> Json:
         return loader(self.blobs)(ref)

@@ -16,8 +16,7 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock
 from penstock.ports.dispatch import Held, Intake, NoteKind, WorkerCard
 from penstock.ports.folders import address_of
-from penstock.ports.leases import Caller
-from penstock.ports.ranges import RangeLease, RangeReport
+from penstock.ports.leases import Caller, RangeLease, RangeReport
 from penstock.ports.saying import said_ask, said_lines, said_range
 
 GATHER = 256

@@ -22,8 +22,7 @@ from penstock.ports.blobs import BlobStore, ResultRef
 from penstock.ports.briefing import Briefing, state_of, unpacked
 from penstock.ports.dispatch import Held
 from penstock.ports.folders import Base
-from penstock.ports.leases import Keys, Setting
-from penstock.ports.ranges import RangeLease
+from penstock.ports.leases import Keys, RangeLease, Setting
 from penstock.worker.desk import Desk
 from penstock.worker.fleet_reports import Line, RangeTeller, Teller
 from penstock.worker.holder import StepHolder, SubjobHolder, unfolded

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.components import declared_columns, runner
 from penstock.components.base import ComponentFailure, PlanCall, Sink
@@ -22,16 +22,14 @@ from penstock.kernel.state import ComponentRun as Component
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.rows import Relation, RowsFailed, Schema, Stage, Staged
 from penstock.tools.base import ToolFailure
-
-if TYPE_CHECKING:
-    from penstock.worker.component_run import ComponentWork
-    from penstock.worker.job_crew import JobCrew
+from penstock.worker.component_run import ComponentWork
+from penstock.worker.job_rows import JobRows
 
 
 class Group:
     """One group in one scope."""
 
-    def __init__(self, crew: JobCrew, members: tuple[str, ...]) -> None:
+    def __init__(self, crew: JobRows, members: tuple[str, ...]) -> None:
         self.crew = crew
         self.members = members
         self.heads = {name for name in members if not self._sources(name)}
@@ -81,7 +79,7 @@ class Group:
     async def _stages(self, last: ComponentWork, threads: PatientThreads) -> list[Stage] | None:
         """None when some member, as it is used here, cannot be part of a larger query."""
         for name in self.members:
-            run = self.started.get(name) or self.crew.stand_in(last, name)
+            run = self.started.get(name) or last.stand_in(name)
             kind = self.crew.components.get(run.node.tasks[0].kind)
             params = await run.params(kind)
             connected = frozenset(run.links)
@@ -146,7 +144,7 @@ def _schema(source: tuple[str, str] | Relation, known: Mapping[tuple[str, str], 
     return source.schema if isinstance(source, Relation) else known[source]
 
 
-def group_of(crew: JobCrew, component: Component, name: str) -> Group | None:
+def group_of(crew: JobRows, component: Component, name: str) -> Group | None:
     part = crew.decider.plan.part(name)
     if part.group is None or part.group not in crew.setting.net.groups:
         return None

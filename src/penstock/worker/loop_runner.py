@@ -22,7 +22,7 @@ from penstock.ports.collections import Described, described, elements, pinned
 from penstock.ports.leases import Reports
 from penstock.ports.loop_results import LoopResults
 from penstock.tools.base import ToolFailure
-from penstock.worker.pages import all_pages
+from penstock.worker.pages import CollectionPages, all_pages
 from penstock.worker.pipeline_runner import PipelineRunner
 from penstock.worker.scopes import TaskScope, element
 
@@ -116,7 +116,7 @@ class LoopRunner:
 
     async def _read(self, found: Described) -> JsonMap:
         desk = self.pipelines.desk
-        page = await all_pages(desk.pages(found.collection, self.lease.setting))
+        page = await all_pages(CollectionPages(desk, found.collection, self.lease.setting))
         items = pinned(page.items, desk.blobs, desk.load).collection["items"]
         keys = None if page.keys is None else pinned(page.keys, desk.blobs, desk.load).collection["items"]
         return {"items": items, "keys": keys}

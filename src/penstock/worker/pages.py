@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.kernel.values import Json, JsonMap
+from penstock.ports.collections import Page, Pages
 from penstock.ports.leases import Setting
-from penstock.ports.ranges import Page, Pages
 from penstock.ports.results import materialised
 from penstock.tools.base import Call, Source, ToolFailure
 from penstock.worker.desk import Desk

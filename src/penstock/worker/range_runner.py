@@ -23,11 +23,11 @@ from penstock.kernel.reducers import fold_parts
 from penstock.kernel.state import Pipeline
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.collections import LARGEST_INLINE, elements
-from penstock.ports.leases import Caller
-from penstock.ports.ranges import Failed, RangeLease, RangeReport, RangeReports, TaskTold
+from penstock.ports.leases import Caller, Failed, RangeLease, RangeReport, RangeReports, TaskTold
 from penstock.ports.results import encode, view
 from penstock.tools.base import Call, ToolFailure
 from penstock.worker.desk import Desk
+from penstock.worker.pages import CollectionPages
 from penstock.worker.pipeline_runner import PipelineRunner
 from penstock.worker.preparing import Prepared, parameters
 from penstock.worker.scopes import TaskScope, element
@@ -195,7 +195,7 @@ class RangeRunner:
             self._hi = shards.hi if shards.hi is not None else len(self._items)
             self.reports.opened(lease, None, None, False)
             return
-        pages = self.desk.pages(lease.collection, lease.setting)
+        pages = CollectionPages(self.desk, lease.collection, lease.setting)
         if shards.hi is None:
             page = await pages.page(shards.token, shards.most)
         else:

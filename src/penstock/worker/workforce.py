@@ -19,8 +19,7 @@ from penstock.kernel.patches import Staged
 from penstock.kernel.pipeline import task_fact
 from penstock.kernel.state import ComponentRun, Pipeline, Run, last_outcome
 from penstock.kernel.values import Json
-from penstock.ports.leases import Lease, Reports, Setting
-from penstock.ports.ranges import RangeLease, RangeReports
+from penstock.ports.leases import Lease, RangeLease, RangeReports, Reports, Setting
 from penstock.worker.desk import Desk
 from penstock.worker.loop_runner import LoopRunner
 from penstock.worker.pipeline_runner import PipelineRunner, started

@@ -18,8 +18,8 @@ import msgspec
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef
+from penstock.ports.collections import Page, Pages
 from penstock.ports.plugins import ToolDescription
-from penstock.ports.ranges import Page, Pages
 from penstock.ports.results import LazyResult, decode, encode
 from penstock.tools.base import Call, Parametric, ToolFailure
 from penstock.tools.parameters import convert, similar

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, cast
 import msgspec
 
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.ranges import Page
+from penstock.ports.collections import Page
 from penstock.tools.base import Call, ToolFailure, local_path, os_failure
 from penstock.tools.pages.base import Reader
 from penstock.tools.parameters import about

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET
 
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.ranges import Page
+from penstock.ports.collections import Page
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.http.response import next_link, origin_of, value_at
 from penstock.tools.http.tool import DEFAULT_MAX_BYTES, Fields, HttpParams, HttpTool, Scalar, identity

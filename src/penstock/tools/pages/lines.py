@@ -19,7 +19,7 @@ from typing import IO, Annotated, Any, ClassVar, NamedTuple, cast
 import msgspec
 
 from penstock.kernel.values import Json
-from penstock.ports.ranges import Page
+from penstock.ports.collections import Page
 from penstock.ports.undoing import unless_done
 from penstock.tools.base import Call, ToolFailure, local_path, open_regular, os_failure
 from penstock.tools.pages.base import Reader

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from penstock.kernel.values import Json, JsonMap
+from penstock.ports.collections import Page
 from penstock.ports.meanings import OBJECT_STORES
-from penstock.ports.ranges import Page
 from penstock.tools.addresses import Addresses
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.network import address_refused

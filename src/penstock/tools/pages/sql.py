@@ -19,7 +19,7 @@ from uuid import UUID
 import msgspec
 
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.ranges import Page
+from penstock.ports.collections import Page
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.pages.base import Reader
 from penstock.tools.parameters import about

@@ -1,0 +1,59 @@
+"""What all components of one job in this process share: its rows, its links, and the services of the worker."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from penstock.components import runner
+from penstock.kernel.decide import Decider
+from penstock.kernel.net import Link
+from penstock.ports.blobs import BlobStore
+from penstock.ports.components import SHARED_COMMIT
+from penstock.ports.leases import Setting
+from penstock.ports.plugins import at_folder
+from penstock.worker.arrivals import connected, counted_ports
+from penstock.worker.desk import ComponentBox, Desk
+from penstock.worker.outcomes import Normaliser
+from penstock.worker.plane import Plane
+from penstock.worker.veiled_blobs import VeiledBlobs
+
+
+class JobRows:
+    def __init__(self, desk: Desk, setting: Setting, decider: Decider) -> None:
+        assert desk.components is not None
+        assert desk.work is not None
+        self.desk = desk
+        self.setting = setting
+        self.decider = decider
+        self.components: ComponentBox = at_folder(desk.components, setting.folder)
+        is_offline = not desk.settings.addresses.is_open
+        self.plane = Plane(_folder(desk.work, setting), setting.net.engine, desk.blobs, is_offline=is_offline)
+        veiled = VeiledBlobs(desk.blobs, setting.keychain.hide_bytes)
+        self.blobs: BlobStore = veiled if setting.net.keychain else desk.blobs
+        self.normaliser = Normaliser(desk.blobs, setting.keychain, setting.net.limits.max_payload_bytes, desk.load)
+        self.groups: dict[tuple[str, str], Any] = {}
+        """Chains of queries that run as one, by the scope they lie in."""
+        self._links: dict[str, dict[str, list[Link]]] = {}
+        self._counted = counted_ports(decider.net)
+        parts = (node.part for node in decider.net.nodes.values() if node.tasks and node.tasks[0].kind == SHARED_COMMIT)
+        self.commits = {(part.container, part.region) for part in parts if part is not None}
+        """The sub-jobs that end with a component which commits what others of them wrote."""
+
+    def connected(self, name: str) -> dict[str, list[Link]]:
+        found = self._links.get(name)
+        if found is None:
+            found = self._links[name] = connected(self.decider.plan, name)
+            tasks = self.decider.net.nodes[name].tasks
+            if self._counted and tasks:
+                countable = runner.countable(self.components.get(tasks[0].kind))
+                found.update((port, []) for port in sorted(self._counted & countable) if port not in found)
+        return found
+
+
+def _folder(work: Path, setting: Setting) -> Path:
+    """One folder for each run. Jobs inside it have theirs in there, so that what a crash left of them goes with the run's own."""
+    scope = setting.scope.place.id
+    folder = work / setting.execution_id
+    return folder / sha256(scope.encode()).hexdigest()[:16] if scope else folder
