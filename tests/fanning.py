@@ -29,8 +29,8 @@ class Staffed(Embedded):
 
     hire: Hire = lambda force: force
 
-    def _employ(self, execution_id: str, hide: Any) -> Workforce:
-        usual = Embedded._employ(self, execution_id, hide)
+    def _open_workforce(self, execution_id: str, hide: Any) -> Workforce:
+        usual = Embedded._open_workforce(self, execution_id, hide)
         assert isinstance(usual, LocalWorkforce)
         force = self.hire(usual)
         if force is not usual:

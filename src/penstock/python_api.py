@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from penstock.ports.blobs import BlobStore
     from penstock.ports.log import EventLog, Header
     from penstock.server.changes import Change
-    from penstock.server.runs import RunSummary, RunUnderWay
+    from penstock.server.runs import LocalRun, RunSummary
     from penstock.tools.base import Tool
 
 __all__ = [
@@ -273,9 +273,9 @@ class _Handle:
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._under_way: RunUnderWay | None = None
+        self._under_way: LocalRun | None = None
 
-    def takes(self, under_way: RunUnderWay) -> None:
+    def takes(self, under_way: LocalRun) -> None:
         self._loop, self._under_way = asyncio.get_running_loop(), under_way
 
     def interrupt(self) -> None:

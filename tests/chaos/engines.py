@@ -19,7 +19,7 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.blobs import BlobStore
 from penstock.ports.log import Entry, EventLog
 from penstock.server.documents import Documents, Pinned
-from penstock.server.runs import RunSummary, RunUnderWay
+from penstock.server.runs import LocalRun, RunSummary
 from penstock.views.canonical import canonical
 from tests.chaos.workshop import Workshop
 from tests.engine import document
@@ -79,7 +79,7 @@ class MemoryHome:
         return MemoryHome(self.folder, store, self.blobs, self.tools)
 
 
-Deed = Callable[[RunUnderWay], Awaitable[Any]]
+Deed = Callable[[LocalRun], Awaitable[Any]]
 
 
 def write(folder: Path, text: str, name: str = "playbook.yaml") -> Path:
@@ -106,7 +106,7 @@ async def resumed(engine: Embedded, *deeds: Deed, execution_id: str = RUN) -> To
     return await _driven(engine, run, run.resume(), deeds)
 
 
-async def _driven(engine: Embedded, run: RunUnderWay, driving: Awaitable[RunSummary], deeds: Sequence[Deed]) -> Told:
+async def _driven(engine: Embedded, run: LocalRun, driving: Awaitable[RunSummary], deeds: Sequence[Deed]) -> Told:
     doing = [asyncio.ensure_future(_coroutine(deed, run)) for deed in deeds]
     await asyncio.sleep(0)  # Whatever they listen to, they listen before anything can happen.
     try:
@@ -122,7 +122,7 @@ async def _driven(engine: Embedded, run: RunUnderWay, driving: Awaitable[RunSumm
     return Told(summary, list(engine.log.read(run.execution_id)))
 
 
-async def _coroutine(deed: Deed, run: RunUnderWay) -> None:
+async def _coroutine(deed: Deed, run: LocalRun) -> None:
     await deed(run)
 
 

@@ -14,7 +14,7 @@ from penstock.app.embedded import Embedded
 from penstock.kernel.errors import Unavailable
 from penstock.ports.log import Entry
 from penstock.ports.results import decode
-from penstock.server.runs import RunUnderWay
+from penstock.server.runs import LocalRun
 from penstock.tools.base import Call
 from tests.chaos.engines import Deed, MemoryHome, Told, really, resumed, started, virtually, write
 from tests.chaos.logs import PassingLog
@@ -32,7 +32,7 @@ def _in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def cancelling(after_s: float, turns: int = 0) -> Deed:
-    async def deed(run: RunUnderWay) -> None:
+    async def deed(run: LocalRun) -> None:
         await asyncio.sleep(after_s)
         for _ in range(turns):
             await asyncio.sleep(0)
@@ -156,7 +156,7 @@ def test_a_cancel_that_meets_a_time_out_and_an_interruption_leaves_nothing_open(
     home, file = MemoryHome.at(tmp_path), write(tmp_path, MEETING)
     slow, turns, grace = chance.choice([0, 1]), chance.randint(0, 15), chance.choice([0.0, 0.5])
 
-    async def interrupt(run: RunUnderWay) -> None:
+    async def interrupt(run: LocalRun) -> None:
         await asyncio.sleep(3.0)
         for _ in range(turns):
             await asyncio.sleep(0)
@@ -298,7 +298,7 @@ def test_a_cancel_that_another_process_left_in_the_log_is_answered(tmp_path: Pat
     home = MemoryHome.at(tmp_path)
 
     async def body(engine: Embedded) -> Told:
-        async def ask(run: RunUnderWay) -> None:
+        async def ask(run: LocalRun) -> None:
             await asyncio.sleep(1)
             engine.log.ask("run-1", "cancel", b'{"reason": "from afar"}')
 

@@ -13,7 +13,7 @@ import pytest
 from penstock.adapters.memory.log import MemoryLog
 from penstock.app.embedded import Embedded
 from penstock.ports.results import decode
-from penstock.server.runs import RunUnderWay
+from penstock.server.runs import LocalRun
 from tests.chaos.engines import Deed, MemoryHome, Told, resumed, started, virtually, write
 from tests.chaos.logs import PassingLog
 from tests.chaos.random_playbooks import workshop
@@ -128,7 +128,7 @@ def test_a_fanned_out_loop_that_is_interrupted_again_and_again_ends_the_same(tmp
     def stopping() -> Deed:
         after_s, turns = chance.uniform(0, 12), chance.randint(0, 9)
 
-        async def deed(run: RunUnderWay) -> None:
+        async def deed(run: LocalRun) -> None:
             await asyncio.sleep(after_s)
             for _ in range(turns):
                 await asyncio.sleep(0)
@@ -150,7 +150,7 @@ def test_a_cancel_at_any_moment_ends_a_fanned_out_loop(tmp_path: Path, seed: int
     chance = random.Random(seed)
     after_s, turns = chance.uniform(0, 8), chance.randint(0, 9)
 
-    async def cancelling(run: RunUnderWay) -> None:
+    async def cancelling(run: LocalRun) -> None:
         await asyncio.sleep(after_s)
         for _ in range(turns):
             await asyncio.sleep(0)

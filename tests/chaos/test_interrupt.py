@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from penstock.app.embedded import Embedded
-from penstock.server.runs import RunUnderWay
+from penstock.server.runs import LocalRun
 from tests.chaos import playbooks, trials
 from tests.chaos.engines import Deed, MemoryHome, Told, entries_on_disk, resumed, started, virtually, write
 from tests.chaos.workshop import marks
@@ -28,7 +28,7 @@ def zygote() -> Iterator[Zygote]:
 
 
 def interrupting(after_s: float, grace_s: float, turns: int = 0) -> Deed:
-    async def deed(run: RunUnderWay) -> None:
+    async def deed(run: LocalRun) -> None:
         await asyncio.sleep(after_s)
         for _ in range(turns):
             await asyncio.sleep(0)

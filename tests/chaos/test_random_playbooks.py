@@ -11,7 +11,7 @@ import pytest
 
 from penstock.adapters.memory.log import MemoryLog
 from penstock.app.embedded import Embedded
-from penstock.server.runs import RunUnderWay
+from penstock.server.runs import LocalRun
 from tests.chaos.engines import Deed, MemoryHome, Told, resumed, started, virtually
 from tests.chaos.logs import BoundaryLog
 from tests.chaos.random_playbooks import workshop, write_random
@@ -61,7 +61,7 @@ class Trial:
     def _stop(self) -> Deed:
         after_s, grace_s = self.chance.uniform(0, 12), self.chance.choice([0.0, 1.5])
 
-        async def deed(run: RunUnderWay) -> None:
+        async def deed(run: LocalRun) -> None:
             await asyncio.sleep(after_s)
             run.interrupt("SIGTERM", grace_s)
 

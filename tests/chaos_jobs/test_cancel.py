@@ -12,7 +12,7 @@ import pytest
 from penstock.adapters.memory.log import MemoryLog
 from penstock.app.embedded import Embedded
 from penstock.ports.log import Entry
-from penstock.server.runs import RunUnderWay
+from penstock.server.runs import LocalRun
 from tests.chaos.engines import RUN, Deed, MemoryHome, Told, resumed, virtually
 from tests.chaos.test_cancel import UnhurriedLog
 from tests.chaos_jobs import jobs
@@ -45,7 +45,7 @@ def all_closed(entries: list[Entry]) -> None:
 def once(scope: str, event: str = "component.started") -> Deed:
     """Cancel as soon as a component has started."""
 
-    async def deed(run: RunUnderWay) -> None:
+    async def deed(run: LocalRun) -> None:
         seen = asyncio.Event()
 
         def look(entry: Entry) -> None:
@@ -140,7 +140,7 @@ def test_a_cancel_that_races_the_end_gives_the_one_or_the_other_and_nothing_else
     home = MemoryHome.at(folder / ".penstock")
     turns = chance.randint(0, 25)
 
-    async def cancel(run: RunUnderWay) -> None:
+    async def cancel(run: LocalRun) -> None:
         await asyncio.sleep(1.0)
         for _ in range(turns):
             await asyncio.sleep(0)
@@ -186,7 +186,7 @@ def test_a_process_that_dies_while_it_cancels_leaves_a_job_that_a_resume_ends_as
     (folder / "job.yaml").write_text(text)
     home = MemoryHome.at(folder / ".penstock")
 
-    async def cancel(run: RunUnderWay) -> None:
+    async def cancel(run: LocalRun) -> None:
         await asyncio.sleep(1.0)
         await run.cancel("enough")
 
@@ -255,7 +255,7 @@ def test_a_job_that_was_interrupted_while_a_subjob_closed_replays_after_its_canc
     (folder / "job.yaml").write_text(text)
     home = MemoryHome.at(folder / ".penstock")
 
-    async def interrupt(run: RunUnderWay) -> None:
+    async def interrupt(run: LocalRun) -> None:
         await asyncio.sleep(1.5)
         run.interrupt("SIGTERM", 1.0)
 

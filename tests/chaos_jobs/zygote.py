@@ -49,7 +49,7 @@ if __name__ == "__main__":
     for module in (
         "penstock.app.embedded",
         "penstock.dialects.job.compile",
-        "penstock.worker.job_crew",
+        "penstock.worker.subjob_runner",
         "penstock.data.duckdb_engine",
         "penstock.components.code.python",
         "penstock.components.code.block",

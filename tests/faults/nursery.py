@@ -53,7 +53,7 @@ BEFOREHAND = (
     "penstock.tools.small",
     "penstock.tools.sql.postgres",
     "penstock.worker.holder",
-    "penstock.worker.job_crew",
+    "penstock.worker.subjob_runner",
     "sqlglot.dialects.duckdb",
     "sqlglot.optimizer.scope",
     "uvicorn",

@@ -219,7 +219,7 @@ def test_an_element_that_kills_its_worker_every_time_fails_and_all_others_are_do
                 if not fleet.workers[name].is_alive:
                     deaths += 1
                     fleet.restart(name).is_killed = True
-                    stack.callback(_dismiss, fleet, name)
+                    stack.callback(_close_workforce, fleet, name)
             return fleet.statuses([run])[run] != "running"
 
         fleet.until(is_over, 60.0, "the loop has ended")
@@ -231,7 +231,7 @@ def test_an_element_that_kills_its_worker_every_time_fails_and_all_others_are_do
     assert last["error"]["kind"] == "worker_lost"
 
 
-def _dismiss(fleet: Fleet, name: str) -> None:
+def _close_workforce(fleet: Fleet, name: str) -> None:
     process: Process | None = fleet.workers.pop(name, None)
     if process is not None:
         process.close()

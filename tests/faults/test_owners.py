@@ -22,7 +22,7 @@ STEPS = """
 - step: second
   tool: [{name: b, kind: noop, value: 2}]
 """
-HEAR = "penstock.server.hosting:Hosting.hear"
+HEAR = "penstock.server.execution_owner:ExecutionOwner.hear"
 DEAF = Point("penstock.adapters.postgres.intake:PostgresIntake.told", "hang")
 """A worker that lives, and does not hear what servers tell it."""
 OFFER = "penstock.adapters.postgres.dispatch:PostgresDispatch.offer"

@@ -20,7 +20,7 @@ WAITS = """
 - step: start
   tool: [{name: a, kind: noop}]
 """
-TAKES_UP = Point("penstock.server.hosted_runs:HostedRun._take_up", "kill")
+TAKES_UP = Point("penstock.server.server_runs:ServerRun._take_up", "kill")
 """What kills its server as soon as it is taken up."""
 
 

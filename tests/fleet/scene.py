@@ -30,7 +30,7 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.log import Entry, Header
 from penstock.remote.client import Sent
 from penstock.server.documents import Pinned
-from penstock.server.hosting import Submission
+from penstock.server.execution_owner import Submission
 from penstock.tools.base import Settings
 from penstock.tools.registry import Registry
 from penstock.views.canonical import canonical

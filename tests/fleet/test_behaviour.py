@@ -12,8 +12,8 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.facts import ExecutionEnded
 from penstock.ports.log import Entry, NotOwner
 from penstock.ports.results import decode
-from penstock.server.hosted_runs import HostedRun
-from penstock.server.hosting import Submission
+from penstock.server.execution_owner import Submission
+from penstock.server.server_runs import ServerRun
 from penstock.worker.workforce import StepWork
 from tests.engine import document
 from tests.fleet.scene import Fleet, on_fleet
@@ -446,14 +446,14 @@ def test_a_run_that_was_another_s_or_is_refused_once_is_taken_up_again_and_not_s
 ) -> None:
     """A server that was fenced out in the middle of a run is refused; it cannot know whether anybody has the run now."""
     tries = list(errors)
-    go_on = HostedRun.go_on
+    go_on = ServerRun.go_on
 
-    async def often_refused(self: HostedRun, *arguments: Any, **more: Any) -> Any:
+    async def often_refused(self: ServerRun, *arguments: Any, **more: Any) -> Any:
         if tries:
             raise tries.pop(0)("not now")
         return await go_on(self, *arguments, **more)
 
-    monkeypatch.setattr(HostedRun, "go_on", often_refused)
+    monkeypatch.setattr(ServerRun, "go_on", often_refused)
 
     async def scenario(scene: Fleet) -> None:
         await scene.serve()

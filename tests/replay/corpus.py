@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from penstock.app.embedded import Embedded
-from penstock.server.runs import RunUnderWay
+from penstock.server.runs import LocalRun
 from tests.chaos.engines import Deed, MemoryHome, Told, resumed, started, virtually, write
 from tests.chaos.playbooks import large, small
 
@@ -18,7 +18,7 @@ CORPUS: dict[str, Make] = {}
 def after(seconds: float, what: str) -> Deed:
     """Something that happens to a run so many seconds after it began."""
 
-    async def deed(run: RunUnderWay) -> None:
+    async def deed(run: LocalRun) -> None:
         await asyncio.sleep(seconds)
         if what == "cancel":
             await run.cancel("enough")

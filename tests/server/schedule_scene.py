@@ -11,8 +11,8 @@ from penstock.adapters.memory.control import MemoryControl, MemoryControlStore
 from penstock.adapters.memory.log import MemoryLog, MemoryStore
 from penstock.kernel.values import JsonMap
 from penstock.ports.control import ControlStore, Schedule
+from penstock.server.cron import iso
 from penstock.server.schedules import Scheduler
-from penstock.server.slots import iso
 from tests.contracts.entries import header
 from tests.fleet.scene import AtOnce
 from tests.virtual import EPOCH, VirtualLoop, run_virtually

@@ -14,7 +14,7 @@ from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.control import Missed, Overlap, Slot, SlotState
 from penstock.ports.log import Status
 from penstock.server.backfill import Backfill, Which, plan, queue
-from penstock.server.slots import iso
+from penstock.server.cron import iso
 from tests.server.schedule_scene import EVERY_MINUTE, MINUTE, START, Scene, key, play
 
 SKIP = replace(EVERY_MINUTE, overlap=Overlap.SKIP)

@@ -12,8 +12,8 @@ from penstock.adapters.memory.control import MemoryControl
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import JsonMap
 from penstock.ports.control import Missed, Schedule
+from penstock.server.cron import iso
 from penstock.server.schedules import keep_schedule
-from penstock.server.slots import iso
 from tests.server.schedule_scene import EVERY_MINUTE, MINUTE, START, Scene, key, play
 
 # ---- in time

@@ -14,7 +14,7 @@ from cronsim import CronSim
 
 from penstock.kernel.errors import Refused
 from penstock.ports.control import Missed, Schedule
-from penstock.server.slots import Due, due, iso, next_slot, slots, timetable, upcoming
+from penstock.server.cron import Due, due, iso, next_slot, slots, timetable, upcoming
 
 ZURICH = "Europe/Zurich"  # 29 March 2026, 02:00 → 03:00; 25 October 2026, 03:00 → 02:00
 LORD_HOWE = "Australia/Lord_Howe"  # 5 April 2026, 02:00 → 01:30; 4 October 2026, 02:00 → 02:30

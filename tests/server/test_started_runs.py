@@ -12,10 +12,10 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.control import Hook, Schedule
 from penstock.ports.results import decode
 from penstock.server.catalog import CatalogDocuments
+from penstock.server.cron import iso, upcoming
+from penstock.server.execution_owner import Submission
 from penstock.server.hooks import Recent, key_of, payload_of, sign, verify
-from penstock.server.hosting import Submission
 from penstock.server.schedules import Scheduler, keep_schedule
-from penstock.server.slots import iso, upcoming
 from tests.engine import document
 from tests.fleet.scene import Fleet, on_fleet
 

@@ -35,12 +35,12 @@ class Bad(Staffed):
 
     seed: int = 0
 
-    def _employ(self, execution_id: str, hide: Any) -> Workforce:
+    def _open_workforce(self, execution_id: str, hide: Any) -> Workforce:
         def hire(usual: LocalWorkforce) -> LocalWorkforce:
             return Shaky(usual, self.seed, share=0.3)
 
         self.hire = hire
-        return Staffed._employ(self, execution_id, hide)
+        return Staffed._open_workforce(self, execution_id, hide)
 
 
 def run(loop: RandomLoop, folder: Path, mode: str, *, is_shaky: bool = False, delays: int = 0) -> Told:

@@ -22,9 +22,9 @@ from penstock.ports.log import EventLog, Header
 from penstock.ports.meters import Histogram
 from penstock.ports.partitions import Partitions
 from penstock.server.catalog import CatalogDocuments
+from penstock.server.execution_owner import ExecutionOwner
 from penstock.server.finding import AmbiguousRun, NoSuchRun, find_run
 from penstock.server.hooks import Recent
-from penstock.server.hosting import Hosting
 from penstock.server.views import Views
 
 T = TypeVar("T")
@@ -114,7 +114,7 @@ class Pruned:
 
 @dataclass(slots=True)
 class Backend:
-    hosting: Hosting
+    hosting: ExecutionOwner
     log: EventLog
     watched: Watched
     blobs: KeptBlobs

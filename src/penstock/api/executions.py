@@ -22,7 +22,7 @@ from penstock.ports.log import Status
 from penstock.ports.moments import moment_of
 from penstock.server.catalog import compiling
 from penstock.server.documents import Pinned, inputs_of
-from penstock.server.hosting import Submission
+from penstock.server.execution_owner import Submission
 from penstock.server.views import listed, with_failures
 from penstock.views.wording import counted
 

@@ -38,7 +38,10 @@ from penstock.ports.wire import iso
 from penstock.server.alerts import keep_alert
 from penstock.server.backfill import Backfill, Planned, Which, at_once_for, plan, queue, status_of
 from penstock.server.catalog import compiling
+from penstock.server.cron import LAST_MOMENT, moment
+from penstock.server.cron import iso as slot_iso
 from penstock.server.documents import Pinned
+from penstock.server.execution_owner import Submission
 from penstock.server.hooks import (
     NotReadable,
     NotSigned,
@@ -50,12 +53,9 @@ from penstock.server.hooks import (
     payload_of,
     verify,
 )
-from penstock.server.hosting import Submission
 from penstock.server.inputs import require_known
 from penstock.server.played import context_group
 from penstock.server.schedules import keep_schedule, next_slot
-from penstock.server.slots import LAST_MOMENT, moment
-from penstock.server.slots import iso as slot_iso
 
 routes = Routes("triggers", "/api")
 hook_routes = Routes("triggers")

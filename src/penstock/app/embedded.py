@@ -25,13 +25,13 @@ from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Keys, Workforce
 from penstock.ports.log import EventLog
 from penstock.server.documents import Documents, Pinned
-from penstock.server.runs import RunUnderWay, World
+from penstock.server.runs import LocalRun, RunServices
 from penstock.server.stream import Observer
 from penstock.tools.base import Settings
 from penstock.tools.registry import Registry
-from penstock.worker.desk import Desk
 from penstock.worker.line_log import LineLog, LineObserver
 from penstock.worker.resources import SharedResources
+from penstock.worker.services import WorkerServices
 from penstock.worker.threads import DaemonThreads
 from penstock.worker.workforce import LocalWorkforce
 
@@ -63,9 +63,9 @@ class Embedded:
     """Where runs keep what they print and work on, if not in the state folder."""
     _lines: dict[int, LineLog] = field(default_factory=dict)
 
-    def run(self, execution_id: str, documents: Documents | None = None) -> RunUnderWay:
+    def run(self, execution_id: str, documents: Documents | None = None) -> LocalRun:
         """`documents`: those that have compiled what is to run already."""
-        return RunUnderWay(self._world(documents or self.documents()), execution_id)
+        return LocalRun(self._world(documents or self.documents()), execution_id)
 
     async def replay(self, execution_id: str) -> Difference | None:
         """Decide a recorded run again from its outcomes: the first decision that differs, or None."""
@@ -104,22 +104,22 @@ class Embedded:
         self.threads.close()
         await self.log.close()
 
-    def _world(self, documents: Documents) -> World:
-        return World(
+    def _world(self, documents: Documents) -> RunServices:
+        return RunServices(
             log=self.log,
             blobs=self.blobs,
             clock=self.clock,
             documents=documents,
             worker=f"{socket.gethostname()}:{os.getpid()}",
-            unlock=partial(self._unlock, Redaction()),
-            employ=self._employ,
-            dismiss=self._dismiss,
+            resolve_keychain=partial(self._resolve_keychain, Redaction()),
+            open_workforce=self._open_workforce,
+            close_workforce=self._close_workforce,
             sweep=self._sweep,
             observers=self.observers,
             look=self.missing_secrets,
         )
 
-    async def _unlock(self, redaction: Redaction, net: Net, workload: Any, document: Pinned) -> Keys:
+    async def _resolve_keychain(self, redaction: Redaction, net: Net, workload: Any, document: Pinned) -> Keys:
         """One redaction serves the whole run: a secret of a sub-playbook is hidden everywhere."""
         redaction.add(*document.secrets())
         entries = rendered_entries(restored(net.keychain, document.file), net.kind, workload)
@@ -142,10 +142,10 @@ class Embedded:
             clock=self.clock,
         )
 
-    def _employ(self, execution_id: str, hide: Any) -> Workforce:
+    def _open_workforce(self, execution_id: str, hide: Any) -> Workforce:
         place = self.scratch or self.home
         lines = LineLog(place / "logs" / f"{execution_id}.ndjson", self.clock, hide, self.line_observers)
-        desk = Desk(
+        desk = WorkerServices(
             tools=self.tools,
             clock=self.clock,
             blobs=self.blobs,
@@ -170,7 +170,7 @@ class Embedded:
         if folder.exists():
             shutil.rmtree(folder, ignore_errors=True)
 
-    async def _dismiss(self, force: Workforce) -> None:
+    async def _close_workforce(self, force: Workforce) -> None:
         assert isinstance(force, LocalWorkforce)
         await force.close()
         self._lines.pop(id(force)).close()

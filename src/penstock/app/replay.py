@@ -22,8 +22,8 @@ from penstock.server.replay import Difference, Replay, first_difference
 from penstock.tools.base import Settings
 from penstock.tools.registry import Registry
 from penstock.views.canonical import canonical
-from penstock.worker.desk import Desk
 from penstock.worker.resources import SharedResources
+from penstock.worker.services import WorkerServices
 from penstock.worker.threads import DaemonThreads
 from penstock.worker.workforce import StepWork
 
@@ -49,7 +49,7 @@ async def replay(
         raise Refused(f"run `{execution_id}` was registered and never started")
     document = Pinned.from_bytes(source.document(execution_id))
     clock = StillClock()
-    desk = Desk(
+    desk = WorkerServices(
         tools=tools,
         clock=clock,
         blobs=blobs,

@@ -20,7 +20,7 @@ from penstock.ports.log import Entry, Header
 from penstock.ports.results import decode
 from penstock.ports.rows import Relation, Schema
 from penstock.views.names import node_of
-from penstock.worker.plane import schema_of
+from penstock.worker.row_store import schema_of
 
 if TYPE_CHECKING:
     import pandas

@@ -27,11 +27,11 @@ from penstock.ports.lines import Line as KeptLine
 from penstock.ports.lines import LineStore
 from penstock.ports.log import EventLog
 from penstock.ports.partitions import Partitions
+from penstock.server.dispatch_loop import DispatchLoop
 from penstock.server.documents import Documents, Pinned
+from penstock.server.execution_owner import ExecutionOwner
 from penstock.server.fleet import FleetForce
-from penstock.server.hosting import Hosting
-from penstock.server.office import Office
-from penstock.server.runs import World
+from penstock.server.runs import RunServices
 from penstock.tools.registry import Registry
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ class Server:
     line_store: LineStore | None = None
     """Where the output of tools is stored: in files of the state folder, unless another store is given."""
     lines: LineStore = field(init=False)
-    hosting: Hosting = field(init=False)
-    office: Office = field(init=False)
+    hosting: ExecutionOwner = field(init=False)
+    office: DispatchLoop = field(init=False)
     documents: Documents = field(init=False)
     problems: list[tuple[str, BaseException]] = field(default_factory=list)
     _following: asyncio.Task[None] | None = None
@@ -105,18 +105,18 @@ class Server:
     def __post_init__(self) -> None:
         self.documents = _documents(self)
         self.lines = self.line_store or FileLines(self.home)
-        self.office = Office(self.dispatch, self.blobs, lambda: self.hosting.owned, self._hear)
-        world = World(
+        self.office = DispatchLoop(self.dispatch, self.blobs, lambda: self.hosting.owned, self._hear)
+        world = RunServices(
             log=self.log,
             blobs=self.blobs,
             clock=self.clock,
             documents=self.documents,
             worker=self.name,
-            unlock=self._unlock,
-            employ=self._employ,
-            dismiss=self._dismiss,
+            resolve_keychain=self._resolve_keychain,
+            open_workforce=self._open_workforce,
+            close_workforce=self._close_workforce,
         )
-        self.hosting = Hosting(world, self.office, self.partitions, run_id, self._report, self.renew_s)
+        self.hosting = ExecutionOwner(world, self.office, self.partitions, run_id, self._report, self.renew_s)
 
     async def start(self) -> None:
         if isinstance(self.clock, stores.FleetClock):
@@ -141,10 +141,10 @@ class Server:
     async def _hear(self, execution_id: str, notes: list[Any]) -> None:
         await self.hosting.hear(execution_id, notes)
 
-    async def _unlock(self, net: Net, workload: Any, document: Pinned) -> Keys:
+    async def _resolve_keychain(self, net: Net, workload: Any, document: Pinned) -> Keys:
         return NoKeys()
 
-    def _employ(self, execution_id: str, hide: Callable[[str], str]) -> Workforce:
+    def _open_workforce(self, execution_id: str, hide: Callable[[str], str]) -> Workforce:
         def say(said: list[Json]) -> None:
             told = (cast("tuple[float, str, str | None, str]", one) for one in said)
             self.lines.append(execution_id, [KeptLine(*one) for one in told])
@@ -153,7 +153,7 @@ class Server:
             execution_id, self.office, say, lambda after: self.log.read(execution_id, after), self.lease_s
         )
 
-    async def _dismiss(self, force: Workforce) -> None:
+    async def _close_workforce(self, force: Workforce) -> None:
         assert isinstance(force, FleetForce)
         await force.close()
 

@@ -30,10 +30,10 @@ from penstock.server.judge import TemplateJudge
 from penstock.tools.addresses import PUBLIC_ONLY, Addresses
 from penstock.tools.base import Settings
 from penstock.tools.registry import Registry
-from penstock.worker.desk import Desk
 from penstock.worker.fleet import Compiled, FleetWorker
-from penstock.worker.fleet_reports import Line
+from penstock.worker.report_queue import Line
 from penstock.worker.resources import SharedResources
+from penstock.worker.services import WorkerServices
 from penstock.worker.threads import DaemonThreads
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class WorkerFactory:
     def judge(self, setting: Setting) -> Judge:
         return TemplateJudge(setting, lambda scope, line: None)
 
-    async def unlock(self, document: Json, net: Net, workload: Any) -> Keys:
+    async def resolve_keychain(self, document: Json, net: Net, workload: Any) -> Keys:
         pinned = Pinned.from_mapping(document)
         redaction = Redaction()
         redaction.add(*pinned.secrets())
@@ -100,13 +100,13 @@ class WorkerFactory:
             allowed=self._settings.addresses,
         )
 
-    def desk(self, execution_id: str, keys: Keys, say: Callable[[Line], None]) -> Desk:
+    def desk(self, execution_id: str, keys: Keys, say: Callable[[Line], None]) -> WorkerServices:
         loop, clock, hide = asyncio.get_running_loop(), self.clock, keys.hide
 
         def line(scope: str, task_run_id: str | None, text: str) -> None:
             loop.call_soon_threadsafe(say, Line(clock.now(), scope, task_run_id, encodable(hide(text))))
 
-        return Desk(
+        return WorkerServices(
             tools=self.tools,
             clock=clock,
             blobs=self.blobs,
@@ -118,7 +118,7 @@ class WorkerFactory:
             work=self.home / "work" / new_id(),  # Sub-jobs of one job may be held side by side.
         )
 
-    async def clear(self, desk: Desk) -> None:
+    async def clear(self, desk: WorkerServices) -> None:
         assert isinstance(desk.resources, SharedResources)
         await desk.resources.close()
         if desk.work is not None:

@@ -21,7 +21,7 @@ from penstock.cli.show.progress import Progress
 from penstock.kernel.errors import Bug, Unavailable
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
-from penstock.server.runs import RunSummary, RunUnderWay
+from penstock.server.runs import LocalRun, RunSummary
 
 if TYPE_CHECKING:
     from penstock.app.embedded import Embedded
@@ -39,7 +39,7 @@ INTERRUPTED = 3
 
 def in_foreground(
     engine: Embedded,
-    run: RunUnderWay,
+    run: LocalRun,
     begin: Callable[[], Awaitable[T]],
     progress: Progress,
     watcher: Watcher,
@@ -55,9 +55,7 @@ def in_foreground(
 
 
 class _Foreground:
-    def __init__(
-        self, engine: Embedded, run: RunUnderWay, progress: Progress, watcher: Watcher, grace_s: float
-    ) -> None:
+    def __init__(self, engine: Embedded, run: LocalRun, progress: Progress, watcher: Watcher, grace_s: float) -> None:
         self.engine = engine
         self.under_way = run
         self.progress = progress
@@ -132,7 +130,7 @@ class ForegroundRun:
     """A run from its start, or its resumption, to its exit code. What is shown of it depends on its kind."""
 
     engine: Embedded
-    run: RunUnderWay
+    run: LocalRun
     begin: Callable[[], Awaitable[RunSummary]]
     options: Namespace
     home: Path

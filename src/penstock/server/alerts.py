@@ -20,7 +20,7 @@ from penstock.ports.folders import CATALOG
 from penstock.ports.kept_state import document_key
 from penstock.ports.log import Header, Status
 from penstock.ports.projects import DOCUMENTS
-from penstock.server.slots import iso
+from penstock.server.cron import iso
 
 KINDS = ("failed", "late", "missed")
 LOOK_S = 5.0

@@ -12,8 +12,8 @@ from enum import Enum
 
 from penstock.kernel.errors import Refused
 from penstock.ports.control import ControlStore, Overlap, Schedule, Slot, SlotState
+from penstock.server.cron import iso, timetable
 from penstock.server.schedules import Runs, key_of
-from penstock.server.slots import iso, timetable
 
 MOST_SLOTS = 10_000
 MOST_AT_ONCE = 100

@@ -135,12 +135,14 @@ async def check_calls(
     return found.called
 
 
-async def unlocked(called: Sequence[Called], look: Look | None, unlock: Callable[[], Awaitable[Keys]]) -> Keys:
+async def unlocked(
+    called: Sequence[Called], look: Look | None, resolve_keychain: Callable[[], Awaitable[Keys]]
+) -> Keys:
     """The keys of a run that can begin. Raises KeychainError with all that is missing, of the documents that it calls, too."""
     own: list[KeychainProblem] = []
     keys: Keys | None = None
     try:
-        keys = await unlock()
+        keys = await resolve_keychain()
     except KeychainError as error:
         own = [replace(one, where=_where(called[0], one.entry)) for one in error.problems]
     more = await missing_secrets(called[1:], look) if look is not None else []

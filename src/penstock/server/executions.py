@@ -51,7 +51,7 @@ class ExecutionHost:
         workforce: Workforce,
         documents: Documents,
         blobs: BlobStore,
-        unlock: Callable[[Net, Any, Pinned], Awaitable[Keys]],
+        resolve_keychain: Callable[[Net, Any, Pinned], Awaitable[Keys]],
     ) -> None:
         self.execution_id = execution_id
         self.stream = stream
@@ -60,7 +60,7 @@ class ExecutionHost:
         self.blobs = blobs
         self._halt = asyncio.Event()
         self.error: BaseException | None = None
-        self._unlock = unlock
+        self._resolve_keychain = resolve_keychain
         self._drivers: dict[str, Driver] = {}
         self._pinned: dict[str, Pinned] = {}
         self._keychains: list[Keys] = []
@@ -85,7 +85,7 @@ class ExecutionHost:
         sample: int | None = None,
     ) -> Driver:
         net, _ = await self.documents.prepared(document)
-        keys = await self._unlock(net, workload, document)
+        keys = await self._resolve_keychain(net, workload, document)
         workload = self._hidden(workload, keys)
         state = await self._kept(net, document, ROOT)
         self.record(opening(net, ROOT, workload, trace_id=trace_id, state=state))
@@ -115,7 +115,7 @@ class ExecutionHost:
         """The root of an execution whose state was folded from the log."""
         net, _ = await self.documents.prepared(document)
         state = self.stream.tree.root
-        keys = await self._unlock(net, state.workload, document)
+        keys = await self._resolve_keychain(net, state.workload, document)
         return self._driver(
             document, net, state.workload, keys=keys, state=state, iter_parent=None, depth=0, outputs=outputs
         )
@@ -343,7 +343,7 @@ class ExecutionHost:
             require_known(net, values)
         group = context_group(net, caller.context) if pinned_before is None else {}
         given = pinned_before.workload if pinned_before else merge_deeply(merge_deeply(net.workload, group), values)
-        keys = await self._unlock(net, given, document)
+        keys = await self._resolve_keychain(net, given, document)
         if known is None:
             given = self._hidden(given, keys)
             pinned = self.blobs.put([document.as_kept().to_bytes()], schema_hint={"type": "object"})

@@ -25,11 +25,11 @@ from penstock.ports.briefing import brief_range, brief_run
 from penstock.ports.dispatch import Note, NoteKind, Offer, name_of
 from penstock.ports.leases import Lease, RangeLease, RangeReports, Reports, Setting
 from penstock.ports.log import Entry
+from penstock.ports.reports import Report, decoded, is_loss
 from penstock.ports.results import encode, loader
-from penstock.ports.saying import Said, heard, is_loss
 from penstock.server import suspects
+from penstock.server.dispatch_loop import DispatchLoop
 from penstock.server.fleet_children import ChildrenOut
-from penstock.server.office import Office
 from penstock.server.terms import limits_of, needs_of, pool_of, stall_of, untaken
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class FleetForce:
     def __init__(
         self,
         execution_id: str,
-        office: Office,
+        office: DispatchLoop,
         say: Callable[[list[Json]], None],
         read: Callable[[int], Iterable[Entry]],
         lease_s: float = LEASE_S,
@@ -236,7 +236,7 @@ class FleetForce:
             await self._hear_of_stretch(note, self._subjobs)
 
     async def _hear_of_subjob(self, note: Note, subjobs: SubjobsOut, out: SubjobOut) -> None:
-        said, stream = heard(note.body, self._load), self._host().stream
+        said, stream = decoded(note.body, self._load), self._host().stream
         if said.lines:
             self._say(said.lines)
         with self._said_by(note):
@@ -250,7 +250,7 @@ class FleetForce:
         found = subjobs.find_stretch(note.key, stream.tree)
         if found is None:
             return
-        said = heard(note.body, self._load)
+        said = decoded(note.body, self._load)
         if said.lines:
             self._say(said.lines)
         with self._said_by(note):
@@ -261,7 +261,7 @@ class FleetForce:
         return self._host().stream.said_by(name_of(note.worker))
 
     async def _hear_of_run(self, note: Note, out: RunOut) -> None:
-        said = heard(note.body, self._load)
+        said = decoded(note.body, self._load)
         with self._said_by(note):
             self._record(said)
         if note.kind is NoteKind.ASKED and said.ask is not None:
@@ -275,7 +275,7 @@ class FleetForce:
         elif note.kind in (NoteKind.LOST, NoteKind.RETURNED, NoteKind.STALE):
             await self._came_back(note, out, said)
 
-    def _record(self, said: Said) -> None:
+    def _record(self, said: Report) -> None:
         host = self._host()
         if said.lines:
             self._say(said.lines)
@@ -287,7 +287,7 @@ class FleetForce:
                     host.end_child_of(fact.task or "")
                 host.stream.record(fact, ts)
 
-    async def _came_back(self, note: Note, out: RunOut, said: Said) -> None:
+    async def _came_back(self, note: Note, out: RunOut, said: Report) -> None:
         out.losses += is_loss(note.kind, said)
         lease = out.lease
         pool, needs = pool_of(lease.node, lease.setting.net.executor), needs_of(lease.node, lease.setting.brought)
@@ -318,7 +318,7 @@ class FleetForce:
             out.over.set()
 
     async def _hear_of_range(self, note: Note, out: RangeOut) -> None:
-        said = heard(note.body, self._load)
+        said = decoded(note.body, self._load)
         lease, reports = out.lease, out.reports
         pool, needs = pool_of(lease.node, lease.setting.net.executor), needs_of(lease.node, lease.setting.brought)
         is_refused = said.refusal is not None and await self.office.is_refused(note, pool, needs)

@@ -15,8 +15,8 @@ from penstock.ports.dispatch import Note
 from penstock.ports.leases import Caller, Lease
 from penstock.ports.results import encode
 from penstock.ports.wire import to_clock
+from penstock.server.dispatch_loop import DispatchLoop
 from penstock.server.driver import Driver
-from penstock.server.office import Office
 from penstock.server.played import Played
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Child:
 class ChildrenOut:
     def __init__(
         self,
-        office: Office,
+        office: DispatchLoop,
         host: Callable[[], ExecutionHost],
         lease_around: Callable[[str], Lease | None],
     ) -> None:

@@ -21,11 +21,11 @@ from penstock.ports.blobs import ResultRef
 from penstock.ports.briefing import brief_subjob
 from penstock.ports.dispatch import NoteKind, Offer
 from penstock.ports.leases import Lease
+from penstock.ports.reports import Report, is_loss
 from penstock.ports.results import encode
-from penstock.ports.saying import Said, is_loss
 from penstock.server import suspects
+from penstock.server.dispatch_loop import WAIT_S, DispatchLoop
 from penstock.server.driver import Driver
-from penstock.server.office import WAIT_S, Office
 from penstock.server.pace import Pace
 from penstock.server.terms import pool_named
 
@@ -73,7 +73,7 @@ def _is_wanted(iterator: ComponentRun, scope: str) -> bool:
 class Spreads:
     def __init__(
         self,
-        office: Office,
+        office: DispatchLoop,
         execution_id: str,
         document_of: Callable[[Lease], Json],
         lease_s: float,
@@ -184,7 +184,7 @@ class Spreads:
 
     # ---- in
 
-    def went(self, key: str, spread: Spread, kind: NoteKind, said: Said) -> None:
+    def went(self, key: str, spread: Spread, kind: NoteKind, said: Report) -> None:
         """After a note has been recorded."""
         ended = [ts for fact, ts in said.facts if isinstance(fact.body, ElementEnded)]
         if ended:

@@ -19,11 +19,11 @@ from penstock.ports.briefing import brief_subjob, pack_entries
 from penstock.ports.dispatch import Note, NoteKind, Offer
 from penstock.ports.leases import Lease, Reports
 from penstock.ports.log import Entry
+from penstock.ports.reports import Report, is_loss
 from penstock.ports.results import encode
-from penstock.ports.saying import Said, is_loss
+from penstock.server.dispatch_loop import DispatchLoop
 from penstock.server.driver import Driver
 from penstock.server.fleet_iterators import Spreads, SubjobOut
-from penstock.server.office import Office
 from penstock.server.terms import pool_named
 
 LOSSES = 3
@@ -34,7 +34,7 @@ PAUSE_S = 0.2
 class SubjobsOut:
     def __init__(
         self,
-        office: Office,
+        office: DispatchLoop,
         execution_id: str,
         read: Callable[[int], Iterable[Entry]],
         document_of: Callable[[Lease], Json],
@@ -200,7 +200,7 @@ class SubjobsOut:
 
     # ---- in
 
-    def record(self, out: SubjobOut, said: Said, tree: State, record: Callable[[Fact, float], None]) -> None:
+    def record(self, out: SubjobOut, said: Report, tree: State, record: Callable[[Fact, float], None]) -> None:
         """What the holder decided is recorded as it says, and then settled as far as it touches others."""
         settled: list[ComponentRun] = []
         told = New(tree)
@@ -214,7 +214,7 @@ class SubjobsOut:
                     settled.append(component)
         out.driver.decide(Told(settled))
 
-    async def went(self, note: Note, out: SubjobOut, said: Said) -> None:
+    async def went(self, note: Note, out: SubjobOut, said: Report) -> None:
         """After a note: the lease may be over, and other sub-jobs may follow."""
         decider, key, kind = out.lease.decider, note.key, note.kind
         if said.refusal is not None and await self._is_refused(note, out.lease):
@@ -238,7 +238,7 @@ class SubjobsOut:
         out = self._out.get(self.key(iterator.subjob)) if iterator is not None else None
         return (out, iterator) if out is not None and iterator is not None else None
 
-    async def stretch_went(self, note: Note, out: SubjobOut, iterator: ComponentRun, said: Said) -> None:
+    async def stretch_went(self, note: Note, out: SubjobOut, iterator: ComponentRun, said: Report) -> None:
         spread = self._spreads.find(iterator)
         if spread is not None and said.refusal is not None and await self._is_refused(note, out.lease):
             self._give_up(out, said.refusal)
@@ -264,7 +264,7 @@ class SubjobsOut:
         if keys:
             self._aside(stop(), out.driver)
 
-    def _came_back(self, key: str, out: SubjobOut, kind: NoteKind, said: Said) -> None:
+    def _came_back(self, key: str, out: SubjobOut, kind: NoteKind, said: Report) -> None:
         lease = out.lease
         if lease.subjob.status in SETTLED:
             # What was last to settle in it was another's, and its holder had only to hear of that.

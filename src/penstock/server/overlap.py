@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from penstock.ports.control import Overlap, Schedule, Slot, SlotState
-from penstock.server.slots import iso
+from penstock.server.cron import iso
 
 
 def decided(schedule: Schedule, at: float, known: Sequence[Slot]) -> Slot:

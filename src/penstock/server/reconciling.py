@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 
 from penstock.ports.log import EventLog
+from penstock.server.dispatch_loop import DispatchLoop
 from penstock.server.fleet import FleetForce
-from penstock.server.office import Office
 
 EVERY_S = 20.0
 MOST_KEYS = 5_000
@@ -23,7 +23,7 @@ MOST_EXECUTIONS = 1_000
 class Reconciling:
     def __init__(
         self,
-        office: Office,
+        office: DispatchLoop,
         log: EventLog,
         owned: Callable[[], Collection[int]],
         forces: Callable[[], Mapping[str, FleetForce | None]],

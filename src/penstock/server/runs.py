@@ -83,7 +83,7 @@ class RunSummary:
 
 
 @dataclass(slots=True)
-class World:
+class RunServices:
     """What a run needs of the world outside the kernel. The composition root fills it in."""
 
     log: EventLog
@@ -91,10 +91,10 @@ class World:
     clock: Clock
     documents: Documents
     worker: str
-    unlock: Callable[[Net, Any, Pinned], Awaitable[Keys]]
-    employ: Callable[[str, Callable[[str], str]], Workforce]
-    """`employ(execution_id, hide)` gives the workforce of one run; `hide` takes secrets out of what tools say."""
-    dismiss: Callable[[Workforce], Awaitable[None]]
+    resolve_keychain: Callable[[Net, Any, Pinned], Awaitable[Keys]]
+    open_workforce: Callable[[str, Callable[[str], str]], Workforce]
+    """`open_workforce(execution_id, hide)` gives the workforce of one run; `hide` takes secrets out of what tools say."""
+    close_workforce: Callable[[Workforce], Awaitable[None]]
     sweep: Callable[[str], None] = lambda execution_id: None
     """`sweep(execution_id)`: the run has ended, and what its workers have left behind can go."""
     observers: list[Observer] = field(default_factory=list)
@@ -102,13 +102,13 @@ class World:
     """What is missing of keychain entries on this machine; None where secrets are on others."""
 
 
-class RunUnderWay:
+class LocalRun:
     """One run in this process."""
 
     polls = True
     """Does it look by itself for what other processes ask of it?"""
 
-    def __init__(self, world: World, execution_id: str) -> None:
+    def __init__(self, world: RunServices, execution_id: str) -> None:
         self.world = world
         self.execution_id = execution_id
         self.host: ExecutionHost | None = None
@@ -139,7 +139,7 @@ class RunUnderWay:
         workload = workload_of(net, payload, context)
         # What is missing stops a run before there is one, in the documents that it calls, too.
         called = await check_calls(world.documents, document, net, compiled, workload)
-        keys = await unlocked(called, world.look, lambda: world.unlock(net, workload, document))
+        keys = await unlocked(called, world.look, lambda: world.resolve_keychain(net, workload, document))
         header = Header(
             self.execution_id,
             net.kind,
@@ -171,7 +171,7 @@ class RunUnderWay:
         document = Pinned.from_bytes(registered)
         stream = await self._claim()
         try:
-            self.force = world.employ(self.execution_id, self.hide)
+            self.force = world.open_workforce(self.execution_id, self.hide)
             stream.fold(loader(world.blobs))
             state = stream.tree.root
             if stream.seq == 0:
@@ -182,7 +182,7 @@ class RunUnderWay:
                 await self._cancel_folded(stream, document, "it was being cancelled when it stopped")
                 return summary_of(self.execution_id, state, stream.counts, stream.seq, world.clock.now())
             net, _ = await world.documents.prepared(document)
-            keys = await world.unlock(net, state.workload, document)
+            keys = await world.resolve_keychain(net, state.workload, document)
             self._root = await self._host(stream, document, keys).take_up_root(document, kept_of(inputs_of(registered)))
             await self._root.resume(failed_only=failed_only)
             return await self._drive(self._root)
@@ -197,7 +197,7 @@ class RunUnderWay:
             )
         net, _ = await self.world.documents.prepared(document)
         workload = workload_of(net, inputs.get("payload") or {}, inputs.get("context"))
-        keys = await self.world.unlock(net, workload, document)
+        keys = await self.world.resolve_keychain(net, workload, document)
         host = self._host(stream, document, keys)
         self._root = await host.begin_root(document, workload, inputs.get("trace_id"), outputs=kept_of(inputs))
 
@@ -240,12 +240,12 @@ class RunUnderWay:
     def _host(self, stream: Stream, document: Pinned, keys: Keys) -> ExecutionHost:
         world = self.world
         if self.force is None:
-            self.force = world.employ(self.execution_id, self.hide)
+            self.force = world.open_workforce(self.execution_id, self.hide)
 
-        async def unlock(net: Net, values: Any, pinned: Pinned) -> Keys:
-            return keys if pinned == document else await world.unlock(net, values, pinned)
+        async def resolve_keychain(net: Net, values: Any, pinned: Pinned) -> Keys:
+            return keys if pinned == document else await world.resolve_keychain(net, values, pinned)
 
-        self.host = ExecutionHost(self.execution_id, stream, self.force, world.documents, world.blobs, unlock)
+        self.host = ExecutionHost(self.execution_id, stream, self.force, world.documents, world.blobs, resolve_keychain)
         self._hide = self.host.hide
         return self.host
 
@@ -306,7 +306,7 @@ class RunUnderWay:
 
     async def _leave(self) -> None:
         if self.force is not None:
-            await self.world.dismiss(self.force)
+            await self.world.close_workforce(self.force)
         await self.world.log.release(self.execution_id)
 
 

@@ -29,8 +29,8 @@ from penstock.kernel.values import JsonMap, merge_deeply
 from penstock.ports.control import ControlStore, Overlap, Schedule, Slot, SlotState
 from penstock.ports.log import Header
 from penstock.ports.results import encode
+from penstock.server.cron import Due, due, iso, let_go, next_slot, slots, upcoming
 from penstock.server.overlap import decided, in_turn, replaced, to_cancel
-from penstock.server.slots import Due, due, iso, let_go, next_slot, slots, upcoming
 
 __all__ = ["Due", "Runs", "Scheduler", "Submit", "due", "keep_schedule", "next_slot", "slots", "upcoming"]
 

@@ -14,10 +14,10 @@ from penstock.kernel.errors import PenstockError, Refused, Unavailable
 from penstock.kernel.values import JsonMap
 from penstock.ports.dispatch import Held, Intake, Pulse, WorkerCard
 from penstock.ports.results import decode
-from penstock.worker.fleet_reports import Teller
-from penstock.worker.fleet_work import Bench, Compiled, Holding
+from penstock.worker.lease_run import Compiled, LeaseRun, ServicesFactory
+from penstock.worker.report_queue import ReportQueue
 
-__all__ = ["Bench", "Compiled", "FleetWorker"]
+__all__ = ["Compiled", "FleetWorker", "ServicesFactory"]
 
 BEAT_S = 3.0
 PRESSURE_S = 0.25
@@ -27,11 +27,11 @@ LONGEST_REST_S = 30.0
 
 
 class FleetWorker:
-    def __init__(self, intake: Intake, card: WorkerCard, bench: Bench, *, beat_s: float = BEAT_S) -> None:
+    def __init__(self, intake: Intake, card: WorkerCard, bench: ServicesFactory, *, beat_s: float = BEAT_S) -> None:
         self.intake = intake
         self.card = card
         self.bench = bench
-        self.holdings: dict[str, Holding] = {}
+        self.holdings: dict[str, LeaseRun] = {}
         self._beat_s = beat_s
         self._changed = asyncio.Event()
         self._is_draining = False
@@ -193,12 +193,12 @@ class FleetWorker:
 
     def _begin(self, held: Held) -> None:
         self._lose(held.key)  # Granted anew: what we had of it before has been taken away, though nobody told us yet.
-        teller = Teller(self.intake, self.card, held, self._gone, self._changed.set)
-        holding = Holding(held, teller, self.bench, self._gives_way)
+        teller = ReportQueue(self.intake, self.card, held, self._gone, self._changed.set)
+        holding = LeaseRun(held, teller, self.bench, self._gives_way)
         self.holdings[held.key] = holding
         holding.task = asyncio.ensure_future(self._hold(holding))
 
-    async def _hold(self, holding: Holding) -> None:
+    async def _hold(self, holding: LeaseRun) -> None:
         held = holding.held
         try:
             try:

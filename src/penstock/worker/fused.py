@@ -22,7 +22,7 @@ from penstock.kernel.state import ComponentRun as Component
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.rows import Relation, RowsFailed, Schema, Stage, Staged
 from penstock.tools.base import ToolFailure
-from penstock.worker.component_run import ComponentWork
+from penstock.worker.component_work import ComponentWork
 from penstock.worker.job_rows import JobRows
 
 

@@ -26,10 +26,10 @@ from penstock.ports.briefing import Briefing, unpack_entries
 from penstock.ports.dispatch import NoteKind
 from penstock.ports.leases import Caller, Lease, Setting, Workforce
 from penstock.ports.log import Entry
+from penstock.ports.reports import report_of_facts
 from penstock.ports.results import Load
-from penstock.ports.saying import said_facts
 from penstock.ports.wire import to_entry, to_fact
-from penstock.worker.fleet_reports import FLUSH_S, GATHER, Answer, Teller, ask_to_play
+from penstock.worker.report_queue import FLUSH_S, GATHER, Answer, ReportQueue, ask_to_play
 
 PLAYING = frozenset({"run_job", "playbook"})
 """Components that run other executions."""
@@ -51,7 +51,7 @@ class Holder:
     """What the work under one lease reports to."""
 
     def __init__(
-        self, teller: Teller, setting: Setting, state: State, judge: Judge, workforce: Workforce, clock: Clock
+        self, teller: ReportQueue, setting: Setting, state: State, judge: Judge, workforce: Workforce, clock: Clock
     ) -> None:
         self.teller = teller
         self.decider = Decider(state, setting.scope, setting.net, judge)
@@ -120,10 +120,10 @@ class Holder:
         if is_last:
             self.is_through = True
             self.teller.say_lines()
-            self.teller.say(NoteKind.DONE, said_facts(entries))
+            self.teller.say(NoteKind.DONE, report_of_facts(entries))
             self._over.set()
         elif entries:
-            self.teller.say(NoteKind.SAID, said_facts(entries))
+            self.teller.say(NoteKind.SAID, report_of_facts(entries))
 
     def _told(self, *, is_last: bool) -> list[Entry]:
         entries, self._entries = self._entries, []
@@ -133,7 +133,7 @@ class Holder:
         if self._due is not None:
             self._due.cancel()
             self._due = None
-        return said_facts(self._told(is_last=True))
+        return report_of_facts(self._told(is_last=True))
 
     def gathered_enough(self) -> bool:
         return len(self._entries) >= GATHER

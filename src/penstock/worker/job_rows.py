@@ -14,14 +14,14 @@ from penstock.ports.components import SHARED_COMMIT
 from penstock.ports.leases import Setting
 from penstock.ports.plugins import at_folder
 from penstock.worker.arrivals import connected, counted_ports
-from penstock.worker.desk import ComponentBox, Desk
 from penstock.worker.outcomes import Normaliser
-from penstock.worker.plane import Plane
+from penstock.worker.row_store import RowStore
+from penstock.worker.services import ComponentBox, WorkerServices
 from penstock.worker.veiled_blobs import VeiledBlobs
 
 
 class JobRows:
-    def __init__(self, desk: Desk, setting: Setting, decider: Decider) -> None:
+    def __init__(self, desk: WorkerServices, setting: Setting, decider: Decider) -> None:
         assert desk.components is not None
         assert desk.work is not None
         self.desk = desk
@@ -29,7 +29,7 @@ class JobRows:
         self.decider = decider
         self.components: ComponentBox = at_folder(desk.components, setting.folder)
         is_offline = not desk.settings.addresses.is_open
-        self.plane = Plane(_folder(desk.work, setting), setting.net.engine, desk.blobs, is_offline=is_offline)
+        self.plane = RowStore(_folder(desk.work, setting), setting.net.engine, desk.blobs, is_offline=is_offline)
         veiled = VeiledBlobs(desk.blobs, setting.keychain.hide_bytes)
         self.blobs: BlobStore = veiled if setting.net.keychain else desk.blobs
         self.normaliser = Normaliser(desk.blobs, setting.keychain, setting.net.limits.max_payload_bytes, desk.load)

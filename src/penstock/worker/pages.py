@@ -9,7 +9,7 @@ from penstock.ports.collections import Page, Pages
 from penstock.ports.leases import Setting
 from penstock.ports.results import materialised
 from penstock.tools.base import Call, Source, ToolFailure
-from penstock.worker.desk import Desk
+from penstock.worker.services import WorkerServices
 from penstock.worker.veiled_blobs import VeiledBlobs
 
 PAGE = 10_000
@@ -19,7 +19,7 @@ TASK = "loop.in"
 class CollectionPages:
     """The pages of one collection. Secrets are filled in when a page is read, and taken out of what goes wrong with it."""
 
-    def __init__(self, desk: Desk, collection: JsonMap, setting: Setting, *, once: bool = False) -> None:
+    def __init__(self, desk: WorkerServices, collection: JsonMap, setting: Setting, *, once: bool = False) -> None:
         self._desk = desk
         self._collection = collection
         self._setting = setting

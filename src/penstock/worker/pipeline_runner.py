@@ -21,11 +21,11 @@ from penstock.ports.leases import Caller, StepLease, TaskReports
 from penstock.ports.results import materialised
 from penstock.tools.base import Call, Success, Tool, ToolFailure
 from penstock.worker.child_failure import child_failure
-from penstock.worker.desk import Desk
 from penstock.worker.outcomes import Normaliser
 from penstock.worker.policy import PolicyError, judge
 from penstock.worker.preparing import Preparation, Prepared
 from penstock.worker.scopes import LeaseNames, TaskScope
+from penstock.worker.services import WorkerServices
 from penstock.worker.threads import Escaped
 from penstock.worker.veiled_blobs import VeiledBlobs
 
@@ -37,7 +37,7 @@ MAX_BACKLOG = 20_000
 
 
 class PipelineRunner:
-    def __init__(self, lease: StepLease, desk: Desk, reports: TaskReports) -> None:
+    def __init__(self, lease: StepLease, desk: WorkerServices, reports: TaskReports) -> None:
         setting = lease.setting
         self.lease = lease
         self.desk = desk

@@ -10,8 +10,8 @@ from penstock.kernel.net import Task
 from penstock.ports.leases import StepLease
 from penstock.ports.results import materialised
 from penstock.tools.base import Source, Tool
-from penstock.worker.desk import Desk
 from penstock.worker.scopes import TaskScope
+from penstock.worker.services import WorkerServices
 
 
 class Prepared:
@@ -31,7 +31,7 @@ class Prepared:
 class Preparation:
     """The tasks of one lease, each made ready when it is first reached."""
 
-    def __init__(self, lease: StepLease, desk: Desk) -> None:
+    def __init__(self, lease: StepLease, desk: WorkerServices) -> None:
         self._lease = lease
         self.tools = desk.tools_at(lease.setting.folder)
         self._prepared: list[Prepared | None] = [None] * len(lease.node.tasks)

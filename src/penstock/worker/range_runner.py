@@ -26,11 +26,11 @@ from penstock.ports.collections import LARGEST_INLINE, elements
 from penstock.ports.leases import Caller, Failed, RangeLease, RangeReport, RangeReports, TaskTold
 from penstock.ports.results import encode, view
 from penstock.tools.base import Call, ToolFailure
-from penstock.worker.desk import Desk
 from penstock.worker.pages import CollectionPages
 from penstock.worker.pipeline_runner import PipelineRunner
 from penstock.worker.preparing import Prepared, parameters
 from penstock.worker.scopes import TaskScope, element
+from penstock.worker.services import WorkerServices
 
 HOLD_S = 20.0
 """A range that takes longer than this is given back after the element at hand: others may be free by then."""
@@ -141,7 +141,11 @@ class _Stretch:
 
 class RangeRunner:
     def __init__(
-        self, lease: RangeLease, desk: Desk, reports: RangeReports, gives_way: Callable[[], bool] = lambda: False
+        self,
+        lease: RangeLease,
+        desk: WorkerServices,
+        reports: RangeReports,
+        gives_way: Callable[[], bool] = lambda: False,
     ) -> None:
         fan = lease.node.fan
         assert fan is not None

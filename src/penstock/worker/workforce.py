@@ -20,26 +20,26 @@ from penstock.kernel.pipeline import task_fact
 from penstock.kernel.state import ComponentRun, Pipeline, Run, last_outcome
 from penstock.kernel.values import Json
 from penstock.ports.leases import Lease, RangeLease, RangeReports, Reports, Setting
-from penstock.worker.desk import Desk
 from penstock.worker.loop_runner import LoopRunner
 from penstock.worker.pipeline_runner import PipelineRunner, started
 from penstock.worker.policy import PolicyError
 from penstock.worker.range_runner import RangeRunner
 from penstock.worker.scopes import TaskScope
+from penstock.worker.services import WorkerServices
 
 if TYPE_CHECKING:
-    from penstock.worker.job_crew import JobCrew
+    from penstock.worker.subjob_runner import SubjobRunner
 
 RANGES = 4
 """So many ranges of one fanned-out loop are worked on at a time in this process."""
 
 
 class LocalWorkforce:
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: WorkerServices) -> None:
         self.desk = desk
         self._held: dict[str, asyncio.Task[None]] = {}
         self._ranges: dict[str, asyncio.Task[None]] = {}
-        self._crews: dict[str, JobCrew] = {}
+        self._crews: dict[str, SubjobRunner] = {}
 
     def start(self, lease: Lease, run: Run, reports: Reports) -> None:
         if isinstance(run, ComponentRun):
@@ -116,13 +116,13 @@ class LocalWorkforce:
             await crew.close()
         self._crews.clear()
 
-    def _crew(self, lease: Lease) -> JobCrew:
+    def _crew(self, lease: Lease) -> SubjobRunner:
         scope = lease.setting.scope.place.id
         crew = self._crews.get(scope)
         if crew is None:
-            from penstock.worker.job_crew import JobCrew  # Playbooks need none of the data plane.
+            from penstock.worker.subjob_runner import SubjobRunner  # Playbooks need none of the data plane.
 
-            crew = self._crews[scope] = JobCrew(self.desk, lease.setting, lease.decider)
+            crew = self._crews[scope] = SubjobRunner(self.desk, lease.setting, lease.decider)
         return crew
 
     # ---- step runs
@@ -145,7 +145,7 @@ class LocalWorkforce:
 class StepWork:
     """One step run, from its first task to its end."""
 
-    def __init__(self, lease: Lease, desk: Desk, reports: Reports) -> None:
+    def __init__(self, lease: Lease, desk: WorkerServices, reports: Reports) -> None:
         self.lease = lease
         self.run = lease.run
         self.node = lease.node

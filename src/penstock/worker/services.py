@@ -35,7 +35,7 @@ def _unheard(place: str, port: str, rows: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class WorkerServices:
     tools: Toolbox
     clock: Clock
     blobs: BlobStore

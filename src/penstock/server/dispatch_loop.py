@@ -43,7 +43,7 @@ class Roster:
         return sum(max(1, card.slots - 1) for card in self.able(pool, needs))
 
 
-class Office:
+class DispatchLoop:
     def __init__(
         self,
         dispatch: Dispatch,

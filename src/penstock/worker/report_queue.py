@@ -17,7 +17,7 @@ from penstock.ports.ambient import Clock
 from penstock.ports.dispatch import Held, Intake, NoteKind, WorkerCard
 from penstock.ports.folders import address_of
 from penstock.ports.leases import Caller, RangeLease, RangeReport
-from penstock.ports.saying import said_ask, said_lines, said_range
+from penstock.ports.reports import report_of_lines, report_of_question, report_of_range
 
 GATHER = 256
 FLUSH_S = 0.05
@@ -45,7 +45,7 @@ class Answer(NamedTuple):
     exit_code: int | None = None
 
 
-class Teller:
+class ReportQueue:
     """What is said under one lease, on its way out."""
 
     def __init__(
@@ -136,7 +136,7 @@ class Teller:
 
     def fail(self, why: str, refusal: JsonMap | None = None) -> None:
         """This worker cannot do it; with a refusal, not another time either."""
-        self.say(NoteKind.RETURNED, said_range(None, reason=f"{self.card.name}: {why}", refusal=refusal))
+        self.say(NoteKind.RETURNED, report_of_range(None, reason=f"{self.card.name}: {why}", refusal=refusal))
 
     # ---- asking
 
@@ -144,7 +144,7 @@ class Teller:
         number = next(self._numbers)
         future: asyncio.Future[JsonMap] = asyncio.get_running_loop().create_future()
         self._asked[number] = future
-        body = said_ask({**what, "number": number})
+        body = report_of_question({**what, "number": number})
         self.waits(1)
         try:
             # The one who was asked may be gone before he answers: it is the same question to his successor.
@@ -178,11 +178,11 @@ class Teller:
             self._lines_due = None
         if self._lines:
             lines, self._lines = self._lines, []
-            self.say(NoteKind.SAID, said_lines([list(line) for line in lines]))
+            self.say(NoteKind.SAID, report_of_lines([list(line) for line in lines]))
 
 
 async def ask_to_play(
-    teller: Teller, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...]
+    teller: ReportQueue, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...]
 ) -> Answer:
     what: JsonMap = {
         "run_id": caller.run_id,
@@ -200,10 +200,10 @@ async def ask_to_play(
     return Answer(answer["status"], answer.get("result"), answer.get("error"), kind, code)
 
 
-class RangeTeller:
+class RangeReporter:
     """Reports of a range."""
 
-    def __init__(self, teller: Teller, clock: Clock) -> None:
+    def __init__(self, teller: ReportQueue, clock: Clock) -> None:
         self.teller = teller
         self._clock = clock
         self.now = clock.now
@@ -213,21 +213,21 @@ class RangeTeller:
         if lease.shards.hi is None:
             lease.shards.hi = hi
         opened: JsonMap = {"hi": hi, "next": next, "is_end": is_end}
-        self.teller.say(NoteKind.SAID, said_range(None, opened=opened))
+        self.teller.say(NoteKind.SAID, report_of_range(None, opened=opened))
 
     def reported(self, lease: RangeLease, report: RangeReport) -> None:
         self.is_over = lease.shards.hi is not None and report.hi >= lease.shards.hi
         self.teller.say_lines()
-        self.teller.say(NoteKind.DONE if self.is_over else NoteKind.SAID, said_range(report))
+        self.teller.say(NoteKind.DONE if self.is_over else NoteKind.SAID, report_of_range(report))
 
     def gave_back(self, lease: RangeLease, reason: str) -> None:
-        self.teller.say(NoteKind.RETURNED, said_range(None))
+        self.teller.say(NoteKind.RETURNED, report_of_range(None))
 
     async def durable(self) -> None:
         await self.teller.drained()
 
     def failed(self, lease: RangeLease, error: JsonMap) -> None:
-        self.teller.say(NoteKind.DONE, said_range(None, failed=error))
+        self.teller.say(NoteKind.DONE, report_of_range(None, failed=error))
 
     async def play(
         self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()

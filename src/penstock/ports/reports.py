@@ -17,7 +17,7 @@ from penstock.ports.wire import read_body, to_fact
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Report:
     """One thing that the holder of a lease said. `facts` come with the time they happened at."""
 
     facts: list[tuple[Fact, float]]
@@ -31,7 +31,7 @@ class Said:
     lines: list[Json] | None = None
 
 
-def is_loss(kind: NoteKind, said: Said) -> bool:
+def is_loss(kind: NoteKind, said: Report) -> bool:
     """Does this count against the tries of what came back? That a worker lacks something does not."""
     return kind is NoteKind.LOST or (said.reason is not None and said.refusal is None)
 
@@ -40,19 +40,19 @@ _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder().decode
 
 
-def said_facts(entries: list[Entry]) -> bytes:
+def report_of_facts(entries: list[Entry]) -> bytes:
     return _pack({"facts": [list(entry) for entry in entries]})
 
 
-def said_ask(ask: JsonMap) -> bytes:
+def report_of_question(ask: JsonMap) -> bytes:
     return _pack({"ask": encode(ask)})
 
 
-def said_lines(lines: list[Json]) -> bytes:
+def report_of_lines(lines: list[Json]) -> bytes:
     return _pack({"lines": encode(lines)})
 
 
-def said_range(
+def report_of_range(
     report: RangeReport | None,
     *,
     opened: JsonMap | None = None,
@@ -69,12 +69,12 @@ def said_range(
     return _pack(data)
 
 
-def heard(body: bytes, load: Load) -> Said:
+def decoded(body: bytes, load: Load) -> Report:
     data = _unpack(body) if body else {}
     facts = [_fact(one, load) for one in data.get("facts", ())]
     if "end" in data:  # So a worker of the first release says it.
         facts.append(_fact(data["end"], load))
-    return Said(
+    return Report(
         facts,
         ask=_value(data.get("ask"), load),
         report=_report(_value(data.get("report"), load)),

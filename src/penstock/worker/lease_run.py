@@ -23,10 +23,10 @@ from penstock.ports.briefing import Briefing, state_of, unpacked
 from penstock.ports.dispatch import Held
 from penstock.ports.folders import Base
 from penstock.ports.leases import Keys, RangeLease, Setting
-from penstock.worker.desk import Desk
-from penstock.worker.fleet_reports import Line, RangeTeller, Teller
 from penstock.worker.holder import StepHolder, SubjobHolder, unfolded
 from penstock.worker.range_runner import RangeRunner
+from penstock.worker.report_queue import Line, RangeReporter, ReportQueue
+from penstock.worker.services import WorkerServices
 from penstock.worker.workforce import LocalWorkforce
 
 CLOSING_S = 10.0
@@ -44,7 +44,7 @@ class Compiled:
     bases: Mapping[str, Base] = field(default_factory=dict)
 
 
-class Bench(Protocol):
+class ServicesFactory(Protocol):
     """What a worker has at hand. The composition root fills it in."""
 
     blobs: BlobStore
@@ -52,11 +52,11 @@ class Bench(Protocol):
 
     def compile(self, document: Json) -> Compiled: ...
 
-    async def unlock(self, document: Json, net: Net, workload: Any) -> Keys: ...
+    async def resolve_keychain(self, document: Json, net: Net, workload: Any) -> Keys: ...
 
-    def desk(self, execution_id: str, keys: Keys, say: Callable[[Line], None]) -> Desk: ...
+    def desk(self, execution_id: str, keys: Keys, say: Callable[[Line], None]) -> WorkerServices: ...
 
-    async def clear(self, desk: Desk) -> None: ...
+    async def clear(self, desk: WorkerServices) -> None: ...
 
     def judge(self, setting: Setting) -> Judge:
         """Who evaluates the conditions of a job."""
@@ -64,12 +64,12 @@ class Bench(Protocol):
 
 
 @dataclass(slots=True)
-class Holding:
+class LeaseRun:
     """A lease that is held here."""
 
     held: Held
-    teller: Teller
-    bench: Bench
+    teller: ReportQueue
+    bench: ServicesFactory
     gives_way: Callable[[], bool]
     """Asked by pieces of something large: does somebody else need the place?"""
     task: asyncio.Task[None] | None = None
@@ -121,7 +121,7 @@ class Holding:
             compiled = await asyncio.to_thread(self.bench.compile, briefing.document)
         else:
             compiled = self.bench.compile(briefing.document)
-        keys = await self.bench.unlock(briefing.document, compiled.net, briefing.scope.workload)
+        keys = await self.bench.resolve_keychain(briefing.document, compiled.net, briefing.scope.workload)
         desk = self.bench.desk(briefing.execution_id, keys, self.teller.line)
         try:
             if briefing.kind == "subjob":
@@ -137,7 +137,7 @@ class Holding:
                 async with asyncio.timeout(CLOSING_S):
                     await self.bench.clear(desk)
 
-    async def _subjob(self, briefing: Briefing, compiled: Compiled, keys: Keys, desk: Desk) -> None:
+    async def _subjob(self, briefing: Briefing, compiled: Compiled, keys: Keys, desk: WorkerServices) -> None:
         assert briefing.history is not None
         history = await asyncio.to_thread(self.bench.blobs.get, briefing.history)
         state, scope, known = unfolded(briefing, history, desk.load)
@@ -159,7 +159,7 @@ class Holding:
         elif not holder.is_through:
             self.teller.give_back(b"")
 
-    async def _run(self, briefing: Briefing, setting: Setting, desk: Desk) -> None:
+    async def _run(self, briefing: Briefing, setting: Setting, desk: WorkerServices) -> None:
         force = LocalWorkforce(desk)
         holder = StepHolder(self.teller, setting, state_of(briefing), Unasked(), force, desk.clock)
         self.progress = lambda: holder.recorded
@@ -172,7 +172,7 @@ class Holding:
         elif holder.lease.stop_reason == "interrupt" and not holder.is_through:
             self.teller.give_back(holder.unsent())
 
-    async def _range(self, briefing: Briefing, setting: Setting, desk: Desk) -> None:
+    async def _range(self, briefing: Briefing, setting: Setting, desk: WorkerServices) -> None:
         node = setting.net.nodes[briefing.run.step]
         assert briefing.shards is not None
         assert node.fan is not None
@@ -187,7 +187,7 @@ class Holding:
             emits=briefing.emits,
             reducers=dict(node.fan.reducers),
         )
-        runner = RangeRunner(lease, desk, RangeTeller(self.teller, desk.clock), self.gives_way)
+        runner = RangeRunner(lease, desk, RangeReporter(self.teller, desk.clock), self.gives_way)
         self.progress = lambda: runner.progress
         task = asyncio.ensure_future(runner.run())
 

@@ -18,14 +18,14 @@ from penstock.ports.log import Header, NotOwner, Request, partition_of
 from penstock.ports.partitions import Partitions
 from penstock.ports.results import decode, encode
 from penstock.server.calls import check_calls
+from penstock.server.dispatch_loop import DispatchLoop
 from penstock.server.documents import Pinned
 from penstock.server.fleet import FleetForce
-from penstock.server.hosted_runs import HostedRun, NotFree
 from penstock.server.inputs import require_known
-from penstock.server.office import Office
 from penstock.server.played import context_group, ports_to_keep
 from penstock.server.reconciling import EVERY_S, Reconciling
-from penstock.server.runs import RunSummary, RunUnderWay, World
+from penstock.server.runs import LocalRun, RunServices, RunSummary
+from penstock.server.server_runs import NotFree, ServerRun
 from penstock.server.take_overs import NOTE, TakeOver, Trials, idle_losses, notes_of, refusal, remove_notes, write_note
 
 RENEW_S = 3.0
@@ -52,7 +52,7 @@ class Submission:
 
 @dataclass(slots=True)
 class Hosted:
-    run: HostedRun
+    run: ServerRun
     task: asyncio.Task[RunSummary | None]
     is_ready: asyncio.Event
     """It has been folded, and notes can be heard."""
@@ -60,11 +60,11 @@ class Hosted:
     """Under which its partition was ours when it was taken up."""
 
 
-class Hosting:
+class ExecutionOwner:
     def __init__(
         self,
-        world: World,
-        office: Office,
+        world: RunServices,
+        office: DispatchLoop,
         partitions: Partitions,
         new_id: Callable[[], str],
         report: Callable[[str, BaseException], None],
@@ -288,7 +288,7 @@ class Hosting:
     async def _cancel_idle(self, execution_id: str, reason: str) -> bool:
         """False: another server has not let go of it yet."""
         try:
-            await RunUnderWay(self.world, execution_id).cancel_idle(reason)
+            await LocalRun(self.world, execution_id).cancel_idle(reason)
         except Refused:
             return not await asyncio.to_thread(self.world.log.has_owner, execution_id)
         return True
@@ -306,13 +306,13 @@ class Hosting:
         epoch = self.owned.get(partition_of(execution_id))
         if execution_id in self.hosted or self._is_closing or epoch is None:
             return
-        run = HostedRun(self.world, execution_id)
+        run = ServerRun(self.world, execution_id)
         ready = asyncio.Event()
         task = asyncio.ensure_future(self._drive(run, ready, is_resumed, failed_only, registered))
         self.hosted[execution_id] = Hosted(run, task, ready, epoch)
 
     async def _drive(
-        self, run: HostedRun, ready: asyncio.Event, is_resumed: bool, failed_only: bool, registered: bytes | None
+        self, run: ServerRun, ready: asyncio.Event, is_resumed: bool, failed_only: bool, registered: bytes | None
     ) -> RunSummary | None:
         execution_id = run.execution_id
         epoch = self.owned.get(partition_of(execution_id))
@@ -374,7 +374,7 @@ class Hosting:
     async def _give_up(self, execution_id: str, error: BaseException) -> None:
         """An execution that breaks its server every time is set aside, where people can see it and resume it."""
         with contextlib.suppress(PenstockError):
-            await HostedRun(self.world, execution_id).set_aside(f"{type(error).__name__}: {error}")
+            await ServerRun(self.world, execution_id).set_aside(f"{type(error).__name__}: {error}")
             await self._forget(execution_id)
             await self._outlived(execution_id)
 

@@ -10,16 +10,16 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.judge import Ended, stopped_component
 from penstock.kernel.state import PENDING, RUNNING, ComponentRun, Scope
 from penstock.ports.leases import Lease, Reports, Setting
-from penstock.worker.component_run import ComponentWork
-from penstock.worker.desk import Desk
+from penstock.worker.component_work import ComponentWork
 from penstock.worker.fused import group_of
 from penstock.worker.job_rows import JobRows
+from penstock.worker.services import WorkerServices
 
 MAX_BACKLOG = 20_000
 
 
-class JobCrew(JobRows):
-    def __init__(self, desk: Desk, setting: Setting, decider: Decider) -> None:
+class SubjobRunner(JobRows):
+    def __init__(self, desk: WorkerServices, setting: Setting, decider: Decider) -> None:
         super().__init__(desk, setting, decider)
         self._held: dict[str, tuple[asyncio.Task[None], Lease]] = {}
 

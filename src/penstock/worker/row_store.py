@@ -22,7 +22,7 @@ PARQUET = "application/vnd.apache.parquet"
 CHUNK = 1 << 20
 
 
-class Plane:
+class RowStore:
     def __init__(self, folder: Path, settings: JsonMap, blobs: BlobStore, *, is_offline: bool = False) -> None:
         self._is_offline = is_offline
         self.folder = folder
@@ -163,7 +163,7 @@ class Plane:
 class LazySession:
     """A session that is opened by its first use: most control components never touch a row."""
 
-    def __init__(self, plane: Plane) -> None:
+    def __init__(self, plane: RowStore) -> None:
         self._plane = plane
         self._session: EngineSession | None = None
         self._is_interrupted = False

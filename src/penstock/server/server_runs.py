@@ -14,7 +14,7 @@ from penstock.server.documents import Pinned, inputs_of, kept_of
 from penstock.server.driver import FINAL
 from penstock.server.executions import ExecutionHost
 from penstock.server.fleet import FleetForce
-from penstock.server.runs import RunSummary, RunUnderWay
+from penstock.server.runs import LocalRun, RunSummary
 from penstock.server.stream import Stream
 
 
@@ -22,7 +22,7 @@ class NotFree(NotOwner):
     """Another server still works on the run, or it is gone."""
 
 
-class HostedRun(RunUnderWay):
+class ServerRun(LocalRun):
     polls = False
     force: FleetForce | None
 
@@ -52,7 +52,7 @@ class HostedRun(RunUnderWay):
             raise NotFree(error.message, error.hint) from error
         try:
             await is_claimed()
-            force = world.employ(self.execution_id, self.hide)
+            force = world.open_workforce(self.execution_id, self.hide)
             assert isinstance(force, FleetForce)
             self.force = force
             await asyncio.to_thread(stream.fold, loader(world.blobs))
@@ -79,7 +79,7 @@ class HostedRun(RunUnderWay):
     ) -> None:
         world, state = self.world, stream.tree.root
         net, _ = await world.documents.prepared(document)
-        keys = await world.unlock(net, state.workload, document)
+        keys = await world.resolve_keychain(net, state.workload, document)
         host = self._host(stream, document, keys)
         force = self.force
         assert force is not None

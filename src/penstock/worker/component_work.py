@@ -31,7 +31,7 @@ from penstock.tools.base import Source, ToolFailure
 from penstock.worker.arrivals import Element, arrivals, must_last, readers
 from penstock.worker.child_failure import child_failure
 from penstock.worker.job_rows import JobRows
-from penstock.worker.plane import LazySession, schema_of
+from penstock.worker.row_store import LazySession, schema_of
 from penstock.worker.staged_globals import ReadOnly, StagedGlobals
 from penstock.worker.standing import standing
 
