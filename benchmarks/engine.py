@@ -111,7 +111,7 @@ def _run(folder: Path, text: str, count: int) -> dict[str, float]:
     async def main() -> dict[str, float]:
         engine = embedded(folder / "home")
         run = engine.run(EXECUTION)
-        run.world.documents.compile(document)
+        run.services.documents.compile(document)
         began, busy = time.perf_counter(), time.process_time()
         summary = await run.start(document, {}, label=None, trace_id="benchmark")
         took, used = time.perf_counter() - began, time.process_time() - busy

@@ -102,7 +102,7 @@ class Shaky(LocalWorkforce):
     """Ranges are lost on the way: before they begin, while they are worked on, and just before their last word is heard."""
 
     def __init__(self, usual: LocalWorkforce, seed: int, share: float = 0.4, slots: int = 4) -> None:
-        super().__init__(usual.desk)
+        super().__init__(usual.services)
         self.chance = random.Random(seed)
         self.share = share
         self.lost = 0
@@ -120,7 +120,7 @@ class Shaky(LocalWorkforce):
         self._ranges[lease.key] = asyncio.ensure_future(self._lose(lease, reports, dying))
 
     async def _lose(self, lease: RangeLease, reports: RangeReports, dying: _Dying) -> None:
-        work = asyncio.ensure_future(RangeRunner(lease, self.desk, dying).run())
+        work = asyncio.ensure_future(RangeRunner(lease, self.services, dying).run())
         death = asyncio.ensure_future(dying.died.wait())
         try:
             await asyncio.wait({work, death}, return_when=asyncio.FIRST_COMPLETED)
@@ -139,7 +139,7 @@ class Instant(LocalWorkforce):
     """Every range is done as soon as it is handed out, and took its time as if each element had taken a microsecond."""
 
     def __init__(self, usual: LocalWorkforce, slots: int = 8, results: Any = None) -> None:
-        super().__init__(usual.desk)
+        super().__init__(usual.services)
         self._slots = slots
         self._results = results
         self.handed_out = 0
@@ -177,7 +177,7 @@ class Idle(LocalWorkforce):
     """Takes nothing: what is handed out comes back for the reason given."""
 
     def __init__(self, usual: LocalWorkforce, reason: str) -> None:
-        super().__init__(usual.desk)
+        super().__init__(usual.services)
         self._reason = reason
 
     def start_range(self, lease: RangeLease, reports: RangeReports) -> None:

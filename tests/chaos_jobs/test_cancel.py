@@ -52,7 +52,7 @@ def once(scope: str, event: str = "component.started") -> Deed:
             if (entry.type, entry.scope) == (event, scope):
                 seen.set()
 
-        run.world.observers.append(look)
+        run.services.observers.append(look)
         await seen.wait()
         await asyncio.sleep(0.05)
         await run.cancel("enough")

@@ -57,20 +57,20 @@ class AtOnce(ThreadPoolExecutor):
 @dataclass
 class Working:
     worker: FleetWorker
-    bench: WorkerFactory
+    factory: WorkerFactory
     task: asyncio.Task[None]
 
     async def die(self) -> None:
         """Gone from one moment to the next: nothing more is said, nothing is given back."""
-        for holding in self.worker.holdings.values():
-            holding.is_lost = holding.teller.is_lost = True
+        for holding in self.worker.lease_runs.values():
+            holding.is_lost = holding.queue.is_lost = True
             if holding.task is not None:
                 holding.task.cancel()
         await self.worker.intake.close()
         self.task.cancel()
-        held = [one.task for one in self.worker.holdings.values() if one.task is not None]
+        held = [one.task for one in self.worker.lease_runs.values() if one.task is not None]
         await asyncio.gather(self.task, *held, return_exceptions=True)
-        self.bench.close()
+        self.factory.close()
 
 
 @dataclass
@@ -106,9 +106,9 @@ class Fleet:
     async def kill_server(self, name: str) -> None:
         """Its claims end with it, as those of a dead process do when its lease has run out."""
         server = self.servers.pop(name)
-        hosting, office = server.hosting, server.office
+        hosting, dispatch_loop = server.hosting, server.dispatch_loop
         hosting._is_closing = True
-        tasks = [*hosting._loops, *office._loops]
+        tasks = [*hosting._loops, *dispatch_loop._loops]
         for hosted in hosting.hosted.values():
             if hosted.run.host is not None:
                 hosted.run.host._halt.set()
@@ -131,9 +131,9 @@ class Fleet:
         labels: frozenset[str] = frozenset(),
         environ: dict[str, str] | None = None,
     ) -> Working:
-        bench = WorkerFactory(self.home, self.blobs, self.clock, environ)
-        worker = worker_of(MemoryIntake(self.dispatch_store), bench, name=name, slots=slots, pool=pool, labels=labels)
-        working = Working(worker, bench, asyncio.ensure_future(worker.run()))
+        factory = WorkerFactory(self.home, self.blobs, self.clock, environ)
+        worker = worker_of(MemoryIntake(self.dispatch_store), factory, name=name, slots=slots, pool=pool, labels=labels)
+        working = Working(worker, factory, asyncio.ensure_future(worker.run()))
         self.workers[name] = working
         return working
 
@@ -191,7 +191,7 @@ class Fleet:
         for working in self.workers.values():
             await working.worker.drain(0.0)
             await working.task
-            working.bench.close()
+            working.factory.close()
         for server in self.servers.values():
             await server.close()
         for header in self.log.headers():
@@ -204,7 +204,7 @@ def on_fleet(home: Path, scenario: Callable[[Fleet], Awaitable[T]]) -> T:
     async def main(loop: VirtualLoop) -> T:
         loop.set_default_executor(AtOnce())
         scene = Fleet(home)
-        loop.is_busy = lambda: any(working.bench.threads.busy > 0 for working in scene.workers.values())
+        loop.is_busy = lambda: any(working.factory.threads.busy > 0 for working in scene.workers.values())
         try:
             return await scenario(scene)
         finally:

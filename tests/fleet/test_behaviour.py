@@ -110,7 +110,7 @@ def test_a_step_whose_workers_die_again_and_again_fails_and_says_so(tmp_path: Pa
         run = await scene.submit(filed(tmp_path, SLEEP))
         for number in range(4):
             scene.work(f"w{number}")
-            await scene.until(lambda number=number: scene.workers[f"w{number}"].worker.holdings != {})  # type: ignore[misc]
+            await scene.until(lambda number=number: scene.workers[f"w{number}"].worker.lease_runs != {})  # type: ignore[misc]
             await scene.kill_worker(f"w{number}")
         assert (await scene.ended(run, 120)).status == "failed"
         await scene.check_replay(run)
@@ -175,7 +175,7 @@ def test_a_worker_that_is_drained_gives_back_what_it_cannot_finish_and_nothing_i
         assert {(one["reason"], one["counts"]) for one in returned} == {("returned", False)}
         done = [payload(one) for one in scene.entries(run) if one.type == "loop.shard.done"]
         assert sum(one["done"] for one in done) == 50
-        first.bench.close()
+        first.factory.close()
 
     on_fleet(tmp_path, scenario)
 
@@ -382,7 +382,7 @@ def test_an_element_that_brings_down_its_worker_every_time_takes_no_other_with_i
         while scene.header(run).status == "running":
             await asyncio.sleep(0.5)
             for name, one in list(scene.workers.items()):
-                poisoned = [h for h in one.worker.holdings.values() if h.subjob is None and _first(h) == 0]
+                poisoned = [h for h in one.worker.lease_runs.values() if h.subjob is None and _first(h) == 0]
                 if poisoned:
                     await scene.kill_worker(name)
                     scene.work(f"w{born}", slots=4)

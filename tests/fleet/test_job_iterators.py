@@ -93,7 +93,7 @@ def test_a_cancelled_job_leaves_nothing_behind(tmp_path: Path, job: Path, seed: 
         await asyncio.sleep(chance.uniform(0.0, 10.0))
         await server.hosting.ask(run, "cancel", {})
         assert (await scene.ended(run)).status == "cancelled"
-        await scene.until(lambda: not any(one.worker.holdings for one in scene.workers.values()), 60)
+        await scene.until(lambda: not any(one.worker.lease_runs for one in scene.workers.values()), 60)
         await scene.check_replay(run)
         entries = scene.entries(run)
         started = {entry.scope for entry in entries if entry.type == "component.started"}
@@ -126,7 +126,7 @@ def test_a_failed_iteration_fails_the_job_as_it_does_embedded(tmp_path: Path, ha
 
 def holder_of(scene: Fleet, index: int) -> str | None:
     for name, one in scene.workers.items():
-        for key in one.worker.holdings:
+        for key in one.worker.lease_runs:
             lo, _, hi = key.rpartition("#")[2].partition(":")
             if hi and int(lo) <= index < int(hi):
                 return name

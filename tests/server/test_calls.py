@@ -42,7 +42,7 @@ def started(folder: Path, environ: Mapping[str, str] | None = None, name: str = 
         engine = embedded(folder / "home", environ=dict(environ or {}))
         try:
             under_way = engine.run("run-1")
-            document = under_way.world.documents.open(folder / f"{name}.yaml")
+            document = under_way.services.documents.open(folder / f"{name}.yaml")
             return await under_way.start(document, {}, label=None, trace_id="t")
         finally:
             await engine.close()

@@ -62,7 +62,7 @@ def _at_work(fleet: Fleet) -> list[str]:
     return [
         name
         for name, one in fleet.workers.items()
-        if any(holding.held.is_range for holding in one.worker.holdings.values())
+        if any(holding.held.is_range for holding in one.worker.lease_runs.values())
     ]
 
 

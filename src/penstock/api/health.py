@@ -59,7 +59,7 @@ async def exposition(backend: Backend, tail: Tail) -> bytes:
         *_gauge("penstock_partitions_owned", "parts of all executions that are this server's", _one(hosting.owned)),
         *_counter("penstock_events_appended", "events handed to the log", [(NONE, watched.appended)]),
         *_gauge("penstock_log_backlog", "events handed over and not yet durable", [(NONE, backend.log.backlog)]),
-        *_counter("penstock_notes_heard", "notes of workers that took effect", [(NONE, hosting.office.heard)]),
+        *_counter("penstock_notes_heard", "notes of workers that took effect", [(NONE, hosting.dispatch_loop.heard)]),
         *_gauge("penstock_workers_alive", "workers by pool", _by("pool", alive)),
         *_gauge("penstock_worker_slots", "places of workers that are alive, by pool", _by("pool", slots)),
         *_gauge(
@@ -142,7 +142,7 @@ async def health(request: Request) -> Response:
 @routes.operation("GET /ready", None, "Runs can be submitted", answers.ReadyOut, 503)
 async def ready(request: Request) -> Response:
     backend = backend_of(request)
-    backend.hosting.office.check()
+    backend.hosting.dispatch_loop.check()
     problems = await readiness_of(request).problems()
     if problems:
         words, hint = "; ".join(one.message for one in problems), problems[0].hint

@@ -145,7 +145,7 @@ class Embedded:
     def _open_workforce(self, execution_id: str, hide: Any) -> Workforce:
         place = self.scratch or self.home
         lines = LineLog(place / "logs" / f"{execution_id}.ndjson", self.clock, hide, self.line_observers)
-        desk = WorkerServices(
+        services = WorkerServices(
             tools=self.tools,
             clock=self.clock,
             blobs=self.blobs,
@@ -157,7 +157,7 @@ class Embedded:
             work=place / "work",
             progress=self._progress,
         )
-        force = LocalWorkforce(desk)
+        force = LocalWorkforce(services)
         self._lines[id(force)] = lines
         return force
 
@@ -174,7 +174,7 @@ class Embedded:
         assert isinstance(force, LocalWorkforce)
         await force.close()
         self._lines.pop(id(force)).close()
-        resources = force.desk.resources
+        resources = force.services.resources
         assert isinstance(resources, SharedResources)
         await resources.close()
 

@@ -49,7 +49,7 @@ async def replay(
         raise Refused(f"run `{execution_id}` was registered and never started")
     document = Pinned.from_bytes(source.document(execution_id))
     clock = StillClock()
-    desk = WorkerServices(
+    services = WorkerServices(
         tools=tools,
         clock=clock,
         blobs=blobs,
@@ -64,7 +64,7 @@ async def replay(
     await documents.prepared(document)
 
     def work(lease: Lease) -> StepWork:
-        return StepWork(lease, desk, cast(Any, None))  # It tells nobody what it makes of the outcomes.
+        return StepWork(lease, services, cast(Any, None))  # It tells nobody what it makes of the outcomes.
 
     decided = Replay(execution_id, told, documents, blobs, keys, work).run(document)
     again = [to_entry(fact, seq, 0.0, "replay") for seq, fact in enumerate(decided, 1)]

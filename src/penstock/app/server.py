@@ -97,7 +97,7 @@ class Server:
     """Where the output of tools is stored: in files of the state folder, unless another store is given."""
     lines: LineStore = field(init=False)
     hosting: ExecutionOwner = field(init=False)
-    office: DispatchLoop = field(init=False)
+    dispatch_loop: DispatchLoop = field(init=False)
     documents: Documents = field(init=False)
     problems: list[tuple[str, BaseException]] = field(default_factory=list)
     _following: asyncio.Task[None] | None = None
@@ -105,8 +105,8 @@ class Server:
     def __post_init__(self) -> None:
         self.documents = _documents(self)
         self.lines = self.line_store or FileLines(self.home)
-        self.office = DispatchLoop(self.dispatch, self.blobs, lambda: self.hosting.owned, self._hear)
-        world = RunServices(
+        self.dispatch_loop = DispatchLoop(self.dispatch, self.blobs, lambda: self.hosting.owned, self._hear)
+        services = RunServices(
             log=self.log,
             blobs=self.blobs,
             clock=self.clock,
@@ -116,7 +116,7 @@ class Server:
             open_workforce=self._open_workforce,
             close_workforce=self._close_workforce,
         )
-        self.hosting = ExecutionOwner(world, self.office, self.partitions, run_id, self._report, self.renew_s)
+        self.hosting = ExecutionOwner(services, self.dispatch_loop, self.partitions, run_id, self._report, self.renew_s)
 
     async def start(self) -> None:
         if isinstance(self.clock, stores.FleetClock):
@@ -150,7 +150,7 @@ class Server:
             self.lines.append(execution_id, [KeptLine(*one) for one in told])
 
         return FleetForce(
-            execution_id, self.office, say, lambda after: self.log.read(execution_id, after), self.lease_s
+            execution_id, self.dispatch_loop, say, lambda after: self.log.read(execution_id, after), self.lease_s
         )
 
     async def _close_workforce(self, force: Workforce) -> None:

@@ -165,7 +165,7 @@ class Service:
         assert self.server is not None
         while True:
             await asyncio.sleep(1.0)
-            self.server.office.check()
+            self.server.dispatch_loop.check()
 
     def _backend(self, server: Server, sockets: list[socket.socket], needs: Needs) -> Backend:
         from penstock.api.backend import Backend, Limits  # Only a server needs it, not the command that starts one.

@@ -100,7 +100,7 @@ class WorkerFactory:
             allowed=self._settings.addresses,
         )
 
-    def desk(self, execution_id: str, keys: Keys, say: Callable[[Line], None]) -> WorkerServices:
+    def services(self, execution_id: str, keys: Keys, say: Callable[[Line], None]) -> WorkerServices:
         loop, clock, hide = asyncio.get_running_loop(), self.clock, keys.hide
 
         def line(scope: str, task_run_id: str | None, text: str) -> None:
@@ -118,12 +118,12 @@ class WorkerFactory:
             work=self.home / "work" / new_id(),  # Sub-jobs of one job may be held side by side.
         )
 
-    async def clear(self, desk: WorkerServices) -> None:
-        assert isinstance(desk.resources, SharedResources)
-        await desk.resources.close()
-        if desk.work is not None:
+    async def clear(self, services: WorkerServices) -> None:
+        assert isinstance(services.resources, SharedResources)
+        await services.resources.close()
+        if services.work is not None:
             with suppress(OSError):
-                desk.work.rmdir()
+                services.work.rmdir()
 
     def close(self) -> None:
         self.threads.close()
@@ -184,5 +184,5 @@ def open_worker(
     clock = FleetClock(intake.now)
     blobs = open_results(places)
     factory = WorkerFactory(places.home, blobs, clock, base=places.base, settings=Settings(addresses))
-    crew = worker(intake, factory, name=name, pool=pool, slots=slots, labels=labels, beat_s=beat_s)
-    return OpenWorker(crew, factory, blobs, clock)
+    job = worker(intake, factory, name=name, pool=pool, slots=slots, labels=labels, beat_s=beat_s)
+    return OpenWorker(job, factory, blobs, clock)

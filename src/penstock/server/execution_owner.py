@@ -63,17 +63,17 @@ class Hosted:
 class ExecutionOwner:
     def __init__(
         self,
-        world: RunServices,
-        office: DispatchLoop,
+        services: RunServices,
+        dispatch_loop: DispatchLoop,
         partitions: Partitions,
         new_id: Callable[[], str],
         report: Callable[[str, BaseException], None],
         renew_s: float = RENEW_S,
     ) -> None:
         """`report(execution_id, error)` is told what stopped an execution other than its own end."""
-        self.world = world
-        self.office = office
-        office.on_refused = self._refused
+        self.services = services
+        self.dispatch_loop = dispatch_loop
+        dispatch_loop.on_refused = self._refused
         self.partitions = partitions
         self.owned: dict[int, int] = {}
         self.hosted: dict[str, Hosted] = {}
@@ -91,11 +91,11 @@ class ExecutionOwner:
 
     async def start(self) -> None:
         self.owned = dict(await self.partitions.hold())
-        self.office.start()
+        self.dispatch_loop.start()
         await self._look()
         self._loops = [asyncio.ensure_future(one()) for one in (self._renewing, self._looking, self._reconciling)]
         for loop in self._loops:
-            self.office.watch(loop)
+            self.dispatch_loop.watch(loop)
 
     async def close(self) -> None:
         """Let go of everything, recording nothing: another server goes on."""
@@ -104,7 +104,7 @@ class ExecutionOwner:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self.office.close()
+        await self.dispatch_loop.close()
         await asyncio.gather(*(self._drop(execution_id) for execution_id in list(self.hosted)))
         await asyncio.gather(*self._dropping.values())
         with contextlib.suppress(PenstockError):
@@ -135,7 +135,7 @@ class ExecutionOwner:
                 await self._look()
 
     async def _reconciling(self) -> None:
-        reconciling = Reconciling(self.office, self.world.log, lambda: self.owned, self._forces)
+        reconciling = Reconciling(self.dispatch_loop, self.services.log, lambda: self.owned, self._forces)
         while True:
             await asyncio.sleep(EVERY_S)
             with contextlib.suppress(Unavailable):
@@ -149,7 +149,7 @@ class ExecutionOwner:
 
     async def _look(self) -> None:
         """What is unfinished in our partitions and not driven yet; and what others have asked for."""
-        log, owned = self.world.log, frozenset(self.owned)
+        log, owned = self.services.log, frozenset(self.owned)
         if not owned:
             return
         unfinished = await asyncio.to_thread(log.unfinished, owned)
@@ -178,7 +178,7 @@ class ExecutionOwner:
 
     async def _host_suspects(self, suspects: list[str], notes: Mapping[str, list[TakeOver]]) -> None:
         """Runs that somebody has taken over and not outlived. Those that were lost most often are tried first."""
-        log = self.world.log
+        log = self.services.log
         lost: list[tuple[int, str]] = []
         for execution_id in suspects:
             if execution_id in self.hosted or self._is_closing:
@@ -201,17 +201,17 @@ class ExecutionOwner:
         """Nothing is known against a run any more. A note that cannot be removed now weighs little: it is one of several."""
         self._trials.end(execution_id)
         with contextlib.suppress(PenstockError):
-            await asyncio.to_thread(remove_notes, self.world.log, execution_id)
+            await asyncio.to_thread(remove_notes, self.services.log, execution_id)
 
     # ---- asking for things
 
     async def submit(self, asked: Submission) -> str:
         """Register a run, for good; it starts at once when its partition is ours, and soon when it is another's."""
-        world = self.world
-        net, compiled = await world.documents.prepared(asked.document)
+        services = self.services
+        net, compiled = await services.documents.prepared(asked.document)
         context_group(net, asked.context)
         require_known(net, asked.payload)
-        await check_calls(world.documents, asked.document, net, compiled, net.workload)
+        await check_calls(services.documents, asked.document, net, compiled, net.workload)
         kept = ports_to_keep(asked.keep, net, compiled)
         trace_id = asked.trace_id or self._new_id()
         document = asked.document.registered(asked.payload, asked.context, trace_id, kept)
@@ -222,11 +222,11 @@ class ExecutionOwner:
             asked.document.file,
             net.digest,
             "running",
-            world.clock.now(),
+            services.clock.now(),
             label=asked.label,
             trace_id=trace_id,
         )
-        execution_id = await world.log.create(header, document, asked.key)
+        execution_id = await services.log.create(header, document, asked.key)
         if partition_of(execution_id) in self.owned:  # It may be an earlier one with this key.
             self._host(execution_id, registered=document if execution_id == header.execution_id else None)
         return execution_id
@@ -240,16 +240,16 @@ class ExecutionOwner:
 
     async def ask(self, execution_id: str, what: str, payload: Mapping[str, Any]) -> None:
         """Ask the owner of an execution for something, whoever that is."""
-        header = await asyncio.to_thread(self.world.log.header, execution_id)
+        header = await asyncio.to_thread(self.services.log.header, execution_id)
         if header is None:
             raise Refused(f"there is no run `{execution_id}`", hint="`penstock runs` lists them")
-        await asyncio.to_thread(self.world.log.ask, execution_id, what, encode(dict(payload)))
+        await asyncio.to_thread(self.services.log.ask, execution_id, what, encode(dict(payload)))
         if partition_of(execution_id) in self.owned:
             await self._look()
 
     async def _answer(self, request: Request) -> None:
         """What cannot be done yet is looked at again."""
-        log, execution_id = self.world.log, request.execution_id
+        log, execution_id = self.services.log, request.execution_id
         header = await asyncio.to_thread(log.header, execution_id)
         status = "gone" if header is None else header.status
         hosted = self.hosted.get(execution_id)
@@ -288,9 +288,9 @@ class ExecutionOwner:
     async def _cancel_idle(self, execution_id: str, reason: str) -> bool:
         """False: another server has not let go of it yet."""
         try:
-            await LocalRun(self.world, execution_id).cancel_idle(reason)
+            await LocalRun(self.services, execution_id).cancel_idle(reason)
         except Refused:
-            return not await asyncio.to_thread(self.world.log.has_owner, execution_id)
+            return not await asyncio.to_thread(self.services.log.has_owner, execution_id)
         return True
 
     # ---- driving
@@ -306,7 +306,7 @@ class ExecutionOwner:
         epoch = self.owned.get(partition_of(execution_id))
         if execution_id in self.hosted or self._is_closing or epoch is None:
             return
-        run = ServerRun(self.world, execution_id)
+        run = ServerRun(self.services, execution_id)
         ready = asyncio.Event()
         task = asyncio.ensure_future(self._drive(run, ready, is_resumed, failed_only, registered))
         self.hosted[execution_id] = Hosted(run, task, ready, epoch)
@@ -319,7 +319,7 @@ class ExecutionOwner:
 
         async def is_claimed() -> None:
             if registered is None:
-                idle = await asyncio.to_thread(write_note, self.world.log, execution_id)
+                idle = await asyncio.to_thread(write_note, self.services.log, execution_id)
                 self._trials.begin(execution_id, idle)
 
         try:
@@ -374,7 +374,7 @@ class ExecutionOwner:
     async def _give_up(self, execution_id: str, error: BaseException) -> None:
         """An execution that breaks its server every time is set aside, where people can see it and resume it."""
         with contextlib.suppress(PenstockError):
-            await ServerRun(self.world, execution_id).set_aside(f"{type(error).__name__}: {error}")
+            await ServerRun(self.services, execution_id).set_aside(f"{type(error).__name__}: {error}")
             await self._forget(execution_id)
             await self._outlived(execution_id)
 
@@ -382,14 +382,14 @@ class ExecutionOwner:
         """Nobody else would clear away what is left of it, so this is not given up."""
         while not self._is_closing:
             try:
-                await self.office.dispatch.forget(execution_id)
+                await self.dispatch_loop.dispatch.forget(execution_id)
             except Unavailable:
                 await asyncio.sleep(LOOK_S)
             else:
                 return
 
     def _is_suspect(self, execution_id: str) -> bool:
-        return execution_id in notes_of(self.world.log.asked(execution_id))
+        return execution_id in notes_of(self.services.log.asked(execution_id))
 
     async def _drop(self, execution_id: str) -> None:
         """Let go of a run. That may take its time, and nobody waits for it who has to keep this server alive."""
@@ -404,10 +404,10 @@ class ExecutionOwner:
         """Let notes take effect, and return when that is on disk."""
         hosted = self.hosted.get(execution_id)
         if hosted is None:
-            header = await asyncio.to_thread(self.world.log.header, execution_id)
+            header = await asyncio.to_thread(self.services.log.header, execution_id)
             if header is None or header.status != "running":
                 # It is over: a late word changes nothing. But whoever ended it has not cleared it away.
-                await self.office.dispatch.forget(execution_id)
+                await self.dispatch_loop.dispatch.forget(execution_id)
                 return
             if await asyncio.to_thread(self._is_suspect, execution_id):
                 raise Unavailable(f"`{execution_id}` was lost with its server, and waits for its turn")

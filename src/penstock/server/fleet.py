@@ -62,14 +62,14 @@ class FleetForce:
     def __init__(
         self,
         execution_id: str,
-        office: DispatchLoop,
+        dispatch_loop: DispatchLoop,
         say: Callable[[list[Json]], None],
         read: Callable[[int], Iterable[Entry]],
         lease_s: float = LEASE_S,
     ) -> None:
         """`say` takes lines for the run's log: [time, scope, task run, text]. `read` reads the log of this execution."""
         self.execution_id = execution_id
-        self.office = office
+        self.dispatch_loop = dispatch_loop
         self._say = say
         self._read = read
         self._subjobs: SubjobsOut | None = None
@@ -81,8 +81,8 @@ class FleetForce:
         self._lease_s = lease_s
         self._runs: dict[str, RunOut] = {}
         self._ranges: dict[str, RangeOut] = {}
-        self._children = ChildrenOut(office, self._host, self._lease_around)
-        self._load = loader(office.blobs)
+        self._children = ChildrenOut(dispatch_loop, self._host, self._lease_around)
+        self._load = loader(dispatch_loop.blobs)
 
     # ---- step runs
 
@@ -93,7 +93,7 @@ class FleetForce:
             return
         key = self._key(lease.run.place.id)
         self._runs[key] = RunOut(lease)
-        self.office.offer(self._run_offer(lease), is_adopted=self.is_adopting)
+        self.dispatch_loop.offer(self._run_offer(lease), is_adopted=self.is_adopting)
 
     def say(self, scope: str, line: str) -> None:
         self._say([[time.time(), scope, None, line]])
@@ -102,7 +102,7 @@ class FleetForce:
         return f"{self.execution_id}/{place}"
 
     def _run_offer(self, lease: Lease) -> Offer:
-        payload = brief_run(lease, self._document(lease.setting), self.office.blobs)
+        payload = brief_run(lease, self._document(lease.setting), self.dispatch_loop.blobs)
         terms = self._terms(lease.setting, lease.node)
         left = self._time_left(lease)
         ttl_s = None if left is None else max(SHORTEST_TTL_S, left.seconds)
@@ -134,12 +134,12 @@ class FleetForce:
         out = self._runs.get(key)
         if out is None or out.lease is not lease or reason == "interrupt":
             return
-        if key in await self.office.dispatch.withdraw([key]):
+        if key in await self.dispatch_loop.dispatch.withdraw([key]):
             del self._runs[key]
             self._host().give_up(lease, stopped(lease.run.step, reason))
             return
         out.over = asyncio.Event()
-        await self.office.dispatch.tell(key, encode({"stop": reason}))
+        await self.dispatch_loop.dispatch.tell(key, encode({"stop": reason}))
         # Either the holder says its last word, or its lease runs out: both are heard.
         await out.over.wait()
 
@@ -149,7 +149,7 @@ class FleetForce:
         self._executor = lease.setting.net.executor
         self._brought = lease.setting.brought
         self._ranges[self._key(lease.key)] = RangeOut(lease, reports, asyncio.Event())
-        self.office.offer(self._range_offer(lease), is_adopted=self.is_adopting)
+        self.dispatch_loop.offer(self._range_offer(lease), is_adopted=self.is_adopting)
 
     def _range_offer(self, lease: RangeLease) -> Offer:
         policy = lease.node.fan.fanout if lease.node.fan is not None else None
@@ -157,7 +157,7 @@ class FleetForce:
         terms["limits"] += suspects.limits(self.execution_id, lease.losses)
         if policy is not None:
             terms |= {"ttl_s": policy.queue_ttl_s, "lease_s": policy.lease_s or self._lease_s}
-        payload = brief_range(lease, self._document(lease.setting), self.office.blobs)
+        payload = brief_range(lease, self._document(lease.setting), self.dispatch_loop.blobs)
         return Offer(self._key(lease.key), self.execution_id, payload, is_range=True, **terms)
 
     async def stop_range(self, lease: RangeLease, reason: str) -> None:
@@ -166,15 +166,15 @@ class FleetForce:
         out = self._ranges.get(key)
         if out is None or out.lease is not lease or reason == "interrupt":
             return
-        if key in await self.office.dispatch.withdraw([key]):
+        if key in await self.dispatch_loop.dispatch.withdraw([key]):
             del self._ranges[key]
             out.reports.gave_back(lease, "returned")
             return
-        await self.office.dispatch.tell(key, encode({"stop": reason}))
+        await self.dispatch_loop.dispatch.tell(key, encode({"stop": reason}))
         await out.over.wait()
 
     def slots(self, node: Node) -> int:
-        return self.office.roster.slots(pool_of(node, self._executor), needs_of(node, self._brought))
+        return self.dispatch_loop.roster.slots(pool_of(node, self._executor), needs_of(node, self._brought))
 
     def ahead(self) -> int:
         return 4
@@ -186,7 +186,7 @@ class FleetForce:
             from penstock.server.fleet_jobs import SubjobsOut
 
             self._subjobs = SubjobsOut(
-                self.office,
+                self.dispatch_loop,
                 self.execution_id,
                 self._read,
                 lambda lease: self._document(lease.setting),
@@ -216,9 +216,9 @@ class FleetForce:
         """The dispatch knows nothing of it: offer it, unless that has changed meanwhile."""
         if key in self._runs:
             out = self._runs[key]
-            self.office.offer(self._run_offer(out.lease), is_adopted=True)
+            self.dispatch_loop.offer(self._run_offer(out.lease), is_adopted=True)
         elif key in self._ranges:
-            self.office.offer(self._range_offer(self._ranges[key].lease), is_adopted=True)
+            self.dispatch_loop.offer(self._range_offer(self._ranges[key].lease), is_adopted=True)
         elif self._subjobs is not None:
             self._subjobs.offer_again(key)
 
@@ -291,7 +291,11 @@ class FleetForce:
         out.losses += is_loss(note.kind, said)
         lease = out.lease
         pool, needs = pool_of(lease.node, lease.setting.net.executor), needs_of(lease.node, lease.setting.brought)
-        if said.refusal is not None and await self.office.is_refused(note, pool, needs) and lease.stop_reason is None:
+        if (
+            said.refusal is not None
+            and await self.dispatch_loop.is_refused(note, pool, needs)
+            and lease.stop_reason is None
+        ):
             self._over(note.key)
             self._host().give_up(lease, said.refusal)
         elif out.lease.stop_reason in ("cancel", "abort"):
@@ -305,7 +309,7 @@ class FleetForce:
             self._host().give_up(out.lease, _lost(out.lease.run.step, out.losses, said.reason))
         else:
             await self._host().confirm()  # One who was thought dead hands out nothing.
-            self.office.offer(self._run_offer(out.lease))
+            self.dispatch_loop.offer(self._run_offer(out.lease))
 
     def _untaken(self, lease: Lease) -> JsonMap:
         left = self._time_left(lease)
@@ -321,7 +325,7 @@ class FleetForce:
         said = decoded(note.body, self._load)
         lease, reports = out.lease, out.reports
         pool, needs = pool_of(lease.node, lease.setting.net.executor), needs_of(lease.node, lease.setting.brought)
-        is_refused = said.refusal is not None and await self.office.is_refused(note, pool, needs)
+        is_refused = said.refusal is not None and await self.dispatch_loop.is_refused(note, pool, needs)
         if said.lines:
             self._say(said.lines)
         with self._said_by(note):

@@ -36,12 +36,12 @@ class Child:
 class ChildrenOut:
     def __init__(
         self,
-        office: DispatchLoop,
+        dispatch_loop: DispatchLoop,
         host: Callable[[], ExecutionHost],
         lease_around: Callable[[str], Lease | None],
     ) -> None:
         """`lease_around`: the lease within which a task or component runs."""
-        self._office = office
+        self._office = dispatch_loop
         self._host = host
         self._lease_around = lease_around
         self._children: dict[str, Child] = {}

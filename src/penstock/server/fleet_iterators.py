@@ -73,7 +73,7 @@ def _is_wanted(iterator: ComponentRun, scope: str) -> bool:
 class Spreads:
     def __init__(
         self,
-        office: DispatchLoop,
+        dispatch_loop: DispatchLoop,
         execution_id: str,
         document_of: Callable[[Lease], Json],
         lease_s: float,
@@ -81,7 +81,7 @@ class Spreads:
         history: Callable[[SubjobOut, Callable[[str], bool]], Awaitable[ResultRef]],
     ) -> None:
         """`give_up` ends a sub-job that nobody can finish; `history(subjob, is_wanted)` stores what the log has."""
-        self.office = office
+        self.dispatch_loop = dispatch_loop
         self._execution_id = execution_id
         self._document_of = document_of
         self._lease_s = lease_s
@@ -128,7 +128,7 @@ class Spreads:
         """What holders have said in the meantime is heard first, and what they still hold is left to them."""
         await asyncio.sleep(2 * WAIT_S)
         stem = self._key(spread, None)
-        for seen in await self.office.dispatch.leases(self._execution_id):
+        for seen in await self.dispatch_loop.dispatch.leases(self._execution_id):
             if seen.key.startswith(stem):
                 lo, _, hi = seen.key.removeprefix(stem).partition(":")
                 spread.out[seen.key] = ElementRange(0, int(lo), int(hi))
@@ -166,7 +166,12 @@ class Spreads:
         spread.out[key] = stretch
         iterator = spread.component.place.id
         payload = brief_subjob(
-            lease, self._document_of(lease), spread.history, self.office.blobs, iterator=iterator, elements=stretch
+            lease,
+            self._document_of(lease),
+            spread.history,
+            self.dispatch_loop.blobs,
+            iterator=iterator,
+            elements=stretch,
         )
         pool = pool_named(lease.setting.net.executor)
         needs = frozenset({"jobs"})
@@ -174,7 +179,7 @@ class Spreads:
         losses = max(self._losses[iterator, index] for index in range(stretch.lo, stretch.hi))
         limits = suspects.limits(self._execution_id, losses)
         offer = Offer(key, self._execution_id, payload, pool, needs, limits, lease_s=self._lease_s, is_range=True)
-        self.office.offer(offer, is_adopted=is_adopted)
+        self.dispatch_loop.offer(offer, is_adopted=is_adopted)
 
     def _key(self, spread: Spread, stretch: ElementRange | None) -> str:
         """Names the start of the iterator as well: what an earlier one handed out is nothing to a later one."""
@@ -225,7 +230,7 @@ class Spreads:
 
     async def call_off(self, keys: list[str], reason: str) -> frozenset[str]:
         """Gives those that nobody holds; the holders of the others are told to stop."""
-        dispatch = self.office.dispatch
+        dispatch = self.dispatch_loop.dispatch
         withdrawn = await dispatch.withdraw(keys)
         for key in keys:
             if key not in withdrawn:
@@ -235,7 +240,7 @@ class Spreads:
     async def dies(self, lease: Lease, news: bytes) -> None:
         for spread in [one for one in self._spreads.values() if one.lease is lease]:
             for key in list(spread.out):
-                await self.office.dispatch.tell(key, news)
+                await self.dispatch_loop.dispatch.tell(key, news)
             self.hand_out(spread)
 
     def drop(self, lease: Lease) -> list[str]:

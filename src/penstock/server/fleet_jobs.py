@@ -34,13 +34,13 @@ PAUSE_S = 0.2
 class SubjobsOut:
     def __init__(
         self,
-        office: DispatchLoop,
+        dispatch_loop: DispatchLoop,
         execution_id: str,
         read: Callable[[int], Iterable[Entry]],
         document_of: Callable[[Lease], Json],
         lease_s: float,
     ) -> None:
-        self.office = office
+        self.dispatch_loop = dispatch_loop
         self.execution_id = execution_id
         self._read = read
         self._document_of = document_of
@@ -48,7 +48,7 @@ class SubjobsOut:
         self._out: dict[str, SubjobOut] = {}
         self._losses: dict[str, int] = {}
         self._asides: set[asyncio.Task[None]] = set()
-        self._spreads = Spreads(office, execution_id, document_of, lease_s, self._give_up, self._history_of)
+        self._spreads = Spreads(dispatch_loop, execution_id, document_of, lease_s, self._give_up, self._history_of)
 
     def find(self, key: str) -> SubjobOut | None:
         return self._out.get(key)
@@ -104,7 +104,7 @@ class SubjobsOut:
     async def _is_missing(self, key: str) -> bool:
         while True:
             try:
-                return key in await self.office.dispatch.missing([key])
+                return key in await self.dispatch_loop.dispatch.missing([key])
             except Unavailable:
                 await asyncio.sleep(PAUSE_S)
 
@@ -112,7 +112,7 @@ class SubjobsOut:
         lease = out.lease
         history, last = await self._history(out, 0)
         out.known = 0 if is_adopted else last  # One who has it already may know less than there is now.
-        payload = brief_subjob(lease, self._document_of(lease), history, self.office.blobs)
+        payload = brief_subjob(lease, self._document_of(lease), history, self.dispatch_loop.blobs)
         offer = Offer(
             key,
             self.execution_id,
@@ -122,7 +122,7 @@ class SubjobsOut:
             lease_s=self._lease_s,
         )
         if self._out.get(key) is out:
-            self.office.offer(offer, is_adopted=is_adopted)
+            self.dispatch_loop.offer(offer, is_adopted=is_adopted)
 
     async def _history_of(self, out: SubjobOut, is_wanted: Callable[[str], bool]) -> ResultRef:
         return (await self._history(out, 0, is_wanted))[0]
@@ -137,7 +137,7 @@ class SubjobsOut:
         def pack() -> tuple[ResultRef, int]:
             found = self._read(after)
             entries = [one for one in found if one.scope.startswith(scope) and is_wanted(one.scope)]
-            ref = self.office.blobs.put([pack_entries(entries)], "application/octet-stream")
+            ref = self.dispatch_loop.blobs.put([pack_entries(entries)], "application/octet-stream")
             return ref, entries[-1].seq if entries else after
 
         return await asyncio.to_thread(pack)
@@ -156,10 +156,10 @@ class SubjobsOut:
             body = encode({"news": news.as_json()})
             while self._out.get(key) is out:
                 try:
-                    if await self.office.dispatch.tell(key, body):
+                    if await self.dispatch_loop.dispatch.tell(key, body):
                         out.known = last
                         return
-                    if key in await self.office.dispatch.withdraw([key]):
+                    if key in await self.dispatch_loop.dispatch.withdraw([key]):
                         # Nobody has taken it yet: there is more to it now.
                         await self._offer(key, out, is_adopted=False)
                         return
@@ -173,10 +173,10 @@ class SubjobsOut:
         out = self._out.get(key)
         if out is None or out.lease is not lease or reason == "interrupt":
             return
-        if key in await self.office.dispatch.withdraw([key]):
+        if key in await self.dispatch_loop.dispatch.withdraw([key]):
             self._abandon(key, out)
             return
-        await self.office.dispatch.tell(key, encode({"stop": reason}))
+        await self.dispatch_loop.dispatch.tell(key, encode({"stop": reason}))
         await self._spreads.stop(lease, reason)
         self._went_on(out)
         await out.over.wait()
@@ -247,7 +247,7 @@ class SubjobsOut:
         self._went_on(out)
 
     async def _is_refused(self, note: Note, lease: Lease) -> bool:
-        is_final = await self.office.is_refused(note, pool_named(lease.setting.net.executor), NEEDS)
+        is_final = await self.dispatch_loop.is_refused(note, pool_named(lease.setting.net.executor), NEEDS)
         return is_final and lease.stop_reason is None
 
     def _give_up(self, out: SubjobOut, error: JsonMap) -> None:
@@ -303,7 +303,7 @@ class SubjobsOut:
         news = encode({"dies": [[death.scope, death.why] for death in decider.deaths]})
         for key, out in list(self._out.items()):
             if out.lease.decider is decider and not out.is_told:
-                out.is_told = await self.office.dispatch.tell(key, news)
+                out.is_told = await self.dispatch_loop.dispatch.tell(key, news)
                 await self._spreads.dies(out.lease, news)
 
 

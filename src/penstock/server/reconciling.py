@@ -23,13 +23,13 @@ MOST_EXECUTIONS = 1_000
 class Reconciling:
     def __init__(
         self,
-        office: DispatchLoop,
+        dispatch_loop: DispatchLoop,
         log: EventLog,
         owned: Callable[[], Collection[int]],
         forces: Callable[[], Mapping[str, FleetForce | None]],
     ) -> None:
         """`forces`: every execution that is driven here, with what it has out once it is under way."""
-        self._office = office
+        self._office = dispatch_loop
         self._log = log
         self._owned = owned
         self._forces = forces

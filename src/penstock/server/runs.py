@@ -108,8 +108,8 @@ class LocalRun:
     polls = True
     """Does it look by itself for what other processes ask of it?"""
 
-    def __init__(self, world: RunServices, execution_id: str) -> None:
-        self.world = world
+    def __init__(self, services: RunServices, execution_id: str) -> None:
+        self.services = services
         self.execution_id = execution_id
         self.host: ExecutionHost | None = None
         self.force: Workforce | None = None
@@ -133,13 +133,13 @@ class LocalRun:
     ) -> RunSummary:
         """`context` names the context group of a job; its values lie between the defaults and the payload. The rows of the ports
         in `keep` are stored; those in `outputs` are given back, the first `sample` of them."""
-        world = self.world
-        net, compiled = await world.documents.prepared(document)
+        services = self.services
+        net, compiled = await services.documents.prepared(document)
         kept = ports_to_keep(keep, net, compiled)
         workload = workload_of(net, payload, context)
         # What is missing stops a run before there is one, in the documents that it calls, too.
-        called = await check_calls(world.documents, document, net, compiled, workload)
-        keys = await unlocked(called, world.look, lambda: world.resolve_keychain(net, workload, document))
+        called = await check_calls(services.documents, document, net, compiled, workload)
+        keys = await unlocked(called, services.look, lambda: services.resolve_keychain(net, workload, document))
         header = Header(
             self.execution_id,
             net.kind,
@@ -147,12 +147,12 @@ class LocalRun:
             document.file,
             net.digest,
             "running",
-            world.clock.now(),
+            services.clock.now(),
             label=label,
             trace_id=trace_id,
         )
         given = keys.hide_tree(dict(payload))
-        await world.log.create(header, document.registered(given, context, trace_id, kept))
+        await services.log.create(header, document.registered(given, context, trace_id, kept))
         stream = await self._claim()
         try:
             host = self._host(stream, document, keys)
@@ -163,16 +163,16 @@ class LocalRun:
 
     async def resume(self, *, failed_only: bool = False) -> RunSummary:
         """`failed_only`: of a job that completed, run the failed iterations again."""
-        world = self.world
-        header = world.log.header(self.execution_id)
+        services = self.services
+        header = services.log.header(self.execution_id)
         if header is None:
             raise Refused(f"there is no run `{self.execution_id}`")
-        registered = world.log.document(self.execution_id)
+        registered = services.log.document(self.execution_id)
         document = Pinned.from_bytes(registered)
         stream = await self._claim()
         try:
-            self.force = world.open_workforce(self.execution_id, self.hide)
-            stream.fold(loader(world.blobs))
+            self.force = services.open_workforce(self.execution_id, self.hide)
+            stream.fold(loader(services.blobs))
             state = stream.tree.root
             if stream.seq == 0:
                 await self._begin(stream, document, inputs_of(registered))
@@ -180,9 +180,9 @@ class LocalRun:
                 return await self._drive(self._root)
             if state.cancelling and state.status in ("running", "interrupted"):
                 await self._cancel_folded(stream, document, "it was being cancelled when it stopped")
-                return summary_of(self.execution_id, state, stream.counts, stream.seq, world.clock.now())
-            net, _ = await world.documents.prepared(document)
-            keys = await world.resolve_keychain(net, state.workload, document)
+                return summary_of(self.execution_id, state, stream.counts, stream.seq, services.clock.now())
+            net, _ = await services.documents.prepared(document)
+            keys = await services.resolve_keychain(net, state.workload, document)
             self._root = await self._host(stream, document, keys).take_up_root(document, kept_of(inputs_of(registered)))
             await self._root.resume(failed_only=failed_only)
             return await self._drive(self._root)
@@ -195,26 +195,26 @@ class LocalRun:
             raise Refused(
                 "the run was registered and never started, and its inputs are not known", hint="start it anew"
             )
-        net, _ = await self.world.documents.prepared(document)
+        net, _ = await self.services.documents.prepared(document)
         workload = workload_of(net, inputs.get("payload") or {}, inputs.get("context"))
-        keys = await self.world.resolve_keychain(net, workload, document)
+        keys = await self.services.resolve_keychain(net, workload, document)
         host = self._host(stream, document, keys)
         self._root = await host.begin_root(document, workload, inputs.get("trace_id"), outputs=kept_of(inputs))
 
     async def cancel_idle(self, reason: str) -> None:
         """Cancel a run that nobody works on: take it over, close what was under way, and end it. No secret is needed."""
-        world = self.world
-        document = Pinned.from_bytes(world.log.document(self.execution_id))
+        services = self.services
+        document = Pinned.from_bytes(services.log.document(self.execution_id))
         stream = await self._claim()
         try:
-            stream.fold(loader(world.blobs))
+            stream.fold(loader(services.blobs))
             await self._cancel_folded(stream, document, reason)
-            world.sweep(self.execution_id)
+            services.sweep(self.execution_id)
         finally:
             await self._leave()
 
     async def _cancel_folded(self, stream: Stream, document: Pinned, reason: str) -> None:
-        documents = self.world.documents
+        documents = self.services.documents
         if stream.seq > 0:  # Else it was registered and never started.
             tree, (net, _) = stream.tree, await documents.prepared(document)
 
@@ -228,24 +228,26 @@ class LocalRun:
         await stream.durable()
 
     async def _claim(self) -> Stream:
-        world = self.world
-        epoch = await world.log.claim(self.execution_id, world.worker)
-        stream = Stream(world.log, world.clock, self.execution_id, epoch, world.worker)
+        services = self.services
+        epoch = await services.log.claim(self.execution_id, services.worker)
+        stream = Stream(services.log, services.clock, self.execution_id, epoch, services.worker)
         # The results of loops lie outside the kernel, and are gathered as their facts come, be it from the log.
         stream.tree.on_iteration_closed = keep_result
-        stream.tree.on_shards = lambda run, body: gather(run, body, world.blobs)
-        stream.observers.extend(world.observers)
+        stream.tree.on_shards = lambda run, body: gather(run, body, services.blobs)
+        stream.observers.extend(services.observers)
         return stream
 
     def _host(self, stream: Stream, document: Pinned, keys: Keys) -> ExecutionHost:
-        world = self.world
+        services = self.services
         if self.force is None:
-            self.force = world.open_workforce(self.execution_id, self.hide)
+            self.force = services.open_workforce(self.execution_id, self.hide)
 
         async def resolve_keychain(net: Net, values: Any, pinned: Pinned) -> Keys:
-            return keys if pinned == document else await world.resolve_keychain(net, values, pinned)
+            return keys if pinned == document else await services.resolve_keychain(net, values, pinned)
 
-        self.host = ExecutionHost(self.execution_id, stream, self.force, world.documents, world.blobs, resolve_keychain)
+        self.host = ExecutionHost(
+            self.execution_id, stream, self.force, services.documents, services.blobs, resolve_keychain
+        )
         self._hide = self.host.hide
         return self.host
 
@@ -273,8 +275,8 @@ class LocalRun:
                 task.cancel()
             await asyncio.gather(*watch, return_exceptions=True)
         if root.state.status == "cancelled" or (root.state.status == "completed" and not root.state.failed_iterations):
-            self.world.sweep(self.execution_id)
-        return summary_of(self.execution_id, root.state, host.stream.counts, host.stream.seq, self.world.clock.now())
+            self.services.sweep(self.execution_id)
+        return summary_of(self.execution_id, root.state, host.stream.counts, host.stream.seq, self.services.clock.now())
 
     async def _answer_requests(self, root: Driver) -> None:
         """Other processes ask through the log; only the owner acts."""
@@ -286,7 +288,7 @@ class LocalRun:
                 continue  # Locked for a moment: what was asked stands. What cannot be written at all, the run itself will say.
 
     async def _answer_all(self, root: Driver) -> None:
-        log = self.world.log
+        log = self.services.log
         for request in log.asked(self.execution_id):
             if request.what == "cancel":
                 data = decode(request.payload)
@@ -306,8 +308,8 @@ class LocalRun:
 
     async def _leave(self) -> None:
         if self.force is not None:
-            await self.world.close_workforce(self.force)
-        await self.world.log.release(self.execution_id)
+            await self.services.close_workforce(self.force)
+        await self.services.log.release(self.execution_id)
 
 
 def summary_of(execution_id: str, state: Execution, counts: Counter[str], events: int, now: float) -> RunSummary:

@@ -42,9 +42,9 @@ class ServerRun(LocalRun):
     ) -> RunSummary:
         """Drive the run to its end. `is_ready` is called once notes of its workers can be heard, `is_claimed` when the run is
         this server's and nothing has been done with it yet. `registered`: its document with its inputs, if that is at hand."""
-        world = self.world
+        services = self.services
         if registered is None:
-            registered = await asyncio.to_thread(world.log.document, self.execution_id)
+            registered = await asyncio.to_thread(services.log.document, self.execution_id)
         document = Pinned.from_bytes(registered)
         try:
             stream = await self._claim()
@@ -52,10 +52,10 @@ class ServerRun(LocalRun):
             raise NotFree(error.message, error.hint) from error
         try:
             await is_claimed()
-            force = world.open_workforce(self.execution_id, self.hide)
+            force = services.open_workforce(self.execution_id, self.hide)
             assert isinstance(force, FleetForce)
             self.force = force
-            await asyncio.to_thread(stream.fold, loader(world.blobs))
+            await asyncio.to_thread(stream.fold, loader(services.blobs))
             if stream.seq == 0:
                 await self._begin(stream, document, inputs_of(registered) or {})
             else:
@@ -77,9 +77,9 @@ class ServerRun(LocalRun):
     async def _take_up(
         self, stream: Stream, document: Pinned, inputs: dict[str, Any] | None, is_resumed: bool, failed_only: bool
     ) -> None:
-        world, state = self.world, stream.tree.root
-        net, _ = await world.documents.prepared(document)
-        keys = await world.resolve_keychain(net, state.workload, document)
+        services, state = self.services, stream.tree.root
+        net, _ = await services.documents.prepared(document)
+        keys = await services.resolve_keychain(net, state.workload, document)
         host = self._host(stream, document, keys)
         force = self.force
         assert force is not None
@@ -109,8 +109,8 @@ class ServerRun(LocalRun):
 
     async def set_aside(self, reason: str) -> None:
         """Mark a run that cannot be driven as interrupted."""
-        log = self.world.log
-        epoch = await log.claim(self.execution_id, self.world.worker)
+        log = self.services.log
+        epoch = await log.claim(self.execution_id, self.services.worker)
         try:
             header = await asyncio.to_thread(log.header, self.execution_id)
             if header is None or header.status != "running":

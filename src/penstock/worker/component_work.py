@@ -40,15 +40,15 @@ WANTED_ROWS = 1_000
 
 
 class ComponentWork:
-    def __init__(self, crew: JobRows, lease: Lease, component: ComponentRun, reports: Reports) -> None:
-        self.crew = crew
+    def __init__(self, job: JobRows, lease: Lease, component: ComponentRun, reports: Reports) -> None:
+        self.job = job
         self.lease = lease
         self.component = component
         self.reports = reports
         self.decider = lease.decider
         self.scope = self.decider.view_of(component)
         self.node: Node = self.decider.node_of(component)
-        self.links: dict[str, list[Link]] = crew.connected(self.node.name)
+        self.links: dict[str, list[Link]] = job.connected(self.node.name)
         self.globals = StagedGlobals(component.view, self.node.part.prefix if self.node.part else ())
         self.folder: Path = lease.setting.folder
 
@@ -59,7 +59,7 @@ class ComponentWork:
     def stand_in(self, name: str) -> ComponentWork:
         """The work of a later member of the same group: what its parameters see is what the head sees."""
         other = copy(self)
-        other.node, other.links = self.decider.net.nodes[name], self.crew.connected(name)
+        other.node, other.links = self.decider.net.nodes[name], self.job.connected(name)
         other.folder = self.setting.folder
         return other
 
@@ -79,12 +79,12 @@ class ComponentWork:
             self.folder = base.rendered(lambda text: materialised(render(text, names)))
         if self.node.iterates is not None and self.node.iterates.while_:
             values["while"] = task.params.get("while")
-        return self.crew.components.convert(task.kind, keys.reveal(values))
+        return self.job.components.convert(task.kind, keys.reveal(values))
 
     # ---- what it is given
 
     def call(self, engine: LazySession, inputs: dict[str, list[Relation]]) -> Call:
-        desk, setting, component = self.crew.desk, self.setting, self.component
+        services, setting, component = self.job.services, self.setting, self.component
         place, task = component.place.id, self.node.tasks[0]
         lines = setting.lines.get((self.node.name, self.node.name), {})
         schemas = self.node.part.schemas if self.node.part else {}
@@ -95,7 +95,7 @@ class ComponentWork:
             setting.execution_id,
             idempotency_key=f"{setting.execution_id}/{place}",
             folder=self.folder,
-            work=self.crew.plane.files,
+            work=self.job.row_store.files,
             context=ReadOnly(setting.workload),
             globals=self.globals,
             iteration=iteration_of(component.subjob.scope),
@@ -103,18 +103,18 @@ class ComponentWork:
             connected=frozenset(self.links) | {port for name, port in setting.outputs if name == self.node.name},
             declared=declared,
             engine=cast(EngineSession, engine),
-            clock=desk.clock,
-            blobs=self.crew.blobs,
-            resources=desk.resources,
-            threads=desk.threads,
-            settings=desk.settings,
+            clock=services.clock,
+            blobs=self.job.blobs,
+            resources=services.resources,
+            threads=services.threads,
+            settings=services.settings,
             source=Source(setting.files.get(self.node.name, setting.file), dict(lines)),
             credential=setting.keychain.credential,
-            say=lambda line: desk.say(place, None, line),
-            show=lambda line: desk.say(place, None, line),
+            say=lambda line: services.say(place, None, line),
+            show=lambda line: services.say(place, None, line),
             play=lambda path, values=None, return_step=None: self._play(path, values or {}, return_step, task.kind),
             play_job=lambda path, values=None, group=None: self._play(path, values or {}, None, task.kind, group),
-            progress=lambda port, rows: desk.progress(place, port, rows),
+            progress=lambda port, rows: services.progress(place, port, rows),
             standing=lambda: standing(self.decider),
             watermarks=part(setting.scope.kept, "watermarks"),
             holds_secret=lambda text: setting.keychain.hide(text) != text,
@@ -124,7 +124,7 @@ class ComponentWork:
     def _subjob(self) -> Subjob:
         assert self.node.part is not None
         region = self.scope.spec.regions[self.node.part.region]
-        commits = (self.node.part.container, self.node.part.region) in self.crew.commits
+        commits = (self.node.part.container, self.node.part.region) in self.job.commits
 
         def is_reopened() -> bool:
             state = self.scope.subjob(region)
@@ -160,24 +160,24 @@ class ComponentWork:
 
     def _relation(self, arrived: dict[str, Any] | Element, place: str) -> Relation:
         if not isinstance(arrived, Element):
-            return self.crew.plane.find(arrived)
-        session = self.crew.plane.engine.session()
+            return self.job.row_store.find(arrived)
+        session = self.job.row_store.engine.session()
         rows = session.load_mappings([arrived.rows])
         session.close([rows])
-        self.crew.plane.keep(f"{place}:item", rows, 1)
+        self.job.row_store.keep(f"{place}:item", rows, 1)
         return rows
 
     # ---- running
 
     async def perform(self) -> Ended | None:
         """None when what follows is not an end: an iterator goes on over its elements."""
-        kind = self.crew.components.get(self.node.tasks[0].kind)
-        engine = self.crew.plane.session()
+        kind = self.job.components.get(self.node.tasks[0].kind)
+        engine = self.job.row_store.session()
         call: Call | None = None
         elements: Elements | None = None
         try:
             params = await self.params(kind)
-            threads = PatientThreads(self.crew.desk.threads, cast(EngineSession, engine))
+            threads = PatientThreads(self.job.services.threads, cast(EngineSession, engine))
             goes_on = self.component.fan is not None  # Over the elements of the first start; the rows may be gone.
             inputs = await threads.run(self.inputs) if self.component.rows_in and not goes_on else {}
             call = self.call(engine, inputs)
@@ -187,8 +187,8 @@ class ComponentWork:
             else:
                 result = await runner.run(kind, params, call)
                 end = await threads.run(self._outputs, call) if call.outputs else Ended()
-                end.after = cast(JsonMap, self.crew.normaliser.result(dict(call.after))) if call.after else {}
-                end.result = self.crew.normaliser.result(result)
+                end.after = cast(JsonMap, self.job.normaliser.result(dict(call.after))) if call.after else {}
+                end.result = self.job.normaliser.result(result)
                 self._put_writes(end)
         except ComponentFailure as error:
             end = self.failed(error)
@@ -210,7 +210,7 @@ class ComponentWork:
         finally:
             engine.close(call.outputs.values() if call is not None else ())
         if call is not None and isinstance(end.error, dict) and end.error["kind"] != "not_serialisable":
-            end.after = cast(JsonMap, self.crew.normaliser.result(dict(call.after)))  # For the error links, too.
+            end.after = cast(JsonMap, self.job.normaliser.result(dict(call.after)))  # For the error links, too.
         if elements is not None:
             # Not above: what goes wrong in the engine from here on is no failure of the component.
             # An iteration may take away what its elements were found by, so a resume needs the list of them. Inside another
@@ -235,7 +235,7 @@ class ComponentWork:
         items = await runner.elements(kind, params, call)
         if self.setting.sample is not None:  # A preview looks at the first element, and no further.
             items = items[:1]
-        kept_items = await self.crew.desk.threads.run(self.crew.normaliser.result, items)
+        kept_items = await self.job.services.threads.run(self.job.normaliser.result, items)
         return Elements(run, len(items), kept_items, parallel, mode)
 
     def failed(self, error: ComponentFailure) -> Ended:
@@ -246,7 +246,7 @@ class ComponentWork:
                 said[key] = encodable_tree(self.setting.keychain.hide_tree(value))
         said["component"] = self.component.name
         if error.detail.get("raised_at"):  # The author's own file: `penstock logs` names it as well.
-            self.crew.desk.say(self.component.place.id, None, f"error: {said['message']}")
+            self.job.services.say(self.component.place.id, None, f"error: {said['message']}")
         dies = error.kind == "die"
         end = Ended(ERROR, error=said, exit_code=error.exit_code if dies else None, dies=dies)
         try:
@@ -262,7 +262,7 @@ class ComponentWork:
             if isinstance(value, set | frozenset):
                 sets.add(key)
             try:
-                end.writes[key] = self.crew.normaliser.result(_listed_set(value) if key in sets else value)
+                end.writes[key] = self.job.normaliser.result(_listed_set(value) if key in sets else value)
             except (TypeError, ValueError, msgspec.MsgspecError, RecursionError) as error:
                 message = f"the global cannot be written as JSON: {unwritable(value, f'global.{key}', error)}"
                 raise ComponentFailure("not_serialisable", message, key=key) from None
@@ -280,20 +280,20 @@ class ComponentWork:
         return end
 
     def kept(self, port: str, rows: Relation) -> JsonMap:
-        plane, links = self.crew.plane, self.links.get(port, [])
+        row_store, links = self.job.row_store, self.links.get(port, [])
         at = f"{self.component.place.id}:{port}"
         is_wanted = (self.node.name, port) in self.setting.outputs
         output: JsonMap = {"rows": rows.rows, "hash": rows.hash, "at": at}
         is_asked_of_run = is_wanted and self.setting.sample is None and self.setting.depth == 0
         is_large = is_wanted and self.setting.sample is None and rows.rows > WANTED_ROWS
         if must_last(self.decider.plan, self.node.name, links) or is_large or is_asked_of_run:
-            output.update(plane.store(rows))
+            output.update(row_store.store(rows))
         if is_wanted and not is_asked_of_run:  # There is no caller that would read them as values.
             output["wanted"] = self._wanted(rows, output)
         if not links and not is_wanted:  # Only their number was asked for.
-            plane.engine.drop(rows)
+            row_store.engine.drop(rows)
             return output
-        plane.keep(at, rows, -1 if is_wanted else readers(self.decider.plan, links))
+        row_store.keep(at, rows, -1 if is_wanted else readers(self.decider.plan, links))
         return output
 
     def _wanted(self, rows: Relation, output: JsonMap) -> Json:
@@ -302,21 +302,21 @@ class ComponentWork:
         sample = self.setting.sample
         if sample is None and rows.rows > WANTED_ROWS:
             return {**wanted, "stored": output["stored"]}
-        session = self.crew.plane.engine.session()
+        session = self.job.row_store.engine.session()
         try:
             limit = f" LIMIT {sample}" if sample is not None else ""
             table = session.rows(f'SELECT * FROM "rows"{limit}', {"rows": rows})
             values = [dict(zip(columns, one, strict=True)) for batch in table for one in batch]
         finally:
             session.close()
-        return {**wanted, "rows": self.crew.normaliser.result(_jsonable(values))}
+        return {**wanted, "rows": self.job.normaliser.result(_jsonable(values))}
 
     def was_read(self) -> None:
         """The component is over, and so is its interest in what it was given."""
         for arrived in arrivals(self.decider, self.scope, self.node.name).values():
             for one in arrived:
                 if not isinstance(one, Element) and "at" in one:
-                    self.crew.plane.was_read(str(one["at"]))
+                    self.job.row_store.was_read(str(one["at"]))
 
 
 def _of_tool(error: ToolFailure) -> ComponentFailure:

@@ -27,11 +27,11 @@ LONGEST_REST_S = 30.0
 
 
 class FleetWorker:
-    def __init__(self, intake: Intake, card: WorkerCard, bench: ServicesFactory, *, beat_s: float = BEAT_S) -> None:
+    def __init__(self, intake: Intake, card: WorkerCard, factory: ServicesFactory, *, beat_s: float = BEAT_S) -> None:
         self.intake = intake
         self.card = card
-        self.bench = bench
-        self.holdings: dict[str, LeaseRun] = {}
+        self.factory = factory
+        self.lease_runs: dict[str, LeaseRun] = {}
         self._beat_s = beat_s
         self._changed = asyncio.Event()
         self._is_draining = False
@@ -65,27 +65,27 @@ class FleetWorker:
         self._changed.set()
         with contextlib.suppress(PenstockError):
             await self.intake.beat(self.card.id, self._pulses(), draining=True)
-        for holding in self.holdings.values():
-            if holding.subjob is not None:
-                holding.subjob.curtail()
-        tasks = [one.task for one in self.holdings.values() if one.task is not None]
+        for lease_run in self.lease_runs.values():
+            if lease_run.subjob is not None:
+                lease_run.subjob.curtail()
+        tasks = [one.task for one in self.lease_runs.values() if one.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=grace_s)
-        for holding in list(self.holdings.values()):
-            await holding.stop("interrupt")
-        tasks = [one.task for one in self.holdings.values() if one.task is not None]
+        for lease_run in list(self.lease_runs.values()):
+            await lease_run.stop("interrupt")
+        tasks = [one.task for one in self.lease_runs.values() if one.task is not None]
         if tasks:
             await asyncio.wait(tasks)
 
     @property
     def _free(self) -> int:
-        return self.card.slots - sum(1 for one in self.holdings.values() if not one.teller.is_waiting)
+        return self.card.slots - sum(1 for one in self.lease_runs.values() if not one.queue.is_waiting)
 
     @property
     def _free_for_ranges(self) -> int:
         """One place is kept for steps, so that a large loop does not stand in everybody's way."""
         places = max(1, self.card.slots - 1)
-        return min(self._free, places - sum(1 for one in self.holdings.values() if one.held.is_range))
+        return min(self._free, places - sum(1 for one in self.lease_runs.values() if one.held.is_range))
 
     @property
     def _is_done_taking(self) -> bool:
@@ -109,14 +109,14 @@ class FleetWorker:
             for held in granted:
                 self._begin(held)
         # The others go on until all is done.
-        while self.holdings:
+        while self.lease_runs:
             self._changed.clear()
             await self._changed.wait()
 
     async def _take(self, free: int) -> list[Held]:
         """Wait for work, but no longer than until a place for a range is free where there was none: then ask for more."""
         ranges = max(0, self._free_for_ranges)
-        wait_s = TAKE_WAIT_S if not self.holdings else 1.0
+        wait_s = TAKE_WAIT_S if not self.lease_runs else 1.0
         taking = asyncio.ensure_future(self.intake.take(self.card.id, free, ranges, wait_s))
         changed: asyncio.Future[Any] | None = None
         try:
@@ -139,7 +139,7 @@ class FleetWorker:
             try:
                 lost = await self.intake.beat(self.card.id, self._pulses(), draining=self._is_draining)
             except Refused:  # Nobody knows of this worker any more, nor of what it holds.
-                for key in list(self.holdings):
+                for key in list(self.lease_runs):
                     self._lose(key)
                 with contextlib.suppress(Unavailable):  # The next beat is refused as well.
                     await self.intake.enlist(self.card)
@@ -150,7 +150,7 @@ class FleetWorker:
                 self._lose(key)
 
     def _pulses(self) -> dict[str, Pulse]:
-        return {key: Pulse(one.held.attempt, one.progress()) for key, one in self.holdings.items() if not one.is_lost}
+        return {key: Pulse(one.held.attempt, one.progress()) for key, one in self.lease_runs.items() if not one.is_lost}
 
     async def _listen(self) -> None:
         while True:
@@ -163,12 +163,12 @@ class FleetWorker:
                 continue
             for told in messages:
                 self._seen.add(told.number)
-                holding = self.holdings.get(told.key)
-                if holding is None or holding.held.attempt != told.attempt:
+                lease_run = self.lease_runs.get(told.key)
+                if lease_run is None or lease_run.held.attempt != told.attempt:
                     continue
                 data: Any = decode(told.body)
                 try:
-                    await holding.hear(data)
+                    await lease_run.hear(data)
                 except Unavailable:  # It and what follows are told again: news has to be heard in its order.
                     self._seen.discard(told.number)
                     await asyncio.sleep(PAUSE_S)
@@ -178,7 +178,7 @@ class FleetWorker:
         """While every place is taken: does somebody wait whom a large loop should make room for?"""
         while True:
             await asyncio.sleep(PRESSURE_S)
-            if any(one.held.is_range for one in self.holdings.values()) and self._free_for_ranges <= 0:
+            if any(one.held.is_range for one in self.lease_runs.values()) and self._free_for_ranges <= 0:
                 try:
                     self._is_pressed = await self.intake.is_pressed(self.card.id)
                 except Unavailable:
@@ -193,27 +193,27 @@ class FleetWorker:
 
     def _begin(self, held: Held) -> None:
         self._lose(held.key)  # Granted anew: what we had of it before has been taken away, though nobody told us yet.
-        teller = ReportQueue(self.intake, self.card, held, self._gone, self._changed.set)
-        holding = LeaseRun(held, teller, self.bench, self._gives_way)
-        self.holdings[held.key] = holding
-        holding.task = asyncio.ensure_future(self._hold(holding))
+        queue = ReportQueue(self.intake, self.card, held, self._gone, self._changed.set)
+        lease_run = LeaseRun(held, queue, self.factory, self._gives_way)
+        self.lease_runs[held.key] = lease_run
+        lease_run.task = asyncio.ensure_future(self._hold(lease_run))
 
-    async def _hold(self, holding: LeaseRun) -> None:
-        held = holding.held
+    async def _hold(self, lease_run: LeaseRun) -> None:
+        held = lease_run.held
         try:
             try:
-                await holding.work()
+                await lease_run.work()
                 self._rest_s = PAUSE_S
             except PenstockError as error:
                 # Not the document's fault: another worker may do better. It counts, so that it is not tried for ever.
-                holding.teller.fail(error.message, self._refusal(error))
-            await holding.teller.finish()
+                lease_run.queue.fail(error.message, self._refusal(error))
+            await lease_run.queue.finish()
         except asyncio.CancelledError:
-            if not holding.is_lost:
+            if not lease_run.is_lost:
                 raise
         finally:
-            if self.holdings.get(held.key) is holding:
-                del self.holdings[held.key]
+            if self.lease_runs.get(held.key) is lease_run:
+                del self.lease_runs[held.key]
             self.done += 1
             self._changed.set()
 
@@ -226,14 +226,14 @@ class FleetWorker:
         return {"kind": "refused", "message": message, "retryable": False, "hint": error.hint}
 
     def _gone(self, key: str, attempt: int) -> None:
-        holding = self.holdings.get(key)
-        if holding is not None and holding.held.attempt == attempt:
+        lease_run = self.lease_runs.get(key)
+        if lease_run is not None and lease_run.held.attempt == attempt:
             self._lose(key)
 
     def _lose(self, key: str) -> None:
-        holding = self.holdings.get(key)
-        if holding is not None and not holding.is_lost:
-            holding.is_lost = True
-            holding.teller.is_lost = True
-            if holding.task is not None:
-                holding.task.cancel()
+        lease_run = self.lease_runs.get(key)
+        if lease_run is not None and not lease_run.is_lost:
+            lease_run.is_lost = True
+            lease_run.queue.is_lost = True
+            if lease_run.task is not None:
+                lease_run.task.cancel()

@@ -29,8 +29,8 @@ from penstock.worker.job_rows import JobRows
 class Group:
     """One group in one scope."""
 
-    def __init__(self, crew: JobRows, members: tuple[str, ...]) -> None:
-        self.crew = crew
+    def __init__(self, job: JobRows, members: tuple[str, ...]) -> None:
+        self.job = job
         self.members = members
         self.heads = {name for name in members if not self._sources(name)}
         self.started: dict[str, ComponentWork] = {}
@@ -42,7 +42,7 @@ class Group:
     def _sources(self, name: str) -> dict[str, tuple[str, str]]:
         """Input port -> (member, port) that feeds it, for inputs fed from within."""
         inside = set(self.members)
-        links = [link for link in self.crew.decider.plan.inbound[name] if link.on is On.DATA and link.source in inside]
+        links = [link for link in self.job.decider.plan.inbound[name] if link.on is On.DATA and link.source in inside]
         return {link.to_port: (link.source, link.port) for link in links}
 
     async def perform(self, run: ComponentWork) -> Ended | None:
@@ -59,9 +59,9 @@ class Group:
         return self._ended(run, self.results[name])
 
     async def _run(self, last: ComponentWork) -> None:
-        engine = self.crew.plane.session()
+        engine = self.job.row_store.session()
         try:
-            stages = await self._stages(last, PatientThreads(self.crew.desk.threads, engine))
+            stages = await self._stages(last, PatientThreads(self.job.services.threads, engine))
             if stages is None:
                 self.is_unfused = True
             else:
@@ -74,20 +74,20 @@ class Group:
 
     async def _fuse(self, engine: Any, stages: list[Stage]) -> dict[str, Staged]:
         # Who cancels it waits until the query has let go: a thread inside DuckDB does not survive the end of the process.
-        return await PatientThreads(self.crew.desk.threads, engine).run(engine.fuse, stages)  # type: ignore[no-any-return]
+        return await PatientThreads(self.job.services.threads, engine).run(engine.fuse, stages)  # type: ignore[no-any-return]
 
     async def _stages(self, last: ComponentWork, threads: PatientThreads) -> list[Stage] | None:
         """None when some member, as it is used here, cannot be part of a larger query."""
         for name in self.members:
             run = self.started.get(name) or last.stand_in(name)
-            kind = self.crew.components.get(run.node.tasks[0].kind)
+            kind = self.job.components.get(run.node.tasks[0].kind)
             params = await run.params(kind)
             connected = frozenset(run.links)
             if not runner.wants_fusion(kind, params, connected):
                 return None
             if not connected and not isinstance(kind, Sink):
                 return None  # Nobody reads what it makes, so it has no place in a query.
-            call = run.call(self.crew.plane.session(), {})
+            call = run.call(self.job.row_store.session(), {})
             if declared_columns.is_counted(call.declared):
                 return None
             self._kinds[name] = (kind, params, PlanCall(call.folder, connected, call.declared))
@@ -96,7 +96,7 @@ class Group:
     def _built(self) -> list[Stage] | None:
         schemas: dict[tuple[str, str], Schema] = {}
         stages: list[Stage] = []
-        session = self.crew.plane.engine.session()
+        session = self.job.row_store.engine.session()
         try:
             for name in self.members:
                 kind, params, call = self._kinds[name]
@@ -136,7 +136,7 @@ class Group:
 
     def _passed(self, name: str, port: str, rows: Json) -> JsonMap:
         """Rows that went on within the query and were never kept: their hash is of what they were made by, and of how many."""
-        made_by = repr((self.crew.setting.net.digest, self.crew.setting.workload, name, port, rows))
+        made_by = repr((self.job.setting.net.digest, self.job.setting.workload, name, port, rows))
         return {"rows": rows, "hash": f"plan:{sha256(made_by.encode()).hexdigest()[:32]}"}
 
 
@@ -144,15 +144,15 @@ def _schema(source: tuple[str, str] | Relation, known: Mapping[tuple[str, str], 
     return source.schema if isinstance(source, Relation) else known[source]
 
 
-def group_of(crew: JobRows, component: Component, name: str) -> Group | None:
-    part = crew.decider.plan.part(name)
-    if part.group is None or part.group not in crew.setting.net.groups:
+def group_of(job: JobRows, component: Component, name: str) -> Group | None:
+    part = job.decider.plan.part(name)
+    if part.group is None or part.group not in job.setting.net.groups:
         return None
-    members = crew.setting.net.groups[part.group]
-    if any(name in members for name, _ in crew.setting.outputs):  # Its rows are to be kept, not to pass through.
+    members = job.setting.net.groups[part.group]
+    if any(name in members for name, _ in job.setting.outputs):  # Its rows are to be kept, not to pass through.
         return None
     key = (component.subjob.scope.id, part.group)
-    group = crew.groups.get(key)
+    group = job.groups.get(key)
     if group is None:
-        group = crew.groups[key] = Group(crew, members)
+        group = job.groups[key] = Group(job, members)
     return group

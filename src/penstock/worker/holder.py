@@ -51,9 +51,9 @@ class Holder:
     """What the work under one lease reports to."""
 
     def __init__(
-        self, teller: ReportQueue, setting: Setting, state: State, judge: Judge, workforce: Workforce, clock: Clock
+        self, queue: ReportQueue, setting: Setting, state: State, judge: Judge, workforce: Workforce, clock: Clock
     ) -> None:
-        self.teller = teller
+        self.queue = queue
         self.decider = Decider(state, setting.scope, setting.net, judge)
         self.setting = setting
         self.workforce = workforce
@@ -61,7 +61,7 @@ class Holder:
         self.error: BaseException | None = None
         self.is_through = False
         self._clock = clock
-        self._name = teller.card.name
+        self._name = queue.card.name
         self._entries: list[Entry] = []
         self._due: asyncio.TimerHandle | None = None
         self._over = asyncio.Event()
@@ -119,11 +119,11 @@ class Holder:
         entries = self._told(is_last=is_last)
         if is_last:
             self.is_through = True
-            self.teller.say_lines()
-            self.teller.say(NoteKind.DONE, report_of_facts(entries))
+            self.queue.say_lines()
+            self.queue.say(NoteKind.DONE, report_of_facts(entries))
             self._over.set()
         elif entries:
-            self.teller.say(NoteKind.SAID, report_of_facts(entries))
+            self.queue.say(NoteKind.SAID, report_of_facts(entries))
 
     def _told(self, *, is_last: bool) -> list[Entry]:
         entries, self._entries = self._entries, []
@@ -140,7 +140,7 @@ class Holder:
 
     async def durable(self) -> None:
         self.flush()
-        await self.teller.drained()
+        await self.queue.drained()
 
     @property
     def backlog(self) -> int:
@@ -150,7 +150,7 @@ class Holder:
         self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
     ) -> Answer:
         self.flush()
-        return await ask_to_play(self.teller, caller, path, values, return_step, outputs)
+        return await ask_to_play(self.queue, caller, path, values, return_step, outputs)
 
     def now(self) -> float:
         return self._clock.now()
@@ -269,7 +269,7 @@ class SubjobHolder(Holder):
         """Nothing can be done here before other sub-jobs have done theirs: they may have our place."""
         if is_idle != self._is_idle:
             self._is_idle = is_idle
-            self.teller.waits(1 if is_idle else -1)
+            self.queue.waits(1 if is_idle else -1)
 
     def _told(self, *, is_last: bool) -> list[Entry]:
         """Of an iteration of some elements all is told or nothing: whoever has it next begins with a clean sheet."""

@@ -21,18 +21,22 @@ from penstock.worker.veiled_blobs import VeiledBlobs
 
 
 class JobRows:
-    def __init__(self, desk: WorkerServices, setting: Setting, decider: Decider) -> None:
-        assert desk.components is not None
-        assert desk.work is not None
-        self.desk = desk
+    def __init__(self, services: WorkerServices, setting: Setting, decider: Decider) -> None:
+        assert services.components is not None
+        assert services.work is not None
+        self.services = services
         self.setting = setting
         self.decider = decider
-        self.components: ComponentBox = at_folder(desk.components, setting.folder)
-        is_offline = not desk.settings.addresses.is_open
-        self.plane = RowStore(_folder(desk.work, setting), setting.net.engine, desk.blobs, is_offline=is_offline)
-        veiled = VeiledBlobs(desk.blobs, setting.keychain.hide_bytes)
-        self.blobs: BlobStore = veiled if setting.net.keychain else desk.blobs
-        self.normaliser = Normaliser(desk.blobs, setting.keychain, setting.net.limits.max_payload_bytes, desk.load)
+        self.components: ComponentBox = at_folder(services.components, setting.folder)
+        is_offline = not services.settings.addresses.is_open
+        self.row_store = RowStore(
+            _folder(services.work, setting), setting.net.engine, services.blobs, is_offline=is_offline
+        )
+        veiled = VeiledBlobs(services.blobs, setting.keychain.hide_bytes)
+        self.blobs: BlobStore = veiled if setting.net.keychain else services.blobs
+        self.normaliser = Normaliser(
+            services.blobs, setting.keychain, setting.net.limits.max_payload_bytes, services.load
+        )
         self.groups: dict[tuple[str, str], Any] = {}
         """Chains of queries that run as one, by the scope they lie in."""
         self._links: dict[str, dict[str, list[Link]]] = {}

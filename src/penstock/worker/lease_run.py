@@ -54,9 +54,9 @@ class ServicesFactory(Protocol):
 
     async def resolve_keychain(self, document: Json, net: Net, workload: Any) -> Keys: ...
 
-    def desk(self, execution_id: str, keys: Keys, say: Callable[[Line], None]) -> WorkerServices: ...
+    def services(self, execution_id: str, keys: Keys, say: Callable[[Line], None]) -> WorkerServices: ...
 
-    async def clear(self, desk: WorkerServices) -> None: ...
+    async def clear(self, services: WorkerServices) -> None: ...
 
     def judge(self, setting: Setting) -> Judge:
         """Who evaluates the conditions of a job."""
@@ -68,8 +68,8 @@ class LeaseRun:
     """A lease that is held here."""
 
     held: Held
-    teller: ReportQueue
-    bench: ServicesFactory
+    queue: ReportQueue
+    factory: ServicesFactory
     gives_way: Callable[[], bool]
     """Asked by pieces of something large: does somebody else need the place?"""
     task: asyncio.Task[None] | None = None
@@ -85,7 +85,7 @@ class LeaseRun:
 
     async def hear(self, data: Any) -> None:
         if "answer" in data:
-            self.teller.answered(data)
+            self.queue.answered(data)
         elif self._stop is None:
             self._early.append(data)
         else:
@@ -111,39 +111,41 @@ class LeaseRun:
         elif self.subjob is not None and "dies" in data:
             self.subjob.dies(data["dies"])
         elif self.subjob is not None:
-            self.subjob.news(await asyncio.to_thread(self.bench.blobs.get, ResultRef.from_json(data["news"])))
+            self.subjob.news(await asyncio.to_thread(self.factory.blobs.get, ResultRef.from_json(data["news"])))
 
     # ---- doing it
 
     async def work(self) -> None:
-        briefing = unpacked(self.held.payload, self.bench.blobs)
+        briefing = unpacked(self.held.payload, self.factory.blobs)
         if isinstance(briefing.document, dict) and "project" in briefing.document:  # Its files may have to be fetched.
-            compiled = await asyncio.to_thread(self.bench.compile, briefing.document)
+            compiled = await asyncio.to_thread(self.factory.compile, briefing.document)
         else:
-            compiled = self.bench.compile(briefing.document)
-        keys = await self.bench.resolve_keychain(briefing.document, compiled.net, briefing.scope.workload)
-        desk = self.bench.desk(briefing.execution_id, keys, self.teller.line)
+            compiled = self.factory.compile(briefing.document)
+        keys = await self.factory.resolve_keychain(briefing.document, compiled.net, briefing.scope.workload)
+        services = self.factory.services(briefing.execution_id, keys, self.queue.line)
         try:
             if briefing.kind == "subjob":
-                await self._subjob(briefing, compiled, keys, desk)
+                await self._subjob(briefing, compiled, keys, services)
                 return
             setting = _setting(briefing, compiled, keys, briefing.scope)
             if briefing.kind == "range":
-                await self._range(briefing, setting, desk)
+                await self._range(briefing, setting, services)
             else:
-                await self._run(briefing, setting, desk)
+                await self._run(briefing, setting, services)
         finally:
             with suppress(TimeoutError):  # A connection that does not close must not keep the others waiting for ever.
                 async with asyncio.timeout(CLOSING_S):
-                    await self.bench.clear(desk)
+                    await self.factory.clear(services)
 
-    async def _subjob(self, briefing: Briefing, compiled: Compiled, keys: Keys, desk: WorkerServices) -> None:
+    async def _subjob(self, briefing: Briefing, compiled: Compiled, keys: Keys, services: WorkerServices) -> None:
         assert briefing.history is not None
-        history = await asyncio.to_thread(self.bench.blobs.get, briefing.history)
-        state, scope, known = unfolded(briefing, history, desk.load)
+        history = await asyncio.to_thread(self.factory.blobs.get, briefing.history)
+        state, scope, known = unfolded(briefing, history, services.load)
         setting = _setting(briefing, compiled, keys, scope)
-        holder = SubjobHolder(self.teller, setting, state, self.bench.judge(setting), LocalWorkforce(desk), desk.clock)
-        holder.known, holder.load, holder.gives_way = known, desk.load, self.gives_way
+        holder = SubjobHolder(
+            self.queue, setting, state, self.factory.judge(setting), LocalWorkforce(services), services.clock
+        )
+        holder.known, holder.load, holder.gives_way = known, services.load, self.gives_way
         self.progress = lambda: holder.recorded
         self.subjob = holder
         try:
@@ -155,24 +157,24 @@ class LeaseRun:
                 await holder.stop("interrupt")
             await holder.close()
         if holder.error is not None:
-            self.teller.fail(f"{type(holder.error).__name__}: {holder.error}")
+            self.queue.fail(f"{type(holder.error).__name__}: {holder.error}")
         elif not holder.is_through:
-            self.teller.give_back(b"")
+            self.queue.give_back(b"")
 
-    async def _run(self, briefing: Briefing, setting: Setting, desk: WorkerServices) -> None:
-        force = LocalWorkforce(desk)
-        holder = StepHolder(self.teller, setting, state_of(briefing), Unasked(), force, desk.clock)
+    async def _run(self, briefing: Briefing, setting: Setting, services: WorkerServices) -> None:
+        force = LocalWorkforce(services)
+        holder = StepHolder(self.queue, setting, state_of(briefing), Unasked(), force, services.clock)
         self.progress = lambda: holder.recorded
         holder.begin(briefing.run)
         assert holder.lease is not None
         await self._ready(holder.stop)
         await force.settled(holder.lease)
         if holder.error is not None:
-            self.teller.fail(str(holder.error))
+            self.queue.fail(str(holder.error))
         elif holder.lease.stop_reason == "interrupt" and not holder.is_through:
-            self.teller.give_back(holder.unsent())
+            self.queue.give_back(holder.unsent())
 
-    async def _range(self, briefing: Briefing, setting: Setting, desk: WorkerServices) -> None:
+    async def _range(self, briefing: Briefing, setting: Setting, services: WorkerServices) -> None:
         node = setting.net.nodes[briefing.run.step]
         assert briefing.shards is not None
         assert node.fan is not None
@@ -187,7 +189,7 @@ class LeaseRun:
             emits=briefing.emits,
             reducers=dict(node.fan.reducers),
         )
-        runner = RangeRunner(lease, desk, RangeReporter(self.teller, desk.clock), self.gives_way)
+        runner = RangeRunner(lease, services, RangeReporter(self.queue, services.clock), self.gives_way)
         self.progress = lambda: runner.progress
         task = asyncio.ensure_future(runner.run())
 

@@ -71,7 +71,7 @@ class LoopRunner:
             if not isinstance(found, Described):
                 self._items = found
             elif not found.is_paged:
-                self._items = elements(found.collection, self.pipelines.desk.load)
+                self._items = elements(found.collection, self.pipelines.services.load)
             elif collected is None:
                 return None
             else:
@@ -95,7 +95,7 @@ class LoopRunner:
             self._items = found
             return None
         if not found.is_paged:
-            self._items = elements(found.collection, self.pipelines.desk.load)
+            self._items = elements(found.collection, self.pipelines.services.load)
             return None
         collected = self.run.loop.collection if self.run.loop is not None else await self._read(found)
         self.take(collected)
@@ -109,16 +109,16 @@ class LoopRunner:
 
     def take(self, collected: Json) -> None:
         assert isinstance(collected, dict)
-        load = self.pipelines.desk.load
+        load = self.pipelines.services.load
         self._items = elements({"kind": "list", "items": collected["items"]}, load)
         if collected["keys"] is not None:
             self._keys = elements({"kind": "list", "items": collected["keys"]}, load)
 
     async def _read(self, found: Described) -> JsonMap:
-        desk = self.pipelines.desk
-        page = await all_pages(CollectionPages(desk, found.collection, self.lease.setting))
-        items = pinned(page.items, desk.blobs, desk.load).collection["items"]
-        keys = None if page.keys is None else pinned(page.keys, desk.blobs, desk.load).collection["items"]
+        services = self.pipelines.services
+        page = await all_pages(CollectionPages(services, found.collection, self.lease.setting))
+        items = pinned(page.items, services.blobs, services.load).collection["items"]
+        keys = None if page.keys is None else pinned(page.keys, services.blobs, services.load).collection["items"]
         return {"items": items, "keys": keys}
 
     # ---- lanes
@@ -177,9 +177,9 @@ class LoopRunner:
     # ---- the end
 
     def ended(self) -> RunEnded:
-        run, loop, desk = self.run, self.loop, self.pipelines.desk
+        run, loop, services = self.run, self.loop, self.pipelines.services
         kept = loop.results if isinstance(loop.results, LoopResults) else LoopResults()
-        results = kept.value(desk.blobs, desk.load, self.lease.setting.net.limits.max_payload_bytes)
+        results = kept.value(services.blobs, services.load, self.lease.setting.net.limits.max_payload_bytes)
         total = summary(loop, results)
         writes, shared = loop.as_writes(), settled(loop.reducers, loop.shared)
         if is_stopped(loop, self.fan):

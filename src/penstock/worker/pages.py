@@ -19,8 +19,8 @@ TASK = "loop.in"
 class CollectionPages:
     """The pages of one collection. Secrets are filled in when a page is read, and taken out of what goes wrong with it."""
 
-    def __init__(self, desk: WorkerServices, collection: JsonMap, setting: Setting, *, once: bool = False) -> None:
-        self._desk = desk
+    def __init__(self, services: WorkerServices, collection: JsonMap, setting: Setting, *, once: bool = False) -> None:
+        self._desk = services
         self._collection = collection
         self._setting = setting
         self._once = once
@@ -50,7 +50,7 @@ class CollectionPages:
 
     def _call(self) -> Call:
         """What the readers share with tools, they do as for a task."""
-        setting, desk = self._setting, self._desk
+        setting, services = self._setting, self._desk
 
         async def play(*_: Any, **__: Any) -> Any:
             raise ToolFailure("refused", "a collection runs no playbook")
@@ -63,16 +63,16 @@ class CollectionPages:
             idempotency_key=f"{setting.execution_id}/{TASK}",
             folder=setting.folder,
             spec={},
-            clock=desk.clock,
-            blobs=VeiledBlobs(desk.blobs, setting.keychain.hide_bytes) if setting.net.keychain else desk.blobs,
-            resources=desk.resources,
-            threads=desk.threads,
-            settings=desk.settings,
+            clock=services.clock,
+            blobs=VeiledBlobs(services.blobs, setting.keychain.hide_bytes) if setting.net.keychain else services.blobs,
+            resources=services.resources,
+            threads=services.threads,
+            settings=services.settings,
             source=Source(setting.file),
             credential=setting.keychain.credential,
-            say=lambda line: desk.say("", None, line),
+            say=lambda line: services.say("", None, line),
             play=play,
-            load=desk.load,
+            load=services.load,
             holds_secret=lambda text: setting.keychain.hide(text) != text,
         )
 

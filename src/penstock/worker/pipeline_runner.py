@@ -37,24 +37,26 @@ MAX_BACKLOG = 20_000
 
 
 class PipelineRunner:
-    def __init__(self, lease: StepLease, desk: WorkerServices, reports: TaskReports) -> None:
+    def __init__(self, lease: StepLease, services: WorkerServices, reports: TaskReports) -> None:
         setting = lease.setting
         self.lease = lease
-        self.desk = desk
+        self.services = services
         self.reports = reports
         self.names = LeaseNames(lease)
         self.tasks = lease.node.tasks
         self.positions = positions(self.tasks)
-        self.normaliser = Normaliser(desk.blobs, setting.keychain, setting.net.limits.max_payload_bytes, desk.load)
-        self.preparation = Preparation(lease, desk)
+        self.normaliser = Normaliser(
+            services.blobs, setting.keychain, setting.net.limits.max_payload_bytes, services.load
+        )
+        self.preparation = Preparation(lease, services)
         self.undefined = UndefinedWrites(self._warn, strict=setting.net.strict)
         self._is_strict = setting.net.durability is Durability.STRICT
         self._may_need_keys = bool(setting.net.keychain)
-        veiled = VeiledBlobs(desk.blobs, setting.keychain.hide_bytes)
-        self._tool_blobs: BlobStore = veiled if self._may_need_keys else desk.blobs
+        veiled = VeiledBlobs(services.blobs, setting.keychain.hide_bytes)
+        self._tool_blobs: BlobStore = veiled if self._may_need_keys else services.blobs
         self._max_task_runs = setting.net.limits.max_task_runs
         self._trace_id = setting.scope.trace_id
-        self._now = desk.clock.now
+        self._now = services.clock.now
         self._turn = TURN
         self._turns = 0
 
@@ -69,7 +71,7 @@ class PipelineRunner:
             await self._task(pipeline, scope)
 
     def _warn(self, line: str) -> None:
-        self.desk.say(self.lease.run.place.id, None, line)
+        self.services.say(self.lease.run.place.id, None, line)
 
     def share_turns(self, lanes: int) -> None:
         """All lanes run before the event loop looks elsewhere, so each takes only its share of a turn, or a cancel would wait
@@ -80,7 +82,7 @@ class PipelineRunner:
         self.reports.flush()
         delay = due - self.reports.now()
         if delay > 0:
-            await self.desk.clock.sleep(delay)
+            await self.services.clock.sleep(delay)
 
     async def _task(self, pipeline: Pipeline, scope: TaskScope) -> None:
         task = self.tasks[pipeline.cursor]
@@ -177,7 +179,7 @@ class PipelineRunner:
         await asyncio.sleep(0)
 
     def _context(self, prepared: Prepared, pipeline: Pipeline, scope: TaskScope) -> Call:
-        setting, desk, task = self.lease.setting, self.desk, prepared.task
+        setting, services, task = self.lease.setting, self.services, prepared.task
         task_run_id = pipeline.under_way or ""
         place = pipeline.place.id
 
@@ -199,16 +201,16 @@ class PipelineRunner:
             idempotency_key=f"{setting.execution_id}/{pipeline.effect}",
             folder=setting.folder,
             spec=task.spec,
-            clock=desk.clock,
+            clock=services.clock,
             blobs=self._tool_blobs,
-            resources=desk.resources,
-            threads=desk.threads,
-            settings=desk.settings,
+            resources=services.resources,
+            threads=services.threads,
+            settings=services.settings,
             source=prepared.source,
             credential=setting.keychain.credential,
-            say=lambda line: desk.say(place, task_run_id, line),
+            say=lambda line: services.say(place, task_run_id, line),
             play=play,
-            load=desk.load,
+            load=services.load,
             element=scope.element,
             holds_secret=lambda text: setting.keychain.hide(text) != text,
         )

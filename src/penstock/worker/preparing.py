@@ -31,9 +31,9 @@ class Prepared:
 class Preparation:
     """The tasks of one lease, each made ready when it is first reached."""
 
-    def __init__(self, lease: StepLease, desk: WorkerServices) -> None:
+    def __init__(self, lease: StepLease, services: WorkerServices) -> None:
         self._lease = lease
-        self.tools = desk.tools_at(lease.setting.folder)
+        self.tools = services.tools_at(lease.setting.folder)
         self._prepared: list[Prepared | None] = [None] * len(lease.node.tasks)
 
     def task(self, cursor: int) -> Prepared:

@@ -143,14 +143,14 @@ class RangeRunner:
     def __init__(
         self,
         lease: RangeLease,
-        desk: WorkerServices,
+        services: WorkerServices,
         reports: RangeReports,
         gives_way: Callable[[], bool] = lambda: False,
     ) -> None:
         fan = lease.node.fan
         assert fan is not None
         self.lease = lease
-        self.desk = desk
+        self.services = services
         self.reports = reports
         self.fan: Fan = fan
         self.gives_way = gives_way
@@ -195,11 +195,11 @@ class RangeRunner:
         lease, shards = self.lease, self.lease.shards
         assert isinstance(lease.collection, dict)
         if lease.collection["kind"] in ("range", "list"):
-            self._items = elements(lease.collection, self.desk.load)
+            self._items = elements(lease.collection, self.services.load)
             self._hi = shards.hi if shards.hi is not None else len(self._items)
             self.reports.opened(lease, None, None, False)
             return
-        pages = CollectionPages(self.desk, lease.collection, lease.setting)
+        pages = CollectionPages(self.services, lease.collection, lease.setting)
         if shards.hi is None:
             page = await pages.page(shards.token, shards.most)
         else:
@@ -213,7 +213,7 @@ class RangeRunner:
 
     async def _run(self) -> None:
         lease = self.lease
-        self._pipelines = ShardPipelines(lease, self.desk, _Quiet(self.reports))
+        self._pipelines = ShardPipelines(lease, self.services, _Quiet(self.reports))
         if lease.emits:
             self._pipelines.told = {}
         lanes = min(lease.lanes, self._hi - self._next)
@@ -381,7 +381,7 @@ class RangeRunner:
         if len(data) <= LARGEST_INLINE:
             return stretch.results
         hint: JsonMap = {"type": "array", "length": len(stretch.results)}
-        return view(self.desk.blobs.put([data], schema_hint=hint), self.desk.load)
+        return view(self.services.blobs.put([data], schema_hint=hint), self.services.load)
 
     def _now(self) -> float:
         """By a clock that only goes on: nothing but spans of time is asked of it."""

@@ -182,7 +182,7 @@ class ReportQueue:
 
 
 async def ask_to_play(
-    teller: ReportQueue, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...]
+    queue: ReportQueue, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...]
 ) -> Answer:
     what: JsonMap = {
         "run_id": caller.run_id,
@@ -195,7 +195,7 @@ async def ask_to_play(
         "folder": None if caller.folder is None else address_of(caller.folder),
         "context": caller.context,
     }
-    answer: Any = await teller.ask(what)
+    answer: Any = await queue.ask(what)
     kind, code = answer.get("kind", "playbook"), answer.get("exit_code")
     return Answer(answer["status"], answer.get("result"), answer.get("error"), kind, code)
 
@@ -203,8 +203,8 @@ async def ask_to_play(
 class RangeReporter:
     """Reports of a range."""
 
-    def __init__(self, teller: ReportQueue, clock: Clock) -> None:
-        self.teller = teller
+    def __init__(self, queue: ReportQueue, clock: Clock) -> None:
+        self.queue = queue
         self._clock = clock
         self.now = clock.now
         self.is_over = False
@@ -213,21 +213,21 @@ class RangeReporter:
         if lease.shards.hi is None:
             lease.shards.hi = hi
         opened: JsonMap = {"hi": hi, "next": next, "is_end": is_end}
-        self.teller.say(NoteKind.SAID, report_of_range(None, opened=opened))
+        self.queue.say(NoteKind.SAID, report_of_range(None, opened=opened))
 
     def reported(self, lease: RangeLease, report: RangeReport) -> None:
         self.is_over = lease.shards.hi is not None and report.hi >= lease.shards.hi
-        self.teller.say_lines()
-        self.teller.say(NoteKind.DONE if self.is_over else NoteKind.SAID, report_of_range(report))
+        self.queue.say_lines()
+        self.queue.say(NoteKind.DONE if self.is_over else NoteKind.SAID, report_of_range(report))
 
     def gave_back(self, lease: RangeLease, reason: str) -> None:
-        self.teller.say(NoteKind.RETURNED, report_of_range(None))
+        self.queue.say(NoteKind.RETURNED, report_of_range(None))
 
     async def durable(self) -> None:
-        await self.teller.drained()
+        await self.queue.drained()
 
     def failed(self, lease: RangeLease, error: JsonMap) -> None:
-        self.teller.say(NoteKind.DONE, report_of_range(None, failed=error))
+        self.queue.say(NoteKind.DONE, report_of_range(None, failed=error))
 
     async def play(
         self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()

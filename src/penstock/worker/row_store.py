@@ -163,8 +163,8 @@ class RowStore:
 class LazySession:
     """A session that is opened by its first use: most control components never touch a row."""
 
-    def __init__(self, plane: RowStore) -> None:
-        self._plane = plane
+    def __init__(self, row_store: RowStore) -> None:
+        self._plane = row_store
         self._session: EngineSession | None = None
         self._is_interrupted = False
 

@@ -19,8 +19,8 @@ MAX_BACKLOG = 20_000
 
 
 class SubjobRunner(JobRows):
-    def __init__(self, desk: WorkerServices, setting: Setting, decider: Decider) -> None:
-        super().__init__(desk, setting, decider)
+    def __init__(self, services: WorkerServices, setting: Setting, decider: Decider) -> None:
+        super().__init__(services, setting, decider)
         self._held: dict[str, tuple[asyncio.Task[None], Lease]] = {}
 
     # ---- components
@@ -66,7 +66,7 @@ class SubjobRunner(JobRows):
         reports.decide(RunOver(component, end))
         for key in component.view.local() if end.writes or end.deletes else ():
             if any(key.endswith(name) for name in (*end.writes, *end.deletes)):
-                self.desk.say(component.place.id, None, _stays_local(key))
+                self.services.say(component.place.id, None, _stays_local(key))
         self._let_go_of(component.subjob.scope)
 
     async def _roll_back_stopped(self) -> None:
@@ -78,7 +78,7 @@ class SubjobRunner(JobRows):
         def is_over(subjob: str) -> bool:
             return subjob not in regions or regions[subjob].status not in (PENDING, RUNNING)
 
-        transactions = await transactions_of(self.desk.resources, self.setting.execution_id)
+        transactions = await transactions_of(self.services.resources, self.setting.execution_id)
         await transactions.roll_back(is_over)
 
     def _let_go_of(self, container: Scope) -> None:
@@ -86,7 +86,7 @@ class SubjobRunner(JobRows):
         around: Scope | None = container
         while around is not None:
             if around.index is not None and not _is_open(around):
-                self.plane.drop_under(around.prefix)
+                self.row_store.drop_under(around.prefix)
                 for key in [key for key in self.groups if key[0].startswith(around.prefix)]:
                     del self.groups[key]
             around = around.opener.subjob.scope if around.opener is not None else None
@@ -106,11 +106,11 @@ class SubjobRunner(JobRows):
             await asyncio.wait(held)
 
     async def close(self) -> None:
-        if self.plane.is_open:
-            await self.desk.threads.run(self.plane.close)
+        if self.row_store.is_open:
+            await self.services.threads.run(self.row_store.close)
         if self.setting.scope.place.id:
             with suppress(OSError):  # The run is no job itself, and this was the last one in it that had rows.
-                self.plane.folder.parent.rmdir()
+                self.row_store.folder.parent.rmdir()
 
 
 def _is_open(iteration: Scope) -> bool:

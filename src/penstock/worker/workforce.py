@@ -35,8 +35,8 @@ RANGES = 4
 
 
 class LocalWorkforce:
-    def __init__(self, desk: WorkerServices) -> None:
-        self.desk = desk
+    def __init__(self, services: WorkerServices) -> None:
+        self.services = services
         self._held: dict[str, asyncio.Task[None]] = {}
         self._ranges: dict[str, asyncio.Task[None]] = {}
         self._crews: dict[str, SubjobRunner] = {}
@@ -45,12 +45,12 @@ class LocalWorkforce:
         if isinstance(run, ComponentRun):
             self._crew(lease).start(lease, run, reports)
         else:
-            self._held[lease.key] = asyncio.ensure_future(self._run(StepWork(lease, self.desk, reports)))
+            self._held[lease.key] = asyncio.ensure_future(self._run(StepWork(lease, self.services, reports)))
 
     async def stop(self, lease: Lease, reason: str, grace_s: float = 0.0) -> None:
-        crew = self._crews.get(lease.setting.scope.place.id)
-        if crew is not None:
-            await crew.stop(lease, reason, grace_s)
+        job = self._crews.get(lease.setting.scope.place.id)
+        if job is not None:
+            await job.stop(lease, reason, grace_s)
             return
         lease.stop_reason = reason
         task = self._held.get(lease.key)
@@ -61,7 +61,7 @@ class LocalWorkforce:
             await asyncio.wait({task})
 
     def say(self, scope: str, line: str) -> None:
-        self.desk.say(scope, None, line)
+        self.services.say(scope, None, line)
 
     async def settled(self, lease: Lease) -> None:
         """Return when nobody works on the lease any more; to be cancelled is to have it let go."""
@@ -76,14 +76,14 @@ class LocalWorkforce:
             raise
 
     async def close_job(self, setting: Setting, *, is_over: bool) -> None:
-        crew = self._crews.pop(setting.scope.place.id, None)
-        if crew is not None:
-            await crew.close()
+        job = self._crews.pop(setting.scope.place.id, None)
+        if job is not None:
+            await job.close()
 
     # ---- ranges
 
     def start_range(self, lease: RangeLease, reports: RangeReports) -> None:
-        run = RangeRunner(lease, self.desk, reports)
+        run = RangeRunner(lease, self.services, reports)
         self._ranges[lease.key] = asyncio.ensure_future(self._run_range(run))
 
     async def stop_range(self, lease: RangeLease, reason: str) -> None:
@@ -112,18 +112,18 @@ class LocalWorkforce:
             self._ranges.pop(run.lease.key, None)
 
     async def close(self) -> None:
-        for crew in self._crews.values():
-            await crew.close()
+        for job in self._crews.values():
+            await job.close()
         self._crews.clear()
 
     def _crew(self, lease: Lease) -> SubjobRunner:
         scope = lease.setting.scope.place.id
-        crew = self._crews.get(scope)
-        if crew is None:
+        job = self._crews.get(scope)
+        if job is None:
             from penstock.worker.subjob_runner import SubjobRunner  # Playbooks need none of the data plane.
 
-            crew = self._crews[scope] = SubjobRunner(self.desk, lease.setting, lease.decider)
-        return crew
+            job = self._crews[scope] = SubjobRunner(self.services, lease.setting, lease.decider)
+        return job
 
     # ---- step runs
 
@@ -145,12 +145,12 @@ class LocalWorkforce:
 class StepWork:
     """One step run, from its first task to its end."""
 
-    def __init__(self, lease: Lease, desk: WorkerServices, reports: Reports) -> None:
+    def __init__(self, lease: Lease, services: WorkerServices, reports: Reports) -> None:
         self.lease = lease
         self.run = lease.run
         self.node = lease.node
         self.reports = reports
-        self.pipelines = PipelineRunner(lease, desk, reports)
+        self.pipelines = PipelineRunner(lease, services, reports)
         self.loop = LoopRunner(self.pipelines, self.node.fan, reports) if self.node.fan is not None else None
 
     # ---- in a replay

@@ -182,8 +182,8 @@ def _served(options: Namespace) -> list[str]:
 
 
 def worker(options: Namespace) -> int:
-    crew = _Crew(options)
-    run_until_told(crew.run, crew.stop)
+    job = _Crew(options)
+    run_until_told(job.run, job.stop)
     return 0
 
 
