@@ -212,11 +212,11 @@ class Following:
         self._see = progress.observer()
         self._hear = progress.line_observer()
         self._is_watched = not isinstance(watcher, Nobody)
+        self._caught_up = asyncio.Event()
+        """All that had happened before is in the progress."""
 
     async def to_the_end(self) -> bool:
         """Whether the run was followed to its end: False when a signal ended the watching."""
-        if self._is_watched:
-            await asyncio.to_thread(lambda: self._progress.catch_up(self._feed.earlier()))
         self._feed.note = self._watcher.note
         loop, leave = asyncio.get_running_loop(), asyncio.Event()
         for number in SIGNALS:
@@ -235,13 +235,15 @@ class Following:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            self._look()
+            if self._caught_up.is_set():
+                self._look()
             self._feed.note = say
             self._watcher.close(self._progress)
             for number in SIGNALS:
                 loop.remove_signal_handler(number)
 
     async def _tick(self) -> None:
+        await self._caught_up.wait()
         while True:
             await asyncio.sleep(TICK_S)
             self._look()
@@ -252,6 +254,9 @@ class Following:
             self._progress.fold(time.time())
 
     async def _follow(self) -> None:
+        if self._is_watched:
+            await asyncio.to_thread(lambda: self._progress.catch_up(self._feed.earlier()))
+        self._caught_up.set()
         async for item in self._feed.news():
             if isinstance(item, Line):
                 self._hear(item.scope, item.task_run_id, item.text)
