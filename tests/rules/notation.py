@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.kernel import facts
-from penstock.kernel.decide import Begin, Cancel, Interrupt, PartOver, Resume, RunOver, decide, opening
+from penstock.kernel.decide import Begin, Cancel, Interrupt, Resume, RunOver, decide, opening
 from penstock.kernel.evolve import evolve
 from penstock.kernel.evolve.pipelines import pipeline_of
 from penstock.kernel.facts import Fact, RunEnded, TaskEnded, TaskStarted, event_type
-from penstock.kernel.fans import Elements
+from penstock.kernel.fans import Elements, PartOver
 from penstock.kernel.judge import Admission, Ended, FiredArc, Selection, Verdict
 from penstock.kernel.net import AdmitRule, Arc, FailureMode, Fan, Gate, Link, LoopMode, Net, Node, Task
 from penstock.kernel.pipeline import task_fact

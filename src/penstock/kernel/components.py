@@ -42,10 +42,6 @@ ENDS: dict[str, Literal["ok", "error", "skipped"]] = {OK: "ok", ERROR: "error", 
 # ---- what there is to decide
 
 
-def begin(d: Decision) -> None:
-    """All that needs no link to fire is found by looking."""
-
-
 def look(d: Decision, view: ScopeView, region: Region) -> None:
     """At the members of a sub-job that has not closed."""
     for name in region.members:
@@ -88,11 +84,11 @@ def _why_skipped(d: Decision, view: ScopeView, name: str, fired: dict[int, bool]
         return Skip(f"{reasons.ENDING}{d.deaths[0].why}", stops=True)
     node_part = d.plan.parts[name]
     # All that is expected must be there (rulebook 10.3), also on a port of several links: some of the rows are not the rows.
-    required = (link for link in view.data(name) if link.to_port in node_part.required)
+    required = (link for link in d.plan.data[name] if link.to_port in node_part.required)
     unfed = next((link for link in required if not fired[link.index]), None)
     if unfed is not None:
         return reasons.unfed(view, unfed, links.around(view, unfed))
-    control = counting = view.control(name)
+    control = counting = d.plan.control[name]
     joined = [link for link in control if link.on is On.SYNCHRONISE]
     if joined and not fired[joined[0].index]:
         # A join whose branches did not all come through is skipped, unless an error link leads there (rulebook 2.1.4).

@@ -17,7 +17,7 @@ from penstock.kernel.decision import Decision
 from penstock.kernel.errors import Refused
 from penstock.kernel.evolve import evolve
 from penstock.kernel.facts import RULES, Fact, RunEnded
-from penstock.kernel.fans import Elements
+from penstock.kernel.fans import Elements, PartOver
 from penstock.kernel.judge import Ended, Judge
 from penstock.kernel.net import Net
 from penstock.kernel.places import Place
@@ -46,14 +46,6 @@ class RunOver:
 
     run: Run
     end: Ended | RunEnded
-
-
-@dataclass(slots=True)
-class PartOver:
-    """The pipeline of an iteration of a loop has come to its end."""
-
-    run: StepRun
-    index: int
 
 
 @dataclass(slots=True)
@@ -193,7 +185,8 @@ class Decider(Decision):
 
 
 def _begin(d: Decision, stimulus: Begin) -> None:
-    d.rules.begin(d)
+    if d.plan.moves_tokens:
+        steps.begin(d)
     survey(d, d.execution)
 
 
@@ -208,10 +201,6 @@ def _run_over(d: Decision, stimulus: RunOver) -> None:
     if run.is_fanning and isinstance(run, ComponentRun):
         raise Refused(f"`{run.place.id}` ends with its iterations")
     d.ends.append((run, stimulus.end))
-
-
-def _part_over(d: Decision, stimulus: PartOver) -> None:
-    fans.end_part(d, stimulus.run, stimulus.index)
 
 
 def _cancel(d: Decision, stimulus: Cancel) -> None:
@@ -297,7 +286,7 @@ _HANDLERS: dict[type[object], Callable[[Decider, Any], None]] = {
     Begin: _begin,
     GoOn: _go_on,
     RunOver: _run_over,
-    PartOver: _part_over,
+    PartOver: fans.end_part,
     Elements: fans.start,
     Cancel: _cancel,
     Interrupt: _interrupt,

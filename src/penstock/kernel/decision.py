@@ -85,10 +85,10 @@ class Decision:
     def may_start(self, name: str) -> bool:
         """One that is being cancelled starts nothing; one that dies, only its error path and what runs always, with all that
         these open."""
+        if not self.execution.is_stopping and not self.mandate.deaths:
+            return True
         if self.execution.cancelling:
             return False
-        if not self.deaths:
-            return True
         deaths = tuple(self.deaths)
         if deaths != self._paths[0]:
             self._paths = deaths, self.plan.error_path([name for death in deaths for name in self._nodes_of(death)])

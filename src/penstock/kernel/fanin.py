@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, cast
 
 from penstock.kernel import facts
 from penstock.kernel.loop import conflict, failure_of
@@ -134,14 +134,14 @@ def seen_by_arcs(run: StepRun, end: facts.RunEnded, execution_id: str) -> JsonMa
         body = fanout.completed or completed(run, refs)  # One that was given up never had its fan-in.
         return {name: getattr(body, name) for name in _FANIN}
     result = end.result if isinstance(end.result, dict) else {}
-    total, succeeded, failed = (result.get(name, 0) for name in ("total", "done", "failed"))
+    total, succeeded, failed = (cast(int, result.get(name, 0)) for name in ("total", "done", "failed"))
     return {
         "loop_id": run.loop_name,
         "status": "failed" if end.status == "failed" else "partial" if failed else "complete",
         "total": total,
         "succeeded": succeeded,
         "failed": failed,
-        "skipped": _whole(total) - _whole(succeeded) - _whole(failed),
+        "skipped": total - succeeded - failed,
         "retried": 0,
         "refs": refs,
         "shared": end.shared,
@@ -149,7 +149,3 @@ def seen_by_arcs(run: StepRun, end: facts.RunEnded, execution_id: str) -> JsonMa
 
 
 _FANIN = ("loop_id", "status", "total", "succeeded", "failed", "skipped", "retried", "refs", "shared")
-
-
-def _whole(value: Json) -> int:
-    return value if isinstance(value, int) else 0

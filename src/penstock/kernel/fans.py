@@ -15,7 +15,7 @@ from penstock.kernel.components import in_iteration
 from penstock.kernel.decision import Decision
 from penstock.kernel.facts import Fact
 from penstock.kernel.judge import Ended
-from penstock.kernel.loop import closing, may_close
+from penstock.kernel.loop import closing
 from penstock.kernel.merging import finish
 from penstock.kernel.net import FailureMode, Iteration, Node
 from penstock.kernel.places import Path, event_name
@@ -91,7 +91,7 @@ def _next(d: Decision, run: Run) -> int | None:
         return None
     if d.witness is not None and fan.total is not None:
         return _witnessed(d, run)
-    if not d.may_start(node.name) or (fan.failed and halts(node)):
+    if not d.may_start(node.name) or (halts(node) and fan.failed):
         return None
     index = fan.next_index
     only = d.mandate.elements_of(run)
@@ -186,13 +186,22 @@ def _is_small(item: Any, longest: int) -> bool:
 # ---- the end of one
 
 
-def end_part(d: Decision, run: StepRun, index: int) -> None:
-    """The pipeline of an iteration has come to its end. It closes, unless it has to wait for an earlier one; and so do those that
-    waited for it."""
-    loop = run.loop
-    assert loop is not None
+@dataclass(slots=True)
+class PartOver:
+    """The pipeline of an iteration of a loop has come to its end."""
+
+    run: StepRun
+    index: int
+
+
+def end_part(d: Decision, over: PartOver) -> None:
+    """It closes, unless it has to wait for an earlier one; and so do those that waited for it."""
+    run, index = over.run, over.index
+    loop = run.fan
+    assert isinstance(loop, Loop)
     pipeline = loop.open.get(index)
-    while pipeline is not None and may_close(loop, index, pipeline):
+    # What was written beside each other is compared in the order of the indexes.
+    while pipeline is not None and (not loop.isolated or not pipeline.staged or loop.settled.low >= index):
         scope, counter = pipeline.place.id, pipeline.counter
         clock = (*pipeline.place.clock, counter)
         d.record(Fact(scope, clock, closing(loop, index, pipeline), event_name(scope, counter - 1)))

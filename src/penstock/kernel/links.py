@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from penstock.kernel.facts import CheckpointSaved
-from penstock.kernel.merging import writes_in
+from penstock.kernel.merging import last_values
 from penstock.kernel.net import Link, On, Opening, Part, Region
 from penstock.kernel.plan import OF_ITERATION, OF_REGION, Plan
 from penstock.kernel.scopes import ScopeView, leading
@@ -18,7 +18,7 @@ from penstock.kernel.state import (
     ComponentRun,
     Scope,
     Subjob,
-    rules_of,
+    root_of,
 )
 from penstock.kernel.values import Json, JsonMap
 
@@ -39,7 +39,11 @@ def settled(view: ScopeView, link: Link) -> bool | None:
     component = view.component(link.source)
     if component is None or component.status not in SETTLED:
         return None
-    return _has_fired(link, component)
+    if link.on is On.DATA:
+        return component.status == OK and link.port in component.outputs
+    if link.hidden and link.on is not On.IF:  # Nothing is recorded of it: it fires with the link it stands beside.
+        return _fires(link, component)
+    return link.index in component.fired
 
 
 def joins(view: ScopeView, link: Link) -> bool | None:
@@ -93,14 +97,6 @@ def _fires(link: Link, component: ComponentRun) -> bool:
     return False
 
 
-def _has_fired(link: Link, component: ComponentRun) -> bool:
-    if link.on is On.DATA:
-        return component.status == OK and link.port in component.outputs
-    if link.hidden and link.on is not On.IF:  # Nothing is recorded of it: it fires with the link it stands beside.
-        return _fires(link, component)
-    return link.index in component.fired
-
-
 # ---- what flows in
 
 
@@ -141,7 +137,7 @@ def sees(view: ScopeView, name: str) -> list[str]:
 
 def feeds(view: ScopeView, name: str) -> Iterator[tuple[Link, ComponentRun]]:
     """The data links of a node that carry rows, with the components they come from."""
-    for link in view.data(name):
+    for link in view.plan.data[name]:
         if settled(view, link):
             source = around(view, link)
             if source is not None:
@@ -232,7 +228,12 @@ def with_component(component: ComponentRun) -> JsonMap:
 def failures(view: ScopeView) -> list[Subjob]:
     """The sub-jobs of a scope that ended in ERROR and whose subjob_error led to no handler that ended OK (D37). In a joblet that
     link is confined to its inside, and does not keep the call from failing (D64)."""
-    is_confined = rules_of(view.state) >= 2 and _is_joblet(view)
+    first = view.spec.regions[0].members if view.spec.regions else ()
+    # A call, or an iteration whose body is a joblet: there its members are named after the iterator.
+    is_joblet = view.spec.opening is Opening.JOBLET or (
+        view.spec.opening is Opening.BODY and any(name.startswith(f"{view.key}.__") for name in first)
+    )
+    is_confined = is_joblet and root_of(view.state).rules >= 2
     return [
         state
         for region in view.spec.regions
@@ -240,14 +241,6 @@ def failures(view: ScopeView) -> list[Subjob]:
         and state.status == ERROR
         and (is_confined or not _is_taken(view, region))
     ]
-
-
-def _is_joblet(view: ScopeView) -> bool:
-    """A call, or an iteration whose body is a joblet: there its members are named after the iterator."""
-    if view.spec.opening is Opening.BODY:
-        first = view.spec.regions[0].members if view.spec.regions else ()
-        return any(name.startswith(f"{view.key}.__") for name in first)
-    return view.spec.opening is Opening.JOBLET
 
 
 def _is_taken(view: ScopeView, region: Region) -> bool:
@@ -276,7 +269,7 @@ def checkpoint(context: Json, subjob: Subjob, status: str) -> CheckpointSaved:
         if hashes:
             outputs[component.name] = hashes
     if subjob.scope.index is not None:
-        values: JsonMap = {key: one.value for key, one in writes_in(subjob).items() if not one.deleted}
+        values: JsonMap = {key: one.value for key, one in last_values((subjob,)).items() if not one.deleted}
         context = None
     else:
         values = subjob.out().shared_values()

@@ -8,10 +8,6 @@ from penstock.kernel.state import Loop, Pipeline
 from penstock.kernel.values import Json, JsonMap
 
 
-def may_close(loop: Loop, index: int, pipeline: Pipeline) -> bool:
-    return not loop.isolated or not pipeline.staged or loop.settled.low >= index
-
-
 def closing(loop: Loop, index: int, pipeline: Pipeline) -> IterationEnded:
     """The fact that ends an iteration whose pipeline has ended."""
     clash = conflict(loop, index, pipeline.staged) if loop.isolated else None
@@ -52,10 +48,6 @@ def _conflicting(first: int, index: int, key: str) -> JsonMap:
         "key": key,
         "writers": [first, index],
     }
-
-
-def summary(loop: Loop, results: Json) -> JsonMap:
-    return {"total": loop.total, "done": loop.ok, "failed": loop.failed, "results": results}
 
 
 def failure_of(step: str, first_failed: int | None, first_error: Json, failed: int) -> JsonMap:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple, cast
 
 from penstock.kernel.net import GlobalsMode
-from penstock.kernel.state import KEPT_WRITES, Iterations, Scope, Subjob
+from penstock.kernel.state import KEPT_WRITES, Iterations, Subjob
 from penstock.kernel.values import Json
 from penstock.kernel.views import Stamp, View, Written
 
@@ -23,22 +23,8 @@ DELETED: Final = cast(Json, object())
 """Stands among merged values for a key that the last iteration to write it has deleted."""
 
 
-def writes_of(scope: Scope) -> dict[str, Written]:
-    """What the members of a closed iteration leave behind: for each key they wrote, its last value."""
-    return _last_values(scope.subjobs.values())
-
-
-def writes_of_handlers(scope: Scope) -> dict[str, Written]:
-    """What the handlers of an iteration's end leave behind, its body apart."""
-    return _last_values([subjob for subjob in scope.subjobs.values() if subjob.handles])
-
-
-def writes_in(subjob: Subjob) -> dict[str, Written]:
-    """What one sub-job of an iteration leaves behind, whatever others beside it have written by then."""
-    return _last_values((subjob,))
-
-
-def _last_values(subjobs: Collection[Subjob]) -> dict[str, Written]:
+def last_values(subjobs: Collection[Subjob]) -> dict[str, Written]:
+    """What the members of these sub-jobs of an iteration leave behind: for each key they wrote, its last value."""
     keys = {key for subjob in subjobs for key in _written(subjob)}
     if not keys:
         return {}

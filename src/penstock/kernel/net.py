@@ -374,11 +374,6 @@ class Net:
     """The data plane's settings: `engine`, `memory_limit`, `max_in_flight_rows`, `max_in_flight_bytes`, `threads`, `fuse`."""
 
 
-def positions(tasks: tuple[Task, ...]) -> dict[str, int]:
-    """Where each label stands in its pipeline: what a jump needs."""
-    return {task.label: index for index, task in enumerate(tasks)}
-
-
 __all__ = [
     "AdmitRule",
     "Arc",
@@ -410,5 +405,4 @@ __all__ = [
     "Template",
     "Then",
     "Writes",
-    "positions",
 ]

@@ -27,7 +27,9 @@ class Plan:
         self.net = net
         self.moves_tokens = net.kind == "playbook"
         """Its nodes run once for each token. Else each runs once in its scope, when its links have settled."""
-        self.containers = net.containers or {"": _only_container(net)}
+        # A playbook's steps lie in one scope, as one sub-job.
+        steps = Container("", Opening.PLAYBOOK, (Region(0, net.name, tuple(net.nodes)),))
+        self.containers = net.containers or {"": steps}
         self.parts = {name: node.part or Part("", 0, rank, name) for rank, (name, node) in enumerate(net.nodes.items())}
         self.inbound: dict[str, list[Link]] = defaultdict(list)
         """Target -> its links, those of its own container and those from around it."""
@@ -56,6 +58,9 @@ class Plan:
         """(Container, sub-job) -> the ends of an iteration that lead to it; none for a sub-job of the body itself."""
         self.bodies: dict[str, tuple[Region, ...]] = {}
         """Container -> its sub-jobs without those that the end of an iteration leads to."""
+        self.data = {name: [link for link in self.inbound[name] if link.on is On.DATA] for name in net.nodes}
+        """Target -> those of its links that bring rows."""
+        self.control = {name: [link for link in self.inbound[name] if link.on is not On.DATA] for name in net.nodes}
         self.stems = {key: self._stem(key) for key in self.containers}
         for key, container in self.containers.items():
             for region in container.regions:
@@ -78,8 +83,8 @@ class Plan:
         return name
 
     def _stem(self, key: str) -> str:
-        while key and not self.is_body(key):
-            key = self.part(key).container
+        while key and self.containers[key].opening is not Opening.BODY:
+            key = self.parts[key].container
         return f"{key}." if key else ""
 
     def part(self, name: str) -> Part:
@@ -93,7 +98,7 @@ class Plan:
         return self.containers[part.container].regions[part.region]
 
     def _place(self, link: Link) -> None:
-        source, target = self.part(link.source), self.part(link.target)
+        source, target = self.parts[link.source], self.parts[link.target]
         if link.on in OF_REGION:
             self.of_region[source.container, source.region].append(link)
             self.inbound[link.target].append(link)
@@ -160,8 +165,3 @@ class Plan:
             for link in self.inbound[member]
             if link.source == name
         ]
-
-
-def _only_container(net: Net) -> Container:
-    """A playbook's steps lie in one scope, as one sub-job."""
-    return Container("", Opening.PLAYBOOK, (Region(0, net.name, tuple(net.nodes)),))

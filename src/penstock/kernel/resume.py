@@ -151,7 +151,7 @@ def _again(view: ScopeView) -> set[str]:
         todo += [link.target for link in (*plan.outbound[name], *plan.of_region[part.container, part.region])]
         todo += plan.awaiting.get(name, ())
         goes_on = component is not None and component.fan is not None  # Over the elements that it had.
-        given = plan.awaited[name] if goes_on else [*plan.awaited[name], *view.data(name)]
+        given = plan.awaited[name] if goes_on else [*plan.awaited[name], *plan.data[name]]
         todo += [link.source for link in given if plan.part(link.source).region == part.region and not link.crosses]
     return {name for name in found if plan.part(name).container == view.key}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.kernel.net import Link, On, Region
+from penstock.kernel.net import On, Region
 from penstock.kernel.places import Path, Place
 from penstock.kernel.plan import Plan
 from penstock.kernel.state import ComponentRun, Scope, Subjob
@@ -58,14 +58,6 @@ class ScopeView:
         """Is this sub-job to run here, or to be skipped? What handles the end of an iteration comes after its body."""
         on = self.plan.handles[self.key, region.index]
         return not on or (bool(self.state.body) and leading(self.state.body) in on)
-
-    # ---- links
-
-    def control(self, name: str) -> list[Link]:
-        return [link for link in self.plan.inbound[name] if link.on is not On.DATA]
-
-    def data(self, name: str) -> list[Link]:
-        return [link for link in self.plan.inbound[name] if link.on is On.DATA]
 
 
 def leading(status: str) -> On:

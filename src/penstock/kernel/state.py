@@ -425,7 +425,7 @@ class Scope:
     """The container of the net that it is an instance of, once somebody has asked."""
     error: Json = None
     rules: int = 1
-    """Of an execution: the revision of the language's rules that decides there (`rules_of`)."""
+    """Of an execution: the revision of the language's rules that decides there ."""
     kept_iterators: dict[str, Iterations] = field(default_factory=dict)
     """Scope id of an iterator -> what a resume keeps of its earlier run."""
     kept_insides: dict[str, Scope] = field(default_factory=dict)
@@ -544,12 +544,6 @@ class State:
                 at = scope.find("[#", at + 1)
         return counter
 
-    def take_counter(self, scope: str) -> int:
-        """The same for one that is known from now on."""
-        counter = self.counter(scope)
-        self.counters.pop(scope, None)
-        return counter
-
     def component(self, scope: str) -> ComponentRun | None:
         run = self.runs.get(scope)
         return run if isinstance(run, ComponentRun) else None
@@ -581,11 +575,6 @@ def root_of(scope: Scope) -> Scope:
     return scope
 
 
-def rules_of(scope: Scope) -> int:
-    """The revision of the rules that the execution around a scope is decided by."""
-    return root_of(scope).rules
-
-
 def root_subjob(run: Run) -> Subjob:
     """The sub-job of the execution itself that a run lies in, however deep."""
     subjob = run.subjob
@@ -597,7 +586,7 @@ def root_subjob(run: Run) -> Subjob:
 def deaths_in(scope: Scope) -> list[Death]:
     """What makes the job die, of all that a scope holds: what a resume has kept of it."""
     found = [Death(one.place.id, ABORTED.format(one.name)) for one in scope.subjobs.values() if one.aborts]
-    for component in sorted(scope.runs.values(), key=_clock):
+    for component in sorted(scope.runs.values(), key=lambda run: run.place.clock):
         if component.dies:
             found.append(Death(component.place.id, DEAD.format(component.name)))
         if component.inside is not None:
@@ -608,16 +597,12 @@ def deaths_in(scope: Scope) -> list[Death]:
 def dying(scope: Scope) -> ComponentRun | None:
     """The component with which the job dies, if one has ended so: the first by place."""
     component: ComponentRun
-    for component in sorted(scope.runs.values(), key=_clock):
+    for component in sorted(scope.runs.values(), key=lambda run: run.place.clock):
         if component.dies:
             return component
         if component.inside is not None and (inner := dying(component.inside)) is not None:
             return inner
     return None
-
-
-def _clock(run: Run) -> LogicalClock:
-    return run.place.clock
 
 
 def failed_iterations(scope: Scope) -> int:

@@ -7,7 +7,7 @@ from typing import Literal
 from penstock.kernel import facts
 from penstock.kernel.decision import Decision, Ready
 from penstock.kernel.errors import Refused
-from penstock.kernel.facts import Fact, RunEnded
+from penstock.kernel.facts import Fact, RunEnded, event_type
 from penstock.kernel.judge import Admission, Selection, message_of
 from penstock.kernel.kept import STATE, closed
 from penstock.kernel.net import FailureMode, Gate, Node, Region
@@ -29,7 +29,7 @@ def begin(d: Decision) -> None:
 
 def look(d: Decision, view: ScopeView, region: Region) -> None:
     """At runs that have ended and whose arcs are not decided, then at tokens that wait, each in the order of its place."""
-    if not d.mandate.is_whole:
+    if not d.decides(view, region):
         return
     for run in sorted(d.execution.ending.values(), key=lambda run: run.path):
         _route(d, run)
@@ -53,7 +53,10 @@ def ready(d: Decision, view: ScopeView, name: str, path: Path) -> Ready | None:
         args: JsonMap = {origin: one.args for origin, one in chosen.items()}
         last = d.execution.tokens[max(consumed)]
         token = Token(name, last.path, args, last.origin, last.parent, last.counter)
-    admission = _admission(d, node, token)
+    visits = d.execution.visits.get(name, 0)
+    if visits >= d.net.limits.max_step_visits:
+        return Ready(Admission(False, None, _too_many_visits(name, visits)), token, None, consumed)
+    admission = Admission(True) if node.admit is None else d.judge.admit(node, token)
     return Ready(None if admission.allow else admission, token, admission.rule, consumed)
 
 
@@ -66,31 +69,18 @@ def _waiting(d: Decision, node: Node) -> dict[str, list[Token]]:
     return waiting
 
 
-def _admission(d: Decision, node: Node, token: Token) -> Admission:
-    visits = d.execution.visits.get(node.name, 0)
-    if visits >= d.net.limits.max_step_visits:
-        return Admission(False, None, _too_many_visits(node.name, visits))
-    return Admission(True) if node.admit is None else d.judge.admit(node, token)
-
-
 # ---- starting
 
 
-def start(d: Decision, view: ScopeView, name: str, ready: Ready) -> None:
+def start(d: Decision, view: ScopeView, name: str, ready: Ready, continues: str | None = None) -> None:
     token = ready.token
     assert token is not None
-    _schedule(d, token, ready.rule, [list(path) for path in ready.consumed])
-
-
-def _schedule(
-    d: Decision, token: Token, rule: int | None, consumed: list[list[int]], continues: str | None = None
-) -> None:
-    place = d.root.place(token.step, token.path)
-    visit = d.execution.visits.get(token.step, 0) + 1
-    body = facts.RunScheduled(token.step, list(token.path), visit, token.args, rule, consumed, continues)
+    place, path = view.place(name, token.path), list(token.path)
+    visit, consumed = d.execution.visits.get(name, 0) + 1, [list(one) for one in ready.consumed]
+    body = facts.RunScheduled(name, path, visit, token.args, ready.rule, consumed, continues)
     cause = event_name(place.id, token.counter - 1)
     d.record(Fact(place.id, (*place.clock, token.counter), body, cause))
-    d.in_run(d.state.runs[place.id], facts.RunStarted(token.step))
+    d.in_run(d.state.runs[place.id], facts.RunStarted(name))
 
 
 def refuse(d: Decision, view: ScopeView, name: str, ready: Ready) -> None:
@@ -124,7 +114,7 @@ def reopen(d: Decision) -> None:
         _create_token(
             d, failed.step, path, failed.args, event_name(d.execution.place.id, d.execution.counter - 1), failed
         )
-        _schedule(d, d.execution.tokens[path], None, [], continues=failed.place.id)
+        start(d, d.root, failed.step, Ready(token=d.execution.tokens[path]), continues=failed.place.id)
 
 
 def resume(d: Decision, restarted: list[str]) -> None:
@@ -171,7 +161,7 @@ def _route(d: Decision, run: StepRun) -> None:
     is_unhandled = end.status == "failed" and not selection.fired
     aborts = (is_unhandled or selection.error is not None) and d.net.failure is FailureMode.FAIL_FAST
     body = facts.ArcsSelected(
-        facts.boundary(end),
+        event_type(end),
         [arc.index for arc in selection.fired],
         [arc.target for arc in selection.fired],
         selection.writes,

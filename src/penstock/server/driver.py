@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 
-from penstock.kernel.decide import Begin, Cancel, Decider, GiveUp, GoOn, Interrupt, PartOver, Resume, RunOver
+from penstock.kernel.decide import Begin, Cancel, Decider, GiveUp, GoOn, Interrupt, Resume, RunOver
 from penstock.kernel.facts import ComponentStarted, ElementEnded, Fact, RunEnded, RunStarted, SubjobEnded
+from penstock.kernel.fans import PartOver
 from penstock.kernel.judge import stopped
 from penstock.kernel.net import Durability
 from penstock.kernel.state import (

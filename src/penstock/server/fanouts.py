@@ -14,7 +14,6 @@ from typing import Any, Protocol
 from penstock.expr.template import ExpressionError
 from penstock.kernel import facts, fanin
 from penstock.kernel import shards as fanout
-from penstock.kernel.deadlines import TimeLeft, out_of_time, time_left
 from penstock.kernel.errors import Refused
 from penstock.kernel.facts import Fact, RunEnded
 from penstock.kernel.judge import stopped
@@ -34,6 +33,7 @@ from penstock.kernel.shards import (
 from penstock.kernel.state import StepRun
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.collections import Described, described, pinned
+from penstock.ports.deadlines import TimeLeft, out_of_time, time_left
 from penstock.ports.leases import Caller, Failed, RangeLease, RangeReport, Setting
 from penstock.ports.results import loader
 from penstock.server.fanout_facts import lost, report_fact, split, stale

@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from penstock.kernel.deadlines import TimeLeft, out_of_time, time_left
 from penstock.kernel.decide import GoOn
 from penstock.kernel.facts import TaskEnded
 from penstock.kernel.judge import stopped
@@ -22,6 +21,7 @@ from penstock.kernel.sharing import New
 from penstock.kernel.state import Run, StepRun
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.briefing import brief_range, brief_run
+from penstock.ports.deadlines import TimeLeft, out_of_time, time_left
 from penstock.ports.dispatch import Note, NoteKind, Offer, name_of
 from penstock.ports.leases import Lease, RangeLease, RangeReports, Reports, Setting
 from penstock.ports.log import Entry

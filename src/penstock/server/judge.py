@@ -13,7 +13,7 @@ from typing import Any
 from penstock.expr.budget import Purse
 from penstock.expr.scope import OutcomeView, Scope, Visible, bare_args
 from penstock.expr.template import ExpressionError, UndefinedWrites, holds, render, render_writes, rendered, truth
-from penstock.kernel.facts import RunEnded, boundary
+from penstock.kernel.facts import RunEnded, event_type
 from penstock.kernel.fanin import seen_by_arcs
 from penstock.kernel.judge import Admission, Ended, FiredArc, Selection, Verdict
 from penstock.kernel.links import global_name
@@ -164,7 +164,7 @@ class TemplateJudge:
 
 
 def _event(run: StepRun, end: RunEnded) -> JsonMap:
-    name = boundary(end)
+    name = event_type(end)
     event: JsonMap = {
         "name": name,
         "type": name,

@@ -23,7 +23,6 @@ from penstock.kernel.decide import (
     HoldElements,
     Interrupt,
     Lost,
-    PartOver,
     Resume,
     RunOver,
     SpreadOver,
@@ -33,10 +32,9 @@ from penstock.kernel.errors import PenstockError
 from penstock.kernel.evolve import evolve
 from penstock.kernel.evolve.pipelines import pipeline_of
 from penstock.kernel.facts import Fact, RunEnded
-from penstock.kernel.fans import Elements
+from penstock.kernel.fans import Elements, PartOver
 from penstock.kernel.judge import Ended
 from penstock.kernel.mandate import NOTHING
-from penstock.kernel.outcome import Outcome
 from penstock.kernel.places import Place
 from penstock.kernel.reasons import is_stop
 from penstock.kernel.shards import SETTLED, ElementRange, shards_of
@@ -46,6 +44,7 @@ from penstock.ports.blobs import BlobStore
 from penstock.ports.job_scope import iteration_of
 from penstock.ports.leases import Keys, Lease, Setting
 from penstock.ports.loop_results import keep_result
+from penstock.ports.outcome import Outcome
 from penstock.ports.results import encode
 from penstock.server.continuing import going_on
 from penstock.server.documents import Documents, Pinned

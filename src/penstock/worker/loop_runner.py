@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.expr.template import ExpressionError, render
-from penstock.kernel.decide import PartOver
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.facts import Fact, IterationStarted, RunEnded
-from penstock.kernel.fans import Elements
-from penstock.kernel.loop import failure_of, summary
+from penstock.kernel.fans import Elements, PartOver
+from penstock.kernel.loop import failure_of
 from penstock.kernel.net import FailureMode, Fan, LoopMode
 from penstock.kernel.places import ROOT
 from penstock.kernel.reducers import settled
@@ -180,7 +179,7 @@ class LoopRunner:
         run, loop, services = self.run, self.loop, self.pipelines.services
         kept = loop.results if isinstance(loop.results, LoopResults) else LoopResults()
         results = kept.value(services.blobs, services.load, self.lease.setting.net.limits.max_payload_bytes)
-        total = summary(loop, results)
+        total: JsonMap = {"total": loop.total, "done": loop.ok, "failed": loop.failed, "results": results}
         writes, shared = loop.as_writes(), settled(loop.reducers, loop.shared)
         if is_stopped(loop, self.fan):
             failure = failure_of(run.step, loop.first_failed, loop.first_error, loop.failed)

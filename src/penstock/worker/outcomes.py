@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from penstock.kernel.outcome import Failure, Outcome
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore, ResultRef
 from penstock.ports.json_text import unwritable
 from penstock.ports.leases import Keys
+from penstock.ports.outcome import Failure, Outcome
 from penstock.ports.results import (
     LazyResult,
     Load,

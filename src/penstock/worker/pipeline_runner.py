@@ -9,8 +9,7 @@ from typing import Any
 from penstock.expr.template import ExpressionError, UndefinedWrites, rendered
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.facts import TaskEnded, TaskStarted
-from penstock.kernel.net import Do, Durability, Task, positions
-from penstock.kernel.outcome import Failure, Outcome
+from penstock.kernel.net import Do, Durability, Task
 from penstock.kernel.pipeline import END, advance, task_fact
 from penstock.kernel.reducers import ReducerError, lift
 from penstock.kernel.state import Pipeline
@@ -18,6 +17,7 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import chance
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Caller, StepLease, TaskReports
+from penstock.ports.outcome import Failure, Outcome
 from penstock.ports.results import materialised
 from penstock.tools.base import Call, Success, Tool, ToolFailure
 from penstock.worker.child_failure import child_failure
@@ -44,7 +44,8 @@ class PipelineRunner:
         self.reports = reports
         self.names = LeaseNames(lease)
         self.tasks = lease.node.tasks
-        self.positions = positions(self.tasks)
+        self.positions = {task.label: index for index, task in enumerate(self.tasks)}
+        """Where each label stands: what a jump needs."""
         self.normaliser = Normaliser(
             services.blobs, setting.keychain, setting.net.limits.max_payload_bytes, services.load
         )

@@ -7,19 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from penstock.expr.template import ExpressionError, rendered
-from penstock.kernel.deadlines import out_of_time, time_left
 from penstock.kernel.decide import RunOver
 from penstock.kernel.errors import Refused
 from penstock.kernel.facts import Fact, RunEnded
 from penstock.kernel.fans import Elements
 from penstock.kernel.judge import stopped
 from penstock.kernel.net import Node
-from penstock.kernel.outcome import Outcome
 from penstock.kernel.patches import Staged
 from penstock.kernel.pipeline import task_fact
 from penstock.kernel.state import ComponentRun, Pipeline, Run, last_outcome
 from penstock.kernel.values import Json
+from penstock.ports.deadlines import out_of_time, time_left
 from penstock.ports.leases import Lease, RangeLease, RangeReports, Reports, Setting
+from penstock.ports.outcome import Outcome
 from penstock.worker.loop_runner import LoopRunner
 from penstock.worker.pipeline_runner import PipelineRunner, started
 from penstock.worker.policy import PolicyError

@@ -40,7 +40,8 @@ def _subjob(state: State, scope: str, name: str, number: int, around: str) -> Su
         container = state.scopes.get(around)
         if container is None:
             raise Bug(f"a fact names the scope `{around}`, which was never opened")
-        place, counter = Place(scope, (*container.place.clock, (number,))), state.take_counter(scope)
+        place, counter = Place(scope, (*container.place.clock, (number,))), state.counter(scope)
+        state.counters.pop(scope, None)
         subjob = Subjob(name, number, place, container, counter=counter, handles=bool(container.body))
         container.subjobs[scope] = state.subjobs[scope] = subjob
     return subjob
@@ -87,7 +88,8 @@ def _component(state: State, fact: Fact, name: str) -> ComponentRun:
     subjob = state.subjobs.get(name)
     if subjob is None:
         raise Bug(f"component `{fact.scope}` lies in `{name}`, which was never opened")
-    counter = max(component.counter if component is not None else 0, state.take_counter(fact.scope))
+    counter = max(component.counter if component is not None else 0, state.counter(fact.scope))
+    state.counters.pop(fact.scope, None)
     state.joined.pop(fact.scope, None)
     if component is None or component.subjob is not subjob or component.status in SETTLED:
         component = ComponentRun(Place(fact.scope, fact.clock[:-1]), subjob, counter=counter)

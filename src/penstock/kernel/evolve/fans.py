@@ -10,7 +10,7 @@ from penstock.kernel.evolve.pipelines import reopened
 from penstock.kernel.evolve.restart import forget, remember
 from penstock.kernel.facts import Fact
 from penstock.kernel.kept import mark
-from penstock.kernel.merging import gather, seen_by_next, writes_of, writes_of_handlers
+from penstock.kernel.merging import gather, last_values, seen_by_next
 from penstock.kernel.net import Fanout
 from penstock.kernel.patches import Staged
 from penstock.kernel.places import Place
@@ -37,7 +37,6 @@ from penstock.kernel.state import (
     number_after,
     owner,
     root_of,
-    rules_of,
 )
 
 ENDS = ("iteration_ok", "iteration_error")
@@ -197,15 +196,17 @@ def close_iteration(state: State, scope: Scope) -> None:
         if failed_inside and len(iterator.partial) < KEPT_PARTIAL:
             iterator.partial[index] = scope
         mark(iterator.marks, scope.marks)
-        gather(iterator, index, writes_of(scope))
+        gather(iterator, index, last_values(scope.subjobs.values()))
     else:
         iterator.not_ok.add(index)
         if len(iterator.failures) < TOLD_FAILURES:
             iterator.failures[index] = scope.error
         if scope.body == OK:
             iterator.mishandled[index] = scope
-        is_told = scope.body == ERROR and rules_of(scope) >= 2
-        gather(iterator, index, writes_of_handlers(scope) if is_told else {})
+        # What its body wrote is lost with it; what handled the end took note of that.
+        is_told = scope.body == ERROR and root_of(scope).rules >= 2
+        handlers = [subjob for subjob in scope.subjobs.values() if subjob.handles and is_told]
+        gather(iterator, index, last_values(handlers))
     if index not in iterator.partial:
         iterator.top = max(iterator.top, forget(state, scope, is_over=scope.status == OK))
 

@@ -52,20 +52,17 @@ def task_ended(pipeline: Pipeline, body: facts.TaskEnded, ts: float) -> None:
     if body.do == "fail":
         pipeline.ended, pipeline.error = "failed", body.error
         return
-    _keep_result(pipeline, result_name(body.task), body.outcome)
+    name = result_name(body.task)
+    if body.outcome.get("status") == "ok":
+        pipeline.prev = pipeline.results[name] = body.outcome.get("result")
+    else:
+        pipeline.prev = None
+        pipeline.results.pop(name, None)
     pipeline.attempt, pipeline.effect = 1, None
     if body.next < 0:
         pipeline.ended = "done"
     else:
         pipeline.cursor = body.next
-
-
-def _keep_result(pipeline: Pipeline, name: str, outcome: JsonMap) -> None:
-    if outcome.get("status") == "ok":
-        pipeline.prev = pipeline.results[name] = outcome.get("result")
-    else:
-        pipeline.prev = None
-        pipeline.results.pop(name, None)
 
 
 def result_name(label: str) -> str:

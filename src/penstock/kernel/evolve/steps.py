@@ -8,7 +8,7 @@ from penstock.kernel.evolve import pipelines
 from penstock.kernel.evolve.executions import close_child, execution_of
 from penstock.kernel.evolve.fans import reopen_loop
 from penstock.kernel.facts import Fact
-from penstock.kernel.places import run_place
+from penstock.kernel.places import Place
 from penstock.kernel.state import (
     FAILED_FAST,
     OK,
@@ -53,7 +53,7 @@ def scheduled(state: State, fact: Fact, body: facts.RunScheduled, ts: float) -> 
         execution.tokens.pop(tuple(consumed), None)
     execution.visits[body.step] = body.visit
     run = StepRun(
-        run_place(execution.place, body.step, path),
+        Place(fact.scope, fact.clock[:-1]),
         execution.subjobs[execution.id],
         counter=number_after(fact),
         step=body.step,
@@ -146,15 +146,15 @@ def arc_enqueued(state: State, fact: Fact, body: facts.ArcEnqueued, ts: float) -
 
 
 def task_started(state: State, fact: Fact, body: facts.TaskStarted, ts: float) -> None:
-    if not _is_of_shard(state, fact.scope):
-        pipelines.task_started(pipelines.pipeline_of(state, fact.scope), body, fact.task)
+    pipeline = _pipeline(state, fact.scope)
+    if pipeline is not None:
+        pipelines.task_started(pipeline, body, fact.task)
 
 
 def task_ended(state: State, fact: Fact, body: facts.TaskEnded, ts: float) -> None:
-    held = state.iterations.get(fact.scope)
-    if held is None and _is_of_shard(state, fact.scope):
+    pipeline = _pipeline(state, fact.scope)
+    if pipeline is None:
         return
-    pipeline = pipelines.pipeline_of(state, fact.scope)
     if pipeline.children:
         # Of a failed pipeline the child's state is kept, and that of its own, so that a resume can go on in them.
         is_over = body.do != "fail"
@@ -163,14 +163,20 @@ def task_ended(state: State, fact: Fact, body: facts.TaskEnded, ts: float) -> No
         if is_over:
             pipeline.children.clear()
     pipelines.task_ended(pipeline, body, ts)
-    if held is not None and pipeline.ended is not None:
+    held = state.iterations.get(fact.scope) if pipeline.ended is not None else None
+    if held is not None:
         assert held[0].fan is not None
         held[0].fan.waiting += 1
 
 
-def _is_of_shard(state: State, scope: str) -> bool:
-    """Of an element of a fanned-out loop: its worker alone has a state of its pipeline."""
-    if not scope.endswith("]") or scope in state.iterations:
-        return False
-    run = state.step_run(scope[: scope.rfind("[")])
-    return run is not None and shards.shards_of(run) is not None
+def _pipeline(state: State, scope: str) -> Pipeline | None:
+    """None of an element of a fanned-out loop: its worker alone has a state of its pipeline."""
+    held = state.iterations.get(scope)
+    if held is not None:
+        return held[1]
+    run = state.runs.get(scope)
+    if run is None and scope.endswith("]") and isinstance(state.runs[scope[: scope.rfind("[")]].fan, shards.Shards):
+        return None
+    if run is None or run.pipeline is None:
+        raise Bug(f"no pipeline is open at `{scope}`")
+    return run.pipeline  # type: ignore[no-any-return]

@@ -102,7 +102,6 @@ __all__ = [
     "TokenCreated",
     "TokenRefused",
     "TokenStranded",
-    "boundary",
     "event_type",
 ]
 
@@ -263,7 +262,7 @@ def event_type(body: Body) -> str:
     if prefix is not None:
         return f"{prefix}.{body.status}"  # type: ignore[union-attr]
     if isinstance(body, RunEnded):
-        return boundary(body)
+        return "step.failed" if body.status == "failed" else "loop.done" if body.looped else "step.done"
     if isinstance(body, ExecutionEnded):
         return f"{body.kind}.{body.status}"
     if isinstance(body, ExecutionStarted):
@@ -273,9 +272,3 @@ def event_type(body: Body) -> str:
     if isinstance(body, CancelAsked):
         return f"{body.kind}.cancelling"
     raise TypeError(f"not a fact: {body!r}")
-
-
-def boundary(body: RunEnded) -> str:
-    if body.status == "failed":
-        return "step.failed"
-    return "loop.done" if body.looped else "step.done"
