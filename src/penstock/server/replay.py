@@ -128,6 +128,7 @@ class Record:
         self._next: dict[str, list[tuple[int, str | None]]] = {}
         """Scope -> where it was started (None) or skipped, and in the latter case why."""
         self._ends: dict[str, list[int]] = {}
+        self._globals: dict[str, list[tuple[int, facts.GlobalSet]]] = {}
         self._resumes: list[int] = []
         self._losses: dict[str, list[int]] = {}
         """Sub-job -> where it started over because its holder was lost."""
@@ -139,6 +140,8 @@ class Record:
                 last_start = at
                 reason = body.cause if isinstance(body, facts.ComponentSkipped) else None
                 self._next.setdefault(fact.scope, []).append((at, reason))
+            elif isinstance(body, facts.GlobalSet):
+                self._globals.setdefault(fact.scope, []).append((at, body))
             elif isinstance(body, RunEnded):
                 self._ends.setdefault(fact.scope, []).append(at)
             elif isinstance(body, facts.ExecutionStarted) and body.lost is not None:
@@ -188,13 +191,10 @@ class Record:
     def globals_of(self, at: int) -> list[facts.GlobalSet]:
         """What a component wrote whose end stands at `at`."""
         scope = self.told[at][0].scope
-        found: list[facts.GlobalSet] = []
-        for fact, _ in self.told[at + 1 :]:
-            if fact.scope == scope:
-                if not isinstance(fact.body, facts.GlobalSet):
-                    break
-                found.append(fact.body)
-        return found
+        starts = self._next.get(scope, [])
+        again = bisect_right(starts, at, key=lambda one: one[0])
+        end = starts[again][0] if again < len(starts) else len(self.told)
+        return [body for number, body in self._globals.get(scope, ()) if at < number < end]
 
 
 @dataclass(slots=True)
