@@ -115,7 +115,7 @@ def started(*arguments: str) -> subprocess.Popen[str]:
 
 def ended(running: subprocess.Popen[str]) -> Called:
     out, err = running.communicate(timeout=PATIENCE_S)
-    assert "Traceback" not in err
+    assert "Traceback" not in err, err
     return Called(running.returncode, out, err)
 
 
