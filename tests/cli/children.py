@@ -60,4 +60,4 @@ def running(*words: str, **variables: str) -> Iterator[Child]:
         if child.process.poll() is None:
             child.process.terminate()
             child.process.wait(PATIENCE_S)
-        assert "Traceback" not in child.text
+        assert "Traceback" not in child.text, child.text
