@@ -7,6 +7,7 @@ was briefed, a job as its log had it) and in who runs what starts.
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from penstock.kernel import sharing
@@ -47,7 +48,7 @@ def unfolded(briefing: Briefing, history: bytes, load: Load) -> tuple[State, Exe
     return state, execution, entries[-1].seq
 
 
-class Holder:
+class Holder(ABC):
     """What the work under one lease reports to."""
 
     def __init__(
@@ -91,8 +92,9 @@ class Holder:
         self._follow(facts, stimulus, is_durable_first=is_durable_first)
         return facts
 
+    @abstractmethod
     def _follow(self, facts: list[Fact], stimulus: object, *, is_durable_first: bool) -> None:
-        raise NotImplementedError
+        """Act on what was decided."""
 
     def record(self, fact: Fact) -> None:
         now = self._clock.now()
